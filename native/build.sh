@@ -1,0 +1,54 @@
+#!/bin/sh
+# Compiles native/guest/*.c and native/helper/*.c into one static program each, in .build/bin, where a source is newer than
+# its program. With --check it compiles nothing and fails where something is to be compiled.
+set -eu
+cd "$(dirname -- "$0")/.."
+out=.build/bin
+include=.build/include
+
+# musl's headers leave out the kernel's; they come last in the search, so that musl's own always win.
+link_kernel_headers() {
+  multiarch=$(gcc -print-multiarch)
+  mkdir -p "$include"
+  ln -sfn /usr/include/linux "$include/linux"
+  ln -sfn /usr/include/asm-generic "$include/asm-generic"
+  ln -sfn /usr/include/mtd "$include/mtd"
+  if [ -d "/usr/include/$multiarch/asm" ]; then
+    ln -sfn "/usr/include/$multiarch/asm" "$include/asm"
+  else
+    ln -sfn /usr/include/asm "$include/asm"
+  fi
+}
+
+has_sources() {
+  for source in "native/$1"/*.c; do
+    [ -e "$source" ] && return 0
+  done
+  return 1
+}
+
+is_fresh() {
+  [ -x "$out/caisson-$1" ] && [ -z "$(find "native/$1" native/build.sh -newer "$out/caisson-$1" -print -quit)" ]
+}
+
+compile() {
+  new=$out/.caisson-$1.$$
+  : >"$new.started"
+  trap 'rm -f "$new" "$new.started"' EXIT
+  musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+    -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
+  # As old as its sources were read: a source saved during the compilation is compiled by the next call.
+  touch -r "$new.started" "$new"
+  mv "$new" "$out/caisson-$1"
+  rm -f "$new.started"
+}
+
+for program in guest helper; do
+  has_sources "$program" || continue
+  is_fresh "$program" && continue
+  [ "${1-}" != --check ] || exit 1
+  mkdir -p "$out"
+  link_kernel_headers
+  echo "compiling caisson-$program"
+  compile "$program"
+done
