@@ -1,0 +1,188 @@
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const source = "packages/server/src";
+
+// biome-ignore format: a list of words
+const DOMAINS = [
+  "approvals", "audit", "dlp", "egress", "engines", "events", "gateway", "host", "identity", "images", "metering",
+  "packages", "sandboxes", "servers", "store", "validation", "vault", "web", "wire",
+];
+const ADAPTERS = ["engines", "store", "wire"];
+const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));
+
+/** What each folder under packages/server/src may import beside itself: folders, or files at the top. */
+const MAY_IMPORT: Record<string, string[]> = {
+  core: [],
+  config: ["core"],
+  ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
+  http: ["core", ...USE_CASES],
+  mcp: ["core", ...USE_CASES],
+  cli: ["core", "config", "app.ts", ...USE_CASES],
+};
+const TOP_FILES = ["app.ts", "index.ts"];
+const SDK_IMPORTERS = ["cli", "mcp"];
+
+/** The one file that may start a process and the one that may read the environment. */
+const SPAWN_FILE = `${source}/engines/spawn.ts`;
+const ENV_FILE = `${source}/config/env.ts`;
+
+const BARRELS = ["packages/sdk/src/index.ts", `${source}/index.ts`];
+const EMPTY_NAMES = /^(utils?|helpers?|managers?|common)$/;
+const MAX_LINES = 400;
+/** Longer files, each with its reason. */
+const LONG_FILES: Record<string, string> = {};
+
+interface Import {
+  file: string;
+  target: string;
+}
+
+/** Without comments, so that a sentence about process.env is not a use of it. */
+function withoutComments(code: string): string {
+  return code.replace(/^\s*\/\/.*$|^\s*\/\*[\s\S]*?\*\//gm, "");
+}
+
+/** The targets of import, export from, import() and require(). */
+function findImports(code: string): string[] {
+  const forms = [
+    /^\s*(?:import|export)\s[^;"'`]*?\bfrom\s*["']([^"']+)["']/gm,
+    /^\s*import\s*["']([^"']+)["']/gm,
+    /\b(?:import|require|getBuiltinModule)\s*\(\s*["'`]([^"'`]+)["'`]/g,
+  ];
+  return forms.flatMap((form) => [...withoutComments(code).matchAll(form)].map((match) => match[1] ?? ""));
+}
+
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const isTest = (file: string) => file.endsWith(".test.ts");
+const folderOf = (file: string) => relative(source, file).split("/")[0] ?? "";
+const filesUnder = (folder: string) => globSync(`${folder}/**/*.ts`, { cwd: root }).sort();
+
+const files = filesUnder(source);
+const folders = existsSync(join(root, source))
+  ? readdirSync(join(root, source), { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    )
+  : [];
+const imports: Import[] = files.flatMap((file) =>
+  findImports(read(file)).map((target) => ({
+    file,
+    target: target.startsWith(".") ? join(dirname(file), target) : target,
+  })),
+);
+const isOurs = ({ target }: Import) => target.startsWith(`${source}/`);
+const show = ({ file, target }: Import) => `${file} imports ${target}`;
+
+/** The files a use was found in, tests left out: a test may start processes and set variables. */
+function filesThat(uses: (code: string) => boolean): string[] {
+  return files.filter((file) => !isTest(file) && uses(withoutComments(read(file))));
+}
+
+describe("imports of the server", () => {
+  it("are found at all", () => {
+    expect(files.length < 10 || imports.length > 0).toBe(true);
+  });
+
+  it("have a rule for every folder and every file at the top", () => {
+    const top = files.filter((file) => dirname(file) === source && !isTest(file)).map((file) => basename(file));
+    expect(folders.filter((folder) => !(folder in MAY_IMPORT))).toEqual([]);
+    expect(top.filter((file) => !TOP_FILES.includes(file))).toEqual([]);
+  });
+
+  it.each(Object.entries(MAY_IMPORT))("of %s reach only itself and %j", (folder, allowed) => {
+    if (!folders.includes(folder)) return;
+    const own = files.filter((file) => folderOf(file) === folder);
+    expect(own.length, `${folder} holds no .ts file`).toBeGreaterThan(0);
+    const strayed = imports.filter(
+      (entry) => own.includes(entry.file) && isOurs(entry) && ![folder, ...allowed].includes(folderOf(entry.target)),
+    );
+    expect(strayed.map(show)).toEqual([]);
+  });
+
+  it("of core are zod and core only", () => {
+    const allowed = (entry: Import) =>
+      isOurs(entry) ||
+      /^zod(\/|$)/.test(entry.target) ||
+      (isTest(entry.file) && /^(vitest|fast-check)$/.test(entry.target));
+    expect(imports.filter((entry) => folderOf(entry.file) === "core" && !allowed(entry)).map(show)).toEqual([]);
+  });
+
+  it("stay inside the server, except that cli and mcp use the sdk", () => {
+    const outside = imports.filter((entry) => entry.target.startsWith("packages/") && !isOurs(entry));
+    const sdk = imports.filter((entry) => /^@caisson\/sdk(\/|$)/.test(entry.target));
+    const strayed = sdk.filter((entry) => !isTest(entry.file) && !SDK_IMPORTERS.includes(folderOf(entry.file)));
+    expect([...outside, ...strayed].map(show)).toEqual([]);
+  });
+
+  it("name files with their .ts extension", () => {
+    const bare = imports.filter((entry) => isOurs(entry) && !/\.(ts|json)$/.test(entry.target));
+    expect(bare.map(show)).toEqual([]);
+  });
+});
+
+describe("danger has one door", () => {
+  it("only the spawn file imports node:child_process", () => {
+    const found = filesThat((code) => findImports(code).some((target) => /^(node:)?child_process$/.test(target)));
+    expect(found).toEqual(folders.includes("engines") ? [SPAWN_FILE] : []);
+  });
+
+  it("only the env file reads process.env", () => {
+    const reads =
+      /\bprocess\s*(\?\.|\.)\s*env\b|\bprocess\s*\[|\{[^}]*\benv\b[^}]*\}\s*(=\s*process\b|from\s*["'](node:)?process["'])/;
+    expect(filesThat((code) => reads.test(code))).toEqual(folders.includes("config") ? [ENV_FILE] : []);
+  });
+});
+
+describe("files of the project", () => {
+  const all = [
+    ...filesUnder("packages/*/src"),
+    ...filesUnder("test"),
+    ...filesUnder("bench"),
+    ...globSync(["native/**/*.{c,h,py,js,mjs}", "packages/*/src/**/*.{tsx,css}", "scripts/*"], { cwd: root }),
+  ];
+
+  it("are found at all", () => {
+    expect(all).toContain("test/imports.test.ts");
+    expect(all).toContain("scripts/bundle.mjs");
+  });
+
+  it("hold no barrel beside the public ones", () => {
+    const barrels = all.filter((file) => /^index\.[cm]?[jt]sx?$/.test(basename(file)) && file.startsWith("packages/"));
+    expect(barrels.filter((file) => !BARRELS.includes(file))).toEqual([]);
+  });
+
+  it("have names that say what they hold", () => {
+    const named = all.filter((file) =>
+      // native/helper is a program of that name.
+      file
+        .replace(/^native\/helper\//, "native/")
+        .split("/")
+        .some((part) => EMPTY_NAMES.test(part.replace(/\..*$/, ""))),
+    );
+    expect(named).toEqual([]);
+  });
+
+  it(`are at most ${MAX_LINES} lines long, unless listed with a reason`, () => {
+    const long = all.filter((file) => read(file).split("\n").length - 1 > MAX_LINES);
+    expect(long.sort()).toEqual(Object.keys(LONG_FILES).sort());
+    expect(Object.values(LONG_FILES).filter((reason) => reason.length < 10)).toEqual([]);
+  });
+});
+
+describe("the reader of imports", () => {
+  it("sees every form and no comment", () => {
+    const code = [
+      'import { a } from "./a.ts";',
+      "import type {\n  B,\n} from './b.ts';",
+      'import "./c.ts";',
+      'export * from "./d.ts";',
+      'const e = await import("./e.ts");',
+      'const f = require("node:child_process");',
+      '// import x from "./no.ts";',
+      '/** \n * import y from "./no.ts";\n */',
+    ].join("\n");
+    expect(findImports(code).sort()).toEqual(["./a.ts", "./b.ts", "./c.ts", "./d.ts", "./e.ts", "node:child_process"]);
+  });
+});
