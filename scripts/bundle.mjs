@@ -22,7 +22,7 @@ const { outputFiles } = await build({
   },
   legalComments: "none",
   logLevel: "warning",
-});
+}).catch(() => process.exit(1)); // esbuild has said why
 
 await mkdir(join(root, ".build/app"), { recursive: true });
 // By rename: a caisson that starts meanwhile reads the old bundle or the new one, never half of one.
