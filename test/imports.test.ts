@@ -91,8 +91,8 @@ describe("imports of the server", () => {
     expect(top.filter((file) => !TOP_FILES.includes(file))).toEqual([]);
   });
 
-  it.each(Object.entries(MAY_IMPORT))("of %s reach only itself and %j", (folder, allowed) => {
-    if (!folders.includes(folder)) return;
+  const present = Object.entries(MAY_IMPORT).filter(([folder]) => folders.includes(folder));
+  it.each(present)("of %s reach only itself and %j", (folder, allowed) => {
     const own = files.filter((file) => folderOf(file) === folder);
     expect(own.length, `${folder} holds no .ts file`).toBeGreaterThan(0);
     const strayed = imports.filter(
