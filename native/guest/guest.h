@@ -1,0 +1,231 @@
+/* The guest: PID 1 of a sandbox. Its stdin and stdout are the wire (docs/wire.md); it is the only way in or out. */
+#ifndef CAISSON_GUEST_H
+#define CAISSON_GUEST_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
+enum {
+  WIRE_VERSION = 1,
+  HEADER_BYTES = 24,
+  FROM_HOST_FRAME_BYTES = 4096,
+  TO_HOST_PAYLOAD_BYTES = 64 * 1024,
+  OUTPUT_RING_BYTES = 256 * 1024,
+  SMALL_RING_BYTES = 16 * 1024,
+  RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
+  INPUT_RING_BYTES = 64 * 1024,
+  STREAMS_MAX = 256,
+  SPEC_BYTES = 1024 * 1024,
+  ARGUMENTS_MAX = 4096,
+  NONCE_BYTES = 16,
+  USER_ID = 1000,
+  PATH_BYTES = 4096,
+  WIRE_IN = 0,
+  WIRE_OUT = 1,
+};
+
+enum frame_type {
+  FRAME_HELLO = 1,
+  FRAME_RESYNC,
+  FRAME_CONFIG,
+  FRAME_PING,
+  FRAME_PONG,
+  FRAME_OPEN,
+  FRAME_STARTED,
+  FRAME_DATA,
+  FRAME_CREDIT,
+  FRAME_END,
+  FRAME_EXIT,
+  FRAME_CLOSE,
+  FRAME_SIGNAL,
+  FRAME_ERROR,
+  FRAME_STATE,
+};
+
+enum channel_id { CHANNEL_IN = 0, CHANNEL_OUT = 1, CHANNEL_ERR = 2, CHANNEL_SPEC = 3 };
+
+enum stream_kind {
+  KIND_PROCESS = 1,
+  KIND_READ,
+  KIND_WRITE,
+  KIND_LIST,
+  KIND_STAT,
+  KIND_MKDIR,
+  KIND_MOVE,
+  KIND_REMOVE,
+  KIND_LAST = KIND_REMOVE,
+};
+
+enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };
+
+enum exit_flag {
+  EXIT_TIMED_OUT = 1,
+  EXIT_CPU_LIMIT = 2,
+  EXIT_MEMORY_LIMIT = 4,
+  EXIT_KILLED = 8,      /* ended by a SIGNAL frame of mode tree */
+  EXIT_NOT_STARTED = 16, /* status is an errno: the program could not be started, or the file operation failed */
+};
+
+enum spec_tag {
+  TAG_ARGUMENT = 1,
+  TAG_ENVIRONMENT,
+  TAG_FOLDER,
+  TAG_TIMEOUT_MS,
+  TAG_CPU_MS,
+  TAG_PROCESSES,
+  TAG_MEMORY_BYTES,
+  TAG_FILE_BYTES,
+  TAG_OPEN_FILES,
+  TAG_FLAGS,
+  TAG_PATH,
+  TAG_TARGET,
+  TAG_OFFSET,
+  TAG_LENGTH,
+  TAG_MODE,
+  TAG_LEASE_MS,
+};
+
+enum spec_flag {
+  FLAG_STDIN = 1,       /* give the process a pipe; otherwise stdin is /dev/null */
+  FLAG_PARENTS = 2,     /* make missing parent folders */
+  FLAG_RECURSIVE = 4,
+  FLAG_REPLACE = 8,
+  FLAG_WATCH_MEMORY = 16, /* CONFIG: the memory limit is this program's to enforce (gVisor) */
+};
+
+/* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */
+struct spec {
+  char *arguments[ARGUMENTS_MAX + 1];
+  char *environment[ARGUMENTS_MAX + 1];
+  size_t argument_count, environment_count;
+  const char *folder, *path, *target;
+  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, file_bytes, open_files, flags, offset, length, mode, lease_ms;
+};
+
+/* What the other side is told of a finished stream. */
+struct exit_record {
+  int32_t status; /* wait status, or an errno with EXIT_NOT_STARTED */
+  uint32_t flags;
+  uint64_t cpu_us;
+  uint64_t max_rss_bytes;
+  uint64_t wall_us;
+};
+
+/* Bytes from a process to the host. [acked, tail) is in the ring, [acked, sent) was sent in this epoch. */
+struct output {
+  int fd;
+  uint8_t *ring;
+  uint32_t size;
+  uint64_t acked, sent, tail;
+  bool armed, eof, end_sent;
+};
+
+/* Bytes from the host to a process. [consumed, received) is in the ring. */
+struct input {
+  int fd;
+  uint8_t *ring;
+  uint64_t consumed, received, credited;
+  bool armed, end, broken_sent;
+};
+
+struct stream {
+  uint32_t id;
+  uint8_t kind;
+  pid_t pid;     /* the supervisor of a process, or the worker of a file operation */
+  pid_t main_pid; /* the process itself */
+  int status_fd; /* records of the supervisor */
+  uint8_t *spec;
+  uint32_t spec_size, spec_have;
+  struct input in;
+  struct output out[2];
+  bool started, started_sent, finished, exit_sent, closing, reaped, state_due;
+  struct exit_record exit;
+};
+
+enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_STATUS, POLL_INPUT, POLL_OUTPUT, POLL_ERROR };
+
+/* main.c */
+extern int guest_epoll;
+uint64_t now_ms(void);
+uint64_t now_us(void);
+_Noreturn void die(const char *what);
+void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
+void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
+void configure(const struct spec *spec);
+
+/* stream.c */
+extern struct stream *streams[STREAMS_MAX];
+extern uint32_t streams_highest;
+struct stream *stream_find(uint32_t id);
+struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size);
+uint32_t stream_slot(const struct stream *s);
+void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size);
+void stream_fail(struct stream *s, int error);
+void stream_finish(struct stream *s, const struct exit_record *record);
+void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
+void stream_input_end(struct stream *s);
+void stream_acked(struct stream *s, int channel, uint64_t offset);
+void stream_close(struct stream *s);
+void stream_pump_input(struct stream *s);
+void stream_pump_output(struct stream *s, int index);
+void stream_resync(struct stream *s);
+void streams_sweep(void);
+bool streams_running(void);
+
+/* wire.c */
+void wire_receive(void);
+void wire_flush(void);
+bool wire_holds(const struct stream *s);
+void wire_error(uint32_t stream, int error, const char *text);
+
+/* spec.c */
+bool spec_parse(uint8_t *data, size_t size, struct spec *spec);
+
+/* process.c */
+void process_start(struct stream *s, struct spec *spec);
+void process_status(struct stream *s);
+void process_signal(struct stream *s, uint32_t mode, int number);
+void process_kill_biggest(void);
+
+/* supervise.c */
+enum record_kind { RECORD_STARTED = 1, RECORD_EXIT = 2 };
+struct status_record {
+  uint32_t kind;
+  int32_t pid;
+  struct exit_record exit;
+};
+_Noreturn void supervise(const struct spec *spec, int in, int out, int err, int status);
+
+/* tree.c */
+struct tree_sum {
+  uint32_t count;
+  uint64_t cpu_us, rss_bytes;
+};
+struct tree_sum tree_visit(pid_t root, int signal_number);
+
+/* privilege.c */
+void privilege_prepare(void);
+int privilege_drop(const struct spec *spec);
+void close_all_from(int first);
+
+/* seccomp.c */
+void seccomp_prepare(void);
+int seccomp_apply(void);
+
+/* file.c */
+void file_start(struct stream *s, struct spec *spec);
+
+/* walk.c: paths of the workspace, one component at a time, never leaving it. */
+int walk_open(const char *path, int flags, mode_t mode);
+int walk_parent(const char *path, bool make_parents, char *last);
+
+/* memory.c */
+void memory_limit(uint64_t bytes);
+bool memory_exceeded(void);
+int memory_interval_ms(void);
+
+#endif

@@ -1,0 +1,172 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int guest_epoll = -1;
+static int signal_fd = -1;
+static uint64_t lease_ms;
+uint64_t guest_last_ping_ms;
+
+static uint64_t clock_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+uint64_t now_us(void) { return clock_us(); }
+uint64_t now_ms(void) { return clock_us() / 1000; }
+
+void die(const char *what) {
+  wire_error(0, errno, what);
+  wire_flush();
+  _exit(70);
+}
+
+static void poll_control(int op, int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
+  struct epoll_event event = {.events = events, .data.u64 = (uint64_t)tag << 32 | slot};
+  if (epoll_ctl(guest_epoll, op, fd, &event) < 0) die("epoll_ctl");
+}
+void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
+  poll_control(EPOLL_CTL_ADD, fd, events, tag, slot);
+}
+void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
+  poll_control(EPOLL_CTL_MOD, fd, events, tag, slot);
+}
+
+static void set_nonblocking(int fd) {
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) die("fcntl");
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void prepare_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGRTMIN);
+  if (sigprocmask(SIG_BLOCK, &set, NULL) < 0) die("sigprocmask");
+  signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signal_fd < 0) die("signalfd");
+}
+
+/* Descriptors that stay with PID 1 are counted against the limit a runtime may have set low. */
+static void prepare_descriptors(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  set_nonblocking(WIRE_IN);
+  set_nonblocking(WIRE_OUT);
+}
+
+static void reap(void) {
+  struct signalfd_siginfo info;
+  while (read(signal_fd, &info, sizeof info) > 0) {
+  }
+  int status;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+      struct stream *s = streams[i];
+      if (!s || s->pid != pid) continue;
+      s->reaped = true;
+      if (s->kind == KIND_PROCESS) {
+        process_status(s); /* the supervisor's last words are in its pipe */
+      } else {
+        struct exit_record record = {.status = status};
+        if (WIFEXITED(status) && WEXITSTATUS(status)) {
+          record.status = WEXITSTATUS(status);
+          record.flags = EXIT_NOT_STARTED;
+        }
+        stream_finish(s, &record);
+      }
+      break;
+    }
+  }
+}
+
+void configure(const struct spec *spec) {
+  lease_ms = spec->lease_ms;
+  memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
+  guest_last_ping_ms = now_ms();
+}
+
+/* An ephemeral sandbox ends by itself when its owner has gone (SBX-16). A long sleep of this process itself (a pause,
+   a stopped machine) is not the owner's silence: the lease then starts anew. */
+static void keep_lease(uint64_t slept_ms) {
+  if (!lease_ms) return;
+  uint64_t now = now_ms();
+  if (slept_ms > lease_ms / 2) {
+    guest_last_ping_ms = now;
+  } else if (now - guest_last_ping_ms > lease_ms) {
+    _exit(0); /* PID 1: everything in the sandbox ends with it */
+  }
+}
+
+static int wait_ms(void) {
+  int wait = lease_ms ? (int)(lease_ms / 8) : -1;
+  if (streams_running()) {
+    int memory = memory_interval_ms();
+    if (memory > 0 && (wait < 0 || memory < wait)) wait = memory;
+  }
+  return wait;
+}
+
+static void dispatch(uint64_t data) {
+  uint32_t slot = (uint32_t)data;
+  struct stream *s = slot < STREAMS_MAX ? streams[slot] : NULL;
+  switch ((enum poll_tag)(data >> 32)) {
+    case POLL_WIRE_IN: wire_receive(); break;
+    case POLL_WIRE_OUT: break; /* wire_flush follows every round */
+    case POLL_SIGNAL: reap(); break;
+    case POLL_STATUS: if (s) process_status(s); break;
+    case POLL_INPUT: if (s) stream_pump_input(s); break;
+    case POLL_OUTPUT: if (s) stream_pump_output(s, 0); break;
+    case POLL_ERROR: if (s) stream_pump_output(s, 1); break;
+  }
+}
+
+static _Noreturn void serve(void) {
+  struct epoll_event events[64];
+  for (;;) {
+    uint64_t before = now_ms();
+    int wait = wait_ms();
+    int count = epoll_wait(guest_epoll, events, 64, wait);
+    if (count < 0 && errno != EINTR) die("epoll_wait");
+    for (int i = 0; i < count; i++) dispatch(events[i].data.u64);
+    uint64_t elapsed = now_ms() - before;
+    keep_lease(wait >= 0 && elapsed > (uint64_t)wait ? elapsed - (uint64_t)wait : 0);
+    if (memory_interval_ms() > 0 && streams_running() && memory_exceeded()) process_kill_biggest();
+    streams_sweep();
+    wire_flush();
+  }
+}
+
+int main(void) {
+  guest_epoll = epoll_create1(EPOLL_CLOEXEC);
+  prepare_descriptors();
+  prepare_signals();
+  privilege_prepare();
+  seccomp_prepare();
+  poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
+  poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);
+  poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, STREAMS_MAX);
+  serve();
+}

@@ -1,0 +1,74 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* PID 1 keeps what it needs (setuid, setgid, kill); nothing it starts can ever gain any (SBX-03). */
+void privilege_prepare(void) {
+  for (int capability = 0; capability < 64; capability++)
+    if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) < 0) die("capability bound");
+  prctl(PR_SET_DUMPABLE, 0); /* /proc/1 belongs to root alone */
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
+}
+
+static int limit(int resource, uint64_t value) {
+  struct rlimit now;
+  if (getrlimit(resource, &now) < 0) return -1;
+  if (value > now.rlim_max) value = now.rlim_max;
+  struct rlimit wanted = {value, value};
+  return setrlimit(resource, &wanted);
+}
+
+static int apply_limits(const struct spec *spec) {
+  if (limit(RLIMIT_CORE, 0) < 0) return -1;
+  if (spec->processes && limit(RLIMIT_NPROC, spec->processes) < 0) return -1;
+  if (spec->open_files && limit(RLIMIT_NOFILE, spec->open_files) < 0) return -1;
+  if (spec->file_bytes && limit(RLIMIT_FSIZE, spec->file_bytes) < 0) return -1;
+  if (spec->cpu_ms) {
+    uint64_t seconds = (spec->cpu_ms + 999) / 1000;
+    struct rlimit wanted = {seconds, seconds + 1}; /* SIGXCPU, then SIGKILL */
+    if (setrlimit(RLIMIT_CPU, &wanted) < 0) return -1;
+  }
+  return 0;
+}
+
+static int be_killed_first(void) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? 0 : -1;
+  ssize_t written = write(fd, "1000", 4);
+  close(fd);
+  return written == 4 ? 0 : -1;
+}
+
+/* Turns this process into user code's: called between fork and exec, with raw calls only, since after vfork the memory
+   is the parent's. Returns -1 with errno; the caller must then not go on. */
+int privilege_drop(const struct spec *spec) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+  if (be_killed_first() < 0) return -1;
+  setpriority(PRIO_PROCESS, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
+  if (apply_limits(spec) < 0) return -1;
+  if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
+  if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
+  if (syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID) < 0) return -1;
+  if (syscall(SYS_capset, &header, none) < 0) return -1;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
+  return seccomp_apply();
+}
+
+void close_all_from(int first) {
+  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  for (int fd = first; fd < 65536; fd++) close(fd);
+}

@@ -1,0 +1,236 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct stream *streams[STREAMS_MAX];
+uint32_t streams_highest; /* ids only grow: an OPEN that is repeated after a resync runs nothing twice */
+static uint32_t rings_bytes;
+static uint8_t *spare_ring;
+
+static uint8_t *ring_take(uint32_t *size) {
+  *size = rings_bytes + OUTPUT_RING_BYTES <= RINGS_TOTAL_BYTES ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
+  rings_bytes += *size;
+  if (*size == OUTPUT_RING_BYTES && spare_ring) {
+    uint8_t *ring = spare_ring;
+    spare_ring = NULL;
+    return ring;
+  }
+  uint8_t *ring = malloc(*size);
+  if (!ring) die("out of memory");
+  return ring;
+}
+
+static void ring_give(struct output *o) {
+  if (!o->ring) return;
+  rings_bytes -= o->size;
+  if (o->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = o->ring;
+  else free(o->ring);
+  o->ring = NULL;
+}
+
+uint32_t stream_slot(const struct stream *s) {
+  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+    if (streams[i] == s) return i;
+  return STREAMS_MAX;
+}
+
+struct stream *stream_find(uint32_t id) {
+  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+    if (streams[i] && streams[i]->id == id) return streams[i];
+  return NULL;
+}
+
+struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
+  for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+    if (streams[i]) continue;
+    struct stream *s = calloc(1, sizeof *s);
+    uint8_t *spec = malloc(spec_size ? spec_size : 1);
+    if (!s || !spec) {
+      free(s), free(spec);
+      return NULL;
+    }
+    s->id = id;
+    s->kind = kind;
+    s->spec = spec;
+    s->spec_size = spec_size;
+    s->in.fd = s->out[0].fd = s->out[1].fd = s->status_fd = -1;
+    streams_highest = id;
+    return streams[i] = s;
+  }
+  return NULL;
+}
+
+static void start(struct stream *s) {
+  static struct spec spec;
+  if (!spec_parse(s->spec, s->spec_size, &spec)) stream_fail(s, EINVAL);
+  else if (s->kind == KIND_PROCESS) process_start(s, &spec);
+  else file_start(s, &spec);
+  free(s->spec);
+  s->spec = NULL;
+}
+
+void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size) {
+  if (!s->spec || size > s->spec_size - s->spec_have) return stream_fail(s, EPROTO);
+  memcpy(s->spec + s->spec_have, data, size);
+  s->spec_have += size;
+  if (s->spec_have == s->spec_size) start(s);
+}
+
+void stream_fail(struct stream *s, int error) {
+  struct exit_record record = {.status = error, .flags = EXIT_NOT_STARTED};
+  stream_finish(s, &record);
+}
+
+void stream_finish(struct stream *s, const struct exit_record *record) {
+  if (s->finished) return;
+  s->finished = true;
+  s->exit = *record;
+  if (s->status_fd >= 0) close(s->status_fd);
+  s->status_fd = -1;
+  if (s->in.fd >= 0) close(s->in.fd);
+  s->in.fd = -1;
+  /* What is in the pipes is the run's; whatever still holds their other end is not. */
+  stream_pump_output(s, 0);
+  stream_pump_output(s, 1);
+}
+
+static void input_stop(struct stream *s) {
+  if (s->in.fd >= 0) close(s->in.fd);
+  s->in.fd = -1;
+  s->in.consumed = s->in.received;
+  free(s->in.ring);
+  s->in.ring = NULL;
+}
+
+void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size) {
+  struct input *in = &s->in;
+  if (offset + size <= in->received) return; /* sent again after a resync */
+  if (offset > in->received || offset + size - in->consumed > INPUT_RING_BYTES || in->end)
+    return wire_error(s->id, EPROTO, "input out of order");
+  data += in->received - offset;
+  size -= (uint32_t)(in->received - offset);
+  if (in->fd < 0) { /* nobody reads: taken and dropped */
+    in->received += size;
+    in->consumed = in->received;
+    return;
+  }
+  if (!in->ring && !(in->ring = malloc(INPUT_RING_BYTES))) die("out of memory");
+  for (uint32_t done = 0; done < size;) {
+    uint32_t at = (uint32_t)(in->received % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
+    if (run > size - done) run = size - done;
+    memcpy(in->ring + at, data + done, run);
+    in->received += run;
+    done += run;
+  }
+  stream_pump_input(s);
+}
+
+void stream_input_end(struct stream *s) {
+  s->in.end = true;
+  stream_pump_input(s);
+}
+
+void stream_pump_input(struct stream *s) {
+  struct input *in = &s->in;
+  if (in->fd < 0) return;
+  while (in->consumed < in->received) {
+    uint32_t at = (uint32_t)(in->consumed % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
+    if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
+    ssize_t written = write(in->fd, in->ring + at, run);
+    if (written < 0 && errno == EAGAIN) break;
+    if (written < 0) return input_stop(s); /* EPIPE: the process closed its input */
+    in->consumed += (uint64_t)written;
+  }
+  if (in->consumed == in->received && in->end) return input_stop(s);
+  bool wanted = in->consumed < in->received;
+  if (wanted != in->armed) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, stream_slot(s));
+  in->armed = wanted;
+}
+
+static void output_eof(struct output *o) {
+  if (o->fd >= 0) close(o->fd);
+  o->fd = -1;
+  o->eof = true;
+}
+
+void stream_pump_output(struct stream *s, int index) {
+  struct output *o = &s->out[index];
+  if (o->fd < 0) {
+    if (s->finished) o->eof = true;
+    return;
+  }
+  for (;;) {
+    uint64_t held = o->tail - o->acked;
+    if (o->ring && held == o->size) break;
+    if (!o->ring) o->ring = ring_take(&o->size);
+    uint32_t at = (uint32_t)(o->tail % o->size), run = o->size - at;
+    if (run > o->size - held) run = (uint32_t)(o->size - held);
+    ssize_t size = read(o->fd, o->ring + at, run);
+    if (size > 0) {
+      o->tail += (uint64_t)size;
+      if ((uint32_t)size < run && !s->finished) break; /* the pipe is empty: level-triggered polling tells of more */
+      continue;
+    }
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN && !s->finished) break;
+    return output_eof(o);
+  }
+  bool wanted = !o->ring || o->tail - o->acked < o->size;
+  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, stream_slot(s));
+  o->armed = wanted;
+}
+
+void stream_acked(struct stream *s, int channel, uint64_t offset) {
+  if (channel != CHANNEL_OUT && channel != CHANNEL_ERR) return;
+  struct output *o = &s->out[channel - CHANNEL_OUT];
+  if (offset > o->sent || offset < o->acked) return; /* stale, or of what was never sent */
+  o->acked = offset;
+  if (o->acked == o->tail && o->eof) ring_give(o);
+  else stream_pump_output(s, channel - CHANNEL_OUT);
+}
+
+/* The host has stored the exit record, or gives the stream up: what still runs is ended first. */
+void stream_close(struct stream *s) {
+  s->closing = true;
+  if (!s->finished) process_signal(s, SIGNAL_TREE, 0);
+}
+
+void stream_resync(struct stream *s) {
+  for (int i = 0; i < 2; i++) {
+    s->out[i].sent = s->out[i].acked;
+    s->out[i].end_sent = false;
+  }
+  s->in.credited = s->in.consumed;
+  s->in.broken_sent = false;
+  s->started_sent = s->exit_sent = false;
+  s->state_due = true;
+}
+
+static void release(uint32_t slot) {
+  struct stream *s = streams[slot];
+  streams[slot] = NULL;
+  input_stop(s);
+  for (int i = 0; i < 2; i++) {
+    output_eof(&s->out[i]);
+    ring_give(&s->out[i]);
+  }
+  free(s->spec);
+  free(s);
+}
+
+void streams_sweep(void) {
+  for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+    struct stream *s = streams[i];
+    if (s && s->closing && s->finished && (s->pid <= 0 || s->reaped) && !wire_holds(s)) release(i);
+  }
+}
+
+bool streams_running(void) {
+  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+    if (streams[i] && streams[i]->kind == KIND_PROCESS && !streams[i]->finished) return true;
+  return false;
+}

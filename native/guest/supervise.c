@@ -1,0 +1,198 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One supervisor a run, under the guest's uid: it owns the run's process tree, its clock and its limits. Signals to it:
+   SIGTERM ends the tree, SIGUSR1 ends it for memory, SIGRTMIN carries a signal for the process group. */
+
+enum { KILL_MS = 5000, KILL_ROUND_MS = 2, CPU_LOOK_MS = 200, MEMORY_LOOK_MS = 50 };
+
+struct run {
+  const struct spec *spec;
+  pid_t main_pid;
+  bool main_done;
+  uint64_t started_us, reaped_cpu_us, max_rss_bytes;
+  struct exit_record exit;
+};
+
+/* Shared with the child of vfork: what stopped it before exec. */
+static volatile int start_error;
+
+static const char *variable(const struct spec *spec, const char *name) {
+  size_t length = strlen(name);
+  for (size_t i = 0; i < spec->environment_count; i++)
+    if (!strncmp(spec->environment[i], name, length) && spec->environment[i][length] == '=')
+      return spec->environment[i] + length + 1;
+  return NULL;
+}
+
+/* execvp with the run's own PATH, without allocating. */
+static void execute(const struct spec *spec) {
+  const char *file = spec->arguments[0];
+  char path[PATH_BYTES];
+  if (strchr(file, '/')) {
+    execve(file, spec->arguments, spec->environment);
+    return;
+  }
+  const char *folders = variable(spec, "PATH");
+  int error = ENOENT;
+  for (const char *at = folders ? folders : "/usr/bin:/bin"; *at;) {
+    size_t length = strcspn(at, ":");
+    if (length && length + 1 + strlen(file) + 1 <= sizeof path) {
+      memcpy(path, at, length);
+      path[length] = '/';
+      strcpy(path + length + 1, file);
+      execve(path, spec->arguments, spec->environment);
+      if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    }
+    at += length + (at[length] == ':');
+  }
+  errno = error;
+}
+
+static pid_t start_main(const struct spec *spec, int in, int out, int err) {
+  start_error = 0;
+  pid_t pid = vfork();
+  if (pid != 0) return pid;
+  sigset_t none;
+  sigemptyset(&none);
+  if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) goto failed;
+  close_all_from(3);
+  signal(SIGPIPE, SIG_DFL);
+  if (privilege_drop(spec) < 0) goto failed;
+  if (chdir(spec->folder ? spec->folder : "/") < 0) goto failed;
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  execute(spec);
+failed:
+  start_error = errno ? errno : EIO;
+  _exit(127);
+}
+
+static void account(struct run *run, pid_t pid, int status, const struct rusage *use) {
+  run->reaped_cpu_us += (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000000 +
+                        (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
+  uint64_t rss = (uint64_t)use->ru_maxrss * 1024;
+  if (rss > run->max_rss_bytes) run->max_rss_bytes = rss;
+  if (pid != run->main_pid) return;
+  run->main_done = true;
+  run->exit.status = status;
+}
+
+/* Returns false when no child is left. */
+static bool reap_children(struct run *run) {
+  for (;;) {
+    int status;
+    struct rusage use;
+    pid_t pid = wait4(-1, &status, WNOHANG, &use);
+    if (pid > 0) account(run, pid, status, &use);
+    else return pid == 0;
+  }
+}
+
+static void wait_signal(const sigset_t *set, int ms, siginfo_t *info) {
+  struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+  info->si_signo = 0;
+  if (sigtimedwait(set, info, &t) < 0) info->si_signo = 0;
+}
+
+/* Rounds of scan and SIGKILL until no child is left. A tree that forks faster than it is killed for KILL_MS wins, and
+   the caller ends the whole sandbox. */
+static bool kill_tree(struct run *run) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  for (uint64_t deadline = now_ms() + KILL_MS; reap_children(run);) {
+    if (now_ms() > deadline) return false;
+    tree_visit(getpid(), SIGKILL);
+    siginfo_t info;
+    wait_signal(&child, KILL_ROUND_MS, &info);
+  }
+  return true;
+}
+
+/* The flag of the limit that the run has passed, or 0. */
+static uint32_t passed_limit(const struct run *run) {
+  const struct spec *spec = run->spec;
+  uint64_t elapsed_ms = (now_us() - run->started_us) / 1000;
+  if (spec->timeout_ms && elapsed_ms >= spec->timeout_ms) return EXIT_TIMED_OUT;
+  bool look_cpu = spec->cpu_ms && elapsed_ms * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) >= spec->cpu_ms;
+  if (!look_cpu && !spec->memory_bytes) return 0;
+  struct tree_sum sum = tree_visit(getpid(), 0);
+  if (look_cpu && (sum.cpu_us + run->reaped_cpu_us) / 1000 >= spec->cpu_ms) return EXIT_CPU_LIMIT;
+  if (spec->memory_bytes && sum.rss_bytes > spec->memory_bytes) return EXIT_MEMORY_LIMIT;
+  return 0;
+}
+
+static int next_look_ms(const struct run *run) {
+  const struct spec *spec = run->spec;
+  uint64_t elapsed_ms = (now_us() - run->started_us) / 1000, wait = 3600000;
+  if (spec->timeout_ms) wait = spec->timeout_ms > elapsed_ms ? spec->timeout_ms - elapsed_ms : 0;
+  if (spec->cpu_ms) {
+    uint64_t first = spec->cpu_ms / (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t look = first > elapsed_ms + CPU_LOOK_MS ? first - elapsed_ms : CPU_LOOK_MS;
+    if (look < wait) wait = look;
+  }
+  if (spec->memory_bytes && wait > MEMORY_LOOK_MS) wait = MEMORY_LOOK_MS;
+  return (int)wait;
+}
+
+static void tell(int status_fd, struct status_record *record) {
+  if (write(status_fd, record, sizeof *record) != sizeof *record) _exit(71);
+}
+
+static void follow(struct run *run) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGRTMIN);
+  while (reap_children(run) && !run->main_done) {
+    siginfo_t info;
+    wait_signal(&set, next_look_ms(run), &info);
+    if (info.si_signo == SIGTERM) run->exit.flags |= EXIT_KILLED;
+    else if (info.si_signo == SIGUSR1) run->exit.flags |= EXIT_MEMORY_LIMIT;
+    else if (info.si_signo == SIGRTMIN) kill(-run->main_pid, info.si_value.sival_int);
+    else if (info.si_signo == 0) run->exit.flags |= passed_limit(run);
+    if (run->exit.flags) return;
+  }
+}
+
+void supervise(const struct spec *spec, int in, int out, int err, int status_fd) {
+  struct run run = {.spec = spec, .started_us = now_us()};
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_NAME, "caisson-run");
+  run.main_pid = start_main(spec, in, out, err);
+  if (run.main_pid < 0) start_error = errno;
+  struct status_record record = {.kind = RECORD_STARTED, .pid = run.main_pid};
+  if (start_error) {
+    if (run.main_pid > 0) waitpid(run.main_pid, NULL, 0);
+    record.kind = RECORD_EXIT;
+    record.exit = (struct exit_record){.status = start_error, .flags = EXIT_NOT_STARTED};
+    tell(status_fd, &record);
+    _exit(0);
+  }
+  close(in);
+  close(out);
+  close(err);
+  tell(status_fd, &record);
+  follow(&run);
+  if (!kill_tree(&run)) _exit(72); /* no exit record: the guest reports the sandbox as lost */
+  if (WIFSIGNALED(run.exit.status) && WTERMSIG(run.exit.status) == SIGXCPU) run.exit.flags |= EXIT_CPU_LIMIT;
+  run.exit.cpu_us = run.reaped_cpu_us;
+  run.exit.max_rss_bytes = run.max_rss_bytes;
+  run.exit.wall_us = now_us() - run.started_us;
+  record.kind = RECORD_EXIT;
+  record.exit = run.exit;
+  tell(status_fd, &record);
+  _exit(0);
+}

@@ -1,0 +1,265 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The layout of docs/wire.md, little-endian as every machine this runs on. */
+struct header {
+  uint32_t size;
+  uint8_t type, channel;
+  uint16_t epoch;
+  uint32_t stream, reserved;
+  uint64_t offset;
+};
+_Static_assert(sizeof(struct header) == HEADER_BYTES, "wire header");
+
+enum { CONTROL_BYTES = 4096, CONTROL_FRAME_MAX = 256, ERRORS_MAX = 16, ERROR_TEXT_BYTES = 120 };
+
+struct hello {
+  uint8_t nonce[NONCE_BYTES];
+  uint32_t version, streams, input_window, output_window;
+};
+struct state {
+  uint32_t kind, finished;
+  uint64_t input_received, acked[2];
+};
+struct failure {
+  uint32_t stream;
+  int32_t error;
+  char text[ERROR_TEXT_BYTES];
+};
+
+extern uint64_t guest_last_ping_ms;
+
+static uint16_t epoch;
+static bool attached, hello_due, pong_due, waiting;
+static uint8_t nonce[NONCE_BYTES];
+static uint64_t pong_value;
+static struct failure failures[ERRORS_MAX];
+static size_t failure_count;
+
+/* The frame under way: control bytes, then maybe a piece of a ring. */
+static uint8_t control[CONTROL_BYTES];
+static size_t control_size;
+static const uint8_t *slice;
+static size_t slice_size, written;
+static struct stream *slice_of;
+static uint32_t turn;
+
+bool wire_holds(const struct stream *s) { return slice_of == s; }
+
+void wire_error(uint32_t stream, int error, const char *text) {
+  if (failure_count == ERRORS_MAX) return; /* the first ones tell the cause */
+  struct failure *f = &failures[failure_count++];
+  f->stream = stream;
+  f->error = error;
+  strncpy(f->text, text, sizeof f->text - 1);
+}
+
+/* ---- from the host ---- */
+
+static void resync(const struct header *h, const uint8_t *payload) {
+  if (h->size != NONCE_BYTES) return;
+  epoch = h->epoch;
+  memcpy(nonce, payload, NONCE_BYTES);
+  attached = hello_due = true;
+  pong_due = false;
+  control_size = slice_size = written = 0; /* the new owner reads past the torn frame, up to its nonce */
+  slice_of = NULL;
+  guest_last_ping_ms = now_ms();
+  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+    if (streams[i]) stream_resync(streams[i]);
+}
+
+static void open_stream(const struct header *h, const uint8_t *payload) {
+  if (h->stream <= streams_highest) return; /* sent again after a resync, or stale */
+  if (h->channel < KIND_PROCESS || h->channel > KIND_LAST || h->offset > SPEC_BYTES)
+    return wire_error(h->stream, EINVAL, "bad open");
+  struct stream *s = stream_open(h->stream, h->channel, (uint32_t)h->offset);
+  if (!s) return wire_error(h->stream, EMFILE, "too many streams");
+  stream_spec_bytes(s, payload, h->size);
+}
+
+static void receive_configuration(uint8_t *payload, uint32_t size) {
+  static struct spec spec;
+  if (!spec_parse(payload, size, &spec)) return wire_error(0, EINVAL, "bad configuration");
+  configure(&spec);
+}
+
+static void receive_frame(const struct header *h, uint8_t *payload) {
+  if (h->type == FRAME_RESYNC) return resync(h, payload);
+  if (!attached || h->epoch != epoch) return;
+  if (h->type == FRAME_PING) {
+    pong_due = true;
+    pong_value = h->offset;
+    guest_last_ping_ms = now_ms();
+    return;
+  }
+  if (h->type == FRAME_CONFIG) return receive_configuration(payload, h->size);
+  if (h->type == FRAME_OPEN) return open_stream(h, payload);
+  struct stream *s = stream_find(h->stream);
+  if (!s) return; /* ended on this side while the frame was under way */
+  switch ((enum frame_type)h->type) {
+    case FRAME_DATA:
+      if (h->channel == CHANNEL_SPEC) stream_spec_bytes(s, payload, h->size);
+      else stream_input(s, h->offset, payload, h->size);
+      break;
+    case FRAME_CREDIT: stream_acked(s, h->channel, h->offset); break;
+    case FRAME_END: stream_input_end(s); break;
+    case FRAME_SIGNAL: process_signal(s, h->channel, (int)h->offset); break;
+    case FRAME_CLOSE: stream_close(s); break;
+    default: wire_error(h->stream, EPROTO, "unknown frame"); break;
+  }
+}
+
+void wire_receive(void) {
+  static uint8_t buffer[64 * 1024];
+  static size_t have;
+  ssize_t size = read(WIRE_IN, buffer + have, sizeof buffer - have);
+  if (size <= 0) return; /* never the end: this program holds the FIFO open for writing too */
+  have += (size_t)size;
+  size_t at = 0;
+  while (have - at >= HEADER_BYTES) {
+    struct header h;
+    memcpy(&h, buffer + at, HEADER_BYTES);
+    if (h.size > FROM_HOST_FRAME_BYTES - HEADER_BYTES) {
+      errno = EPROTO;
+      die("frame too long");
+    }
+    if (have - at < HEADER_BYTES + h.size) break;
+    receive_frame(&h, buffer + at + HEADER_BYTES);
+    at += HEADER_BYTES + h.size;
+  }
+  memmove(buffer, buffer + at, have - at);
+  have -= at;
+}
+
+/* ---- to the host ---- */
+
+static void put(enum frame_type type, uint8_t channel, uint32_t stream, uint64_t offset, const void *data,
+                uint32_t size) {
+  struct header h = {size, (uint8_t)type, channel, epoch, stream, 0, offset};
+  memcpy(control + control_size, &h, HEADER_BYTES);
+  if (size) memcpy(control + control_size + HEADER_BYTES, data, size);
+  control_size += HEADER_BYTES + size;
+}
+
+static bool room(void) { return control_size + CONTROL_FRAME_MAX <= CONTROL_BYTES; }
+
+static void put_hello(void) {
+  struct hello hello = {{0}, WIRE_VERSION, STREAMS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES};
+  memcpy(hello.nonce, nonce, NONCE_BYTES);
+  put(FRAME_HELLO, 0, 0, 0, &hello, sizeof hello);
+}
+
+static void put_state(const struct stream *s) {
+  struct state state = {s->kind, s->finished, s->in.received, {s->out[0].acked, s->out[1].acked}};
+  put(FRAME_STATE, 0, s->id, 0, &state, sizeof state);
+}
+
+static bool credit_due(const struct stream *s) {
+  uint64_t owed = s->in.consumed - s->in.credited;
+  return owed >= INPUT_RING_BYTES / 4 || (owed && s->in.consumed == s->in.received);
+}
+
+/* What the host must learn of a stream follows from its state, so nothing is queued and a resync repeats it all. */
+static void put_stream(struct stream *s) {
+  if (s->state_due) {
+    put_state(s);
+    s->state_due = false;
+  }
+  if (s->started && !s->started_sent) {
+    put(FRAME_STARTED, 0, s->id, (uint64_t)s->main_pid, NULL, 0);
+    s->started_sent = true;
+  }
+  if (credit_due(s)) {
+    s->in.credited = s->in.consumed;
+    put(FRAME_CREDIT, CHANNEL_IN, s->id, s->in.consumed, NULL, 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    struct output *o = &s->out[i];
+    if (!o->eof || o->end_sent || o->sent != o->tail) continue;
+    put(FRAME_END, (uint8_t)(CHANNEL_OUT + i), s->id, o->tail, NULL, 0);
+    o->end_sent = true;
+  }
+  if (s->finished && !s->exit_sent && s->out[0].end_sent && s->out[1].end_sent) {
+    put(FRAME_EXIT, 0, s->id, 0, &s->exit, sizeof s->exit);
+    s->exit_sent = true;
+  }
+}
+
+static void gather_control(void) {
+  if (hello_due) {
+    put_hello();
+    hello_due = false;
+  }
+  if (pong_due) {
+    put(FRAME_PONG, 0, 0, pong_value, NULL, 0);
+    pong_due = false;
+  }
+  for (; failure_count > 0 && room(); failure_count--) {
+    struct failure *f = &failures[0];
+    put(FRAME_ERROR, 0, f->stream, (uint64_t)f->error, f->text, (uint32_t)strlen(f->text));
+    memmove(f, f + 1, (failure_count - 1) * sizeof *f);
+  }
+  for (uint32_t i = 0; i < STREAMS_MAX && room(); i++)
+    if (streams[i]) put_stream(streams[i]);
+}
+
+/* One frame a stream in turn, so that a noisy one slows no other. */
+static bool choose_slice(void) {
+  for (uint32_t n = 0; n < 2 * STREAMS_MAX; n++) {
+    turn = (turn + 1) % (2 * STREAMS_MAX);
+    struct stream *s = streams[turn / 2];
+    if (!s || s->closing) continue;
+    struct output *o = &s->out[turn % 2];
+    if (o->sent == o->tail) continue;
+    uint32_t at = (uint32_t)(o->sent % o->size);
+    slice_size = o->size - at;
+    if (slice_size > o->tail - o->sent) slice_size = (size_t)(o->tail - o->sent);
+    if (slice_size > TO_HOST_PAYLOAD_BYTES) slice_size = TO_HOST_PAYLOAD_BYTES;
+    slice = o->ring + at;
+    slice_of = s;
+    put(FRAME_DATA, (uint8_t)(CHANNEL_OUT + turn % 2), s->id, o->sent, NULL, 0);
+    uint32_t size = (uint32_t)slice_size;
+    memcpy(control + control_size - HEADER_BYTES, &size, sizeof size);
+    o->sent += slice_size;
+    return true;
+  }
+  return false;
+}
+
+static bool write_some(void) {
+  struct iovec parts[2];
+  int count = 0;
+  if (written < control_size) parts[count++] = (struct iovec){control + written, control_size - written};
+  size_t of_slice = written > control_size ? written - control_size : 0;
+  if (of_slice < slice_size) parts[count++] = (struct iovec){(void *)(slice + of_slice), slice_size - of_slice};
+  ssize_t size = writev(WIRE_OUT, parts, count);
+  if (size < 0) return false;
+  written += (size_t)size;
+  return true;
+}
+
+static void wait_writable(bool wanted) {
+  if (wanted == waiting) return;
+  waiting = wanted;
+  poll_change(WIRE_OUT, wanted ? EPOLLOUT : 0, POLL_WIRE_OUT, STREAMS_MAX);
+}
+
+void wire_flush(void) {
+  if (!attached) return;
+  for (;;) {
+    if (written == control_size + slice_size) {
+      written = control_size = slice_size = 0;
+      slice_of = NULL;
+      gather_control();
+      if (room() && !choose_slice() && control_size == 0) return wait_writable(false);
+    }
+    if (!write_some()) return wait_writable(errno == EAGAIN || errno == EINTR);
+  }
+}

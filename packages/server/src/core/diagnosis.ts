@@ -1,0 +1,18 @@
+import type { EngineProbe } from "./engine.ts";
+
+export type CheckState = "ok" | "warning" | "failed";
+
+/** One thing about this machine, as `caisson doctor` tells it. */
+export interface Check {
+  name: string;
+  state: CheckState;
+  detail: string;
+  hint?: string;
+}
+
+export interface Diagnosis {
+  engines: EngineProbe[];
+  /** What `auto` would take. */
+  chosen: string | null;
+  checks: Check[];
+}

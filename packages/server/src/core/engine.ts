@@ -1,0 +1,106 @@
+/**
+ * An engine makes the boundary of a sandbox, and nothing else. Its interface is message-shaped: ids and plain data, so
+ * that it can live in another process than its caller.
+ */
+export type EngineName = "gvisor" | "container";
+
+/** What can be enforced; a result lists each under `enforced` or `not_enforced`. */
+export const containments = [
+  "user_namespace",
+  "network_namespace",
+  "read_only_root",
+  "no_capabilities",
+  "no_new_privileges",
+  "seccomp",
+  "memory",
+  "cpu",
+  "processes",
+  "storage",
+] as const;
+export type Containment = (typeof containments)[number];
+
+export interface NotEnforced {
+  what: Containment;
+  why: string;
+}
+
+export interface SandboxLimits {
+  memoryBytes: number;
+  cpus: number;
+  cpuShares: number;
+  processes: number;
+  storageBytes: number;
+}
+
+export interface SandboxSpec {
+  limits: SandboxLimits;
+  /** A host folder whose files are copied to /workspace/input, read-only, before anything runs. */
+  inputFolder?: string;
+  /** Whether /workspace/output is made. */
+  output?: boolean;
+  /** Host name inside. */
+  hostname?: string;
+}
+
+export interface CreatedSandbox {
+  id: string;
+  engine: EngineName;
+  /** FIFOs of the wire, to be opened read-write by the owner. */
+  toGuestPath: string;
+  fromGuestPath: string;
+  enforced: Containment[];
+  notEnforced: NotEnforced[];
+}
+
+export interface SandboxStats {
+  cpuMs: number;
+  memoryBytes: number;
+  memoryPeakBytes: number;
+  /** Times the kernel ended a process for the memory limit. */
+  oomKills: number;
+  processes: number;
+  ioReadBytes: number;
+  ioWriteBytes: number;
+}
+
+export type FileAction = "created" | "modified" | "deleted";
+
+export interface FileChange {
+  /** Relative to the workspace. Bytes that are not UTF-8 appear as U+FFFD. */
+  path: string;
+  action: FileAction;
+  size_bytes: number;
+  /** Null for what is not a readable regular file, and for deleted ones. */
+  sha256: string | null;
+}
+
+export interface Changes {
+  changes: FileChange[];
+  /** True when there were more than `changeLimits.reported`. */
+  truncated: boolean;
+}
+
+export interface EngineProbe {
+  engine: EngineName;
+  usable: boolean;
+  /** Why it is not usable, or the version of the runtime. */
+  detail: string;
+  hint?: string;
+  runtimePath?: string;
+}
+
+export interface Engine extends AsyncDisposable {
+  readonly name: EngineName;
+  create(spec: SandboxSpec): Promise<CreatedSandbox>;
+  /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
+  waitExit(id: string): Promise<string>;
+  pause(id: string): Promise<void>;
+  resume(id: string): Promise<void>;
+  stats(id: string): Promise<SandboxStats>;
+  /** Remembers the workspace as it is now. */
+  markFiles(id: string): Promise<void>;
+  /** What differs from the last mark; the state found becomes the new mark. */
+  changedFiles(id: string): Promise<Changes>;
+  /** Ends every process, and removes workspace, cgroups, FIFOs and folders; verified. Idempotent. */
+  destroy(id: string): Promise<void>;
+}

@@ -1,0 +1,42 @@
+/** The closed list of what can go wrong, as seen by any caller. Every surface maps each code once. */
+export type ErrorCode =
+  | "invalid"
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "conflict"
+  | "too_large"
+  | "limit_exceeded"
+  | "timeout"
+  | "unavailable"
+  | "unsupported"
+  | "internal";
+
+export interface ErrorDetail {
+  hint?: string;
+  details?: Record<string, unknown>;
+  retryAfterMs?: number;
+  cause?: unknown;
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly hint?: string;
+  readonly details?: Record<string, unknown>;
+  readonly retryAfterMs?: number;
+
+  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.name = "AppError";
+    this.code = code;
+    if (detail.hint !== undefined) this.hint = detail.hint;
+    if (detail.details !== undefined) this.details = detail.details;
+    if (detail.retryAfterMs !== undefined) this.retryAfterMs = detail.retryAfterMs;
+  }
+}
+
+/** The code of a system error (`ENOENT`, …), or undefined for anything else. */
+export function errnoOf(error: unknown): string | undefined {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  return undefined;
+}

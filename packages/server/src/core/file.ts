@@ -1,0 +1,27 @@
+export type FileType = "file" | "directory" | "link" | "other";
+
+export interface FileInfo {
+  /** Relative to the folder that was listed; the last name for a single file. */
+  name: string;
+  type: FileType;
+  size: number;
+  mode: number;
+  mtimeMs: number;
+  target?: string;
+}
+
+export interface ReadOptions {
+  offset?: number;
+  length?: number;
+}
+
+/** Files of a workspace. Paths are relative to it, or absolute under /workspace; links out of it lead nowhere. */
+export interface SandboxFiles {
+  read(path: string, options?: ReadOptions): AsyncIterable<Buffer>;
+  write(path: string, body: string | Uint8Array | AsyncIterable<Uint8Array>, mode?: number): Promise<void>;
+  list(path: string, options?: { recursive?: boolean }): Promise<FileInfo[]>;
+  stat(path: string): Promise<FileInfo>;
+  mkdir(path: string): Promise<void>;
+  move(from: string, to: string, options?: { replace?: boolean }): Promise<void>;
+  remove(path: string, options?: { recursive?: boolean }): Promise<void>;
+}

@@ -1,0 +1,83 @@
+/** Every number that bounds Caisson. Units stand last in the name. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+export interface Range {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** What a caller may ask for; a request outside the range is refused and names the cap. */
+export const requestLimits = {
+  memoryBytes: { default: 512 * MiB, min: 64 * MiB, max: 8 * GiB },
+  cpuShares: { default: 1024, min: 512, max: 4096 },
+  cpus: { default: 1, min: 0.1, max: 64 },
+  cpuTimeMs: { default: 60_000, min: 1_000, max: 3_600_000 },
+  timeoutMs: { default: 60_000, min: 100, max: 3_600_000 },
+  processes: { default: 64, min: 1, max: 512 },
+  outputBytes: { default: 1_000_000, min: 1_000, max: 256 * MiB },
+  storageBytes: { default: 5 * GiB, min: 16 * MiB, max: 100 * GiB },
+} as const satisfies Record<string, Range>;
+
+/** The wire between host and guest. */
+export const wireLimits = {
+  version: 1,
+  headerBytes: 24,
+  /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
+  toGuestFrameBytes: 4096,
+  fromGuestPayloadBytes: 64 * KiB,
+  /** Bytes the guest may have under way on one channel before the host has stored them. */
+  outputWindowBytes: 256 * KiB,
+  inputWindowBytes: 64 * KiB,
+  streams: 256,
+  specBytes: 1 * MiB,
+  /** Control and data frames that wait for a guest which does not read. */
+  queuedFrames: 1024,
+  helloTimeoutMs: 20_000,
+  pingIntervalMs: 2_000,
+  /** A guest that answers no ping for this long is lost. Long, because a busy 2-core host can stall one for seconds. */
+  pongTimeoutMs: 30_000,
+  leaseMs: 10_000,
+} as const;
+
+/** What a sandbox gets that no caller chooses. */
+export const sandboxLimits = {
+  uidsPerSandbox: 65_536,
+  userId: 1000,
+  tmpBytes: 256 * MiB,
+  shmBytes: 64 * MiB,
+  openFiles: 4096,
+  /** Host threads and processes past `processes`: guest, supervisors, workers; under gVisor the sentry's threads too. */
+  pidsHeadroom: { container: 64, gvisor: 4096 },
+  /** Memory of the guest (container), or of sentry and gofer and the slack in which the guest still acts (gvisor). */
+  memoryHeadroomBytes: { container: 4 * MiB, gvisor: 192 * MiB },
+  environmentBytes: 128 * KiB,
+  argumentBytes: 100 * KiB,
+  codeBytes: 4 * MiB,
+  pathBytes: 4096,
+} as const;
+
+/** The engine on the host. */
+export const engineLimits = {
+  startTimeoutMs: 30_000,
+  probeTimeoutMs: 20_000,
+  killTimeoutMs: 10_000,
+  /** Disk that workspaces may never claim, for the host itself. */
+  diskReserveBytes: 2 * GiB,
+  /** Writers are frozen while less than this is free. */
+  diskWatermarkBytes: 1 * GiB,
+  diskCheckIntervalMs: 1_000,
+  templates: 8,
+  runtimeLogBytes: 64 * KiB,
+  inputFiles: 100_000,
+} as const;
+
+/** Looking for changed files. */
+export const changeLimits = {
+  files: 1_000_000,
+  reported: 10_000,
+  depth: 256,
+} as const;

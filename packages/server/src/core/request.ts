@@ -1,0 +1,26 @@
+import type { SandboxLimits } from "./engine.ts";
+import { AppError } from "./errors.ts";
+import { requestLimits } from "./limits.ts";
+import { checkRange, showBytes } from "./size.ts";
+
+export const engineChoices = ["auto", "gvisor", "container"] as const;
+export type EngineChoice = (typeof engineChoices)[number];
+
+export function parseEngineChoice(text: string): EngineChoice {
+  const choice = engineChoices.find((known) => known === text);
+  if (choice === undefined)
+    throw new AppError("invalid", `there is no engine '${text}'`, { hint: `engines: ${engineChoices.join(", ")}` });
+  return choice;
+}
+
+/** Fills in the defaults of what was asked for, and refuses what is past a cap. */
+export function resolveSandboxLimits(asked: Partial<SandboxLimits>): SandboxLimits {
+  const { memoryBytes, cpus, cpuShares, processes, storageBytes } = requestLimits;
+  return {
+    memoryBytes: checkRange(asked.memoryBytes ?? memoryBytes.default, memoryBytes, "memory", showBytes),
+    cpus: checkRange(asked.cpus ?? cpus.default, cpus, "cpus", String),
+    cpuShares: checkRange(asked.cpuShares ?? cpuShares.default, cpuShares, "cpu shares", String),
+    processes: checkRange(asked.processes ?? processes.default, processes, "processes", String),
+    storageBytes: checkRange(asked.storageBytes ?? storageBytes.default, storageBytes, "storage", showBytes),
+  };
+}

@@ -1,0 +1,71 @@
+import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.ts";
+import type { Language } from "./language.ts";
+import type { OutputChannel } from "./wire.ts";
+
+/** Limits of one run, inside those of its sandbox. */
+export interface RunLimits {
+  /** 0 means none. */
+  timeoutMs: number;
+  cpuTimeMs: number;
+  processes: number;
+  /** Of each of stdout and stderr, as far as the result holds them. */
+  outputBytes: number;
+  /** For the run's processes together; without it the sandbox's own limit stands alone. */
+  memoryBytes?: number;
+}
+
+export interface RunOptions {
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  limits?: Partial<RunLimits>;
+  /** Names this run may reach, on top of the sandbox's policy. */
+  allowedDomains?: readonly string[];
+  /**
+   * Output as it is produced, with back-pressure: the next piece of a channel's window comes when the promise is done.
+   * With it the result holds no output of its own.
+   */
+  onOutput?: (channel: OutputChannel, chunk: Buffer) => Promise<void> | undefined;
+  /** Ends the run's whole process tree. */
+  signal?: AbortSignal;
+  /** Whether files_changed is looked for; on unless told. */
+  trackFiles?: boolean;
+}
+
+export interface RunRequest extends RunOptions {
+  /** A string is for /bin/bash; a list is taken as it is. */
+  command: string | readonly string[];
+}
+
+export interface CodeRequest extends RunOptions {
+  language: Language;
+  code: string;
+}
+
+/** A finished run, as every surface shows it. */
+export interface RunResult {
+  exit_code: number;
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+  duration_ms: number;
+  cpu_ms: number;
+  max_rss: number;
+  timed_out: boolean;
+  cpu_limit: boolean;
+  oom_killed: boolean;
+  truncated: boolean;
+  files_changed: FileChange[];
+  files_changed_truncated: boolean;
+  engine: EngineName;
+  enforced: Containment[];
+  not_enforced: NotEnforced[];
+}
+
+/** A run under way. */
+export interface Run {
+  readonly result: Promise<RunResult>;
+  /** A signal for the process group of the run. */
+  signal(number: number): void;
+  kill(): void;
+}

@@ -1,0 +1,81 @@
+/** What a guest can be asked to open. The numbers are the wire's. */
+export const streamKinds = {
+  process: 1,
+  read: 2,
+  write: 3,
+  list: 4,
+  stat: 5,
+  mkdir: 6,
+  move: 7,
+  remove: 8,
+} as const;
+export type StreamKind = keyof typeof streamKinds;
+
+/** What the guest is told of a stream; numbers must be whole and not negative. */
+export interface StreamSpec {
+  arguments?: readonly string[];
+  environment?: Readonly<Record<string, string>>;
+  folder?: string;
+  timeoutMs?: number;
+  cpuMs?: number;
+  processes?: number;
+  memoryBytes?: number;
+  fileBytes?: number;
+  openFiles?: number;
+  path?: string;
+  target?: string;
+  offset?: number;
+  length?: number;
+  mode?: number;
+  stdin?: boolean;
+  parents?: boolean;
+  recursive?: boolean;
+  replace?: boolean;
+}
+
+export type OutputChannel = "stdout" | "stderr";
+
+export interface ExitRecord {
+  exitCode: number | null;
+  signal: number | null;
+  /** The errno of a program that could not be started, or of a file operation that failed. */
+  startError: number | null;
+  timedOut: boolean;
+  cpuLimit: boolean;
+  memoryLimit: boolean;
+  killed: boolean;
+  cpuMs: number;
+  maxRssBytes: number;
+  durationMs: number;
+}
+
+export interface WireStream {
+  /** Resolves when the program runs, rejects when it cannot. */
+  readonly started: Promise<number>;
+  /** Resolves after all output was handed on; rejects when the sandbox is lost. */
+  readonly exit: Promise<ExitRecord>;
+  /** Resolves when the guest has room for more. False when the process has closed its input. */
+  write(chunk: Uint8Array): Promise<boolean>;
+  end(): void;
+  signal(number: number): void;
+  killTree(): void;
+  /** Output up to here is stored; the guest may send as much again. */
+  consumed(channel: OutputChannel, bytes: number): void;
+}
+
+/** Called with a piece of a receive buffer; the listener says `consumed` when it is done with it. */
+export type OutputListener = (channel: OutputChannel, chunk: Buffer) => void;
+
+export interface WireConfiguration {
+  leaseMs: number;
+  memoryBytes: number;
+  watchMemory: boolean;
+}
+
+export interface Wire {
+  open(kind: StreamKind, spec: StreamSpec, listener: OutputListener): WireStream;
+  configure(configuration: WireConfiguration): void;
+  /** Resolves with the reason once the wire is no longer usable. */
+  readonly lost: Promise<string>;
+  close(reason: string): void;
+}

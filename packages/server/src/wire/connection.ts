@@ -1,0 +1,195 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, constants, openSync } from "node:fs";
+import { Socket } from "node:net";
+import { AppError } from "../core/errors.ts";
+import { wireLimits } from "../core/limits.ts";
+import {
+  type OutputListener,
+  type StreamKind,
+  type StreamSpec,
+  streamKinds,
+  type Wire,
+  type WireConfiguration,
+  type WireStream,
+} from "../core/wire.ts";
+import { FifoWriter } from "./fifo-writer.ts";
+import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader } from "./frame.ts";
+import { HelloFinder } from "./hello.ts";
+import { encodeConfiguration, encodeSpec } from "./spec.ts";
+import { HostStream } from "./stream.ts";
+
+const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
+const specChannel = 3;
+
+export interface WirePaths {
+  toGuestPath: string;
+  fromGuestPath: string;
+}
+
+/**
+ * The host's end of the wire: everything it reads is hostile, and a frame that no honest guest sends ends this sandbox,
+ * with a reason, and nothing else (S3).
+ */
+export class WireConnection implements Wire {
+  readonly lost: Promise<string>;
+  readonly #lostGate = Promise.withResolvers<string>();
+  readonly #socket: Socket;
+  readonly #writer: FifoWriter;
+  readonly #toGuestFd: number;
+  readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
+  readonly #streams = new Map<number, HostStream>();
+  readonly #epoch = 1 + (randomBytes(2).readUInt16LE() % 0xfffe);
+  readonly #nonce = randomBytes(16);
+  readonly #helloGate = Promise.withResolvers<void>();
+  #finder: HelloFinder | undefined = new HelloFinder(this.#nonce);
+  #parser: FrameParser | undefined;
+  #nextStream = 1;
+  #pingTimer: NodeJS.Timeout | undefined;
+  #lastPongMs = 0;
+  #reason: string | undefined;
+
+  private constructor(paths: WirePaths) {
+    this.lost = this.#lostGate.promise;
+    this.#helloGate.promise.catch(() => undefined);
+    const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+    this.#toGuestFd = openSync(paths.toGuestPath, flags);
+    this.#socket = new Socket({ fd: openSync(paths.fromGuestPath, flags), readable: true, writable: false });
+    this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
+    this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    this.#socket.on("error", (error) => this.close(`the wire cannot be read: ${error.message}`));
+  }
+
+  /** Opens the wire of a sandbox and waits until its guest answers this owner's nonce. */
+  static async attach(paths: WirePaths, died: Promise<string>): Promise<WireConnection> {
+    const wire = new WireConnection(paths);
+    void died.then((reason) => wire.close(reason));
+    const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
+    try {
+      wire.#send(frameTypes.resync, 0, 0, 0, wire.#nonce);
+      await wire.#helloGate.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+    wire.#lastPongMs = performance.now();
+    wire.#pingTimer = setInterval(() => wire.#ping(), wireLimits.pingIntervalMs);
+    return wire;
+  }
+
+  open(kind: StreamKind, spec: StreamSpec, listener: OutputListener): WireStream {
+    if (this.#reason !== undefined) throw this.#lostError(this.#reason);
+    if (this.#streams.size >= wireLimits.streams)
+      throw new AppError("limit_exceeded", `more than ${wireLimits.streams} things at once in one sandbox`);
+    const bytes = encodeSpec(spec);
+    if (bytes.length > wireLimits.specBytes)
+      throw new AppError("too_large", `arguments and environment of ${bytes.length} bytes are past ${wireLimits.specBytes}`);
+    const id = this.#nextStream++;
+    const stream = new HostStream(id, listener, (...frame) => this.#send(...frame));
+    this.#streams.set(id, stream);
+    this.#send(frameTypes.open, streamKinds[kind], id, bytes.length, bytes.subarray(0, payloadBytes));
+    for (let at = payloadBytes; at < bytes.length; at += payloadBytes)
+      this.#send(frameTypes.data, specChannel, id, at, bytes.subarray(at, at + payloadBytes));
+    return stream;
+  }
+
+  configure(configuration: WireConfiguration): void {
+    this.#send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
+  }
+
+  close(reason: string): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    clearInterval(this.#pingTimer);
+    this.#writer.close();
+    this.#socket.destroy();
+    closeSync(this.#toGuestFd);
+    const error = this.#lostError(reason);
+    this.#helloGate.reject(error);
+    for (const stream of this.#streams.values()) stream.fail(error);
+    this.#streams.clear();
+    this.#lostGate.resolve(reason);
+  }
+
+  #lostError(reason: string): AppError {
+    return new AppError("unavailable", `the sandbox is lost: ${reason}`, { details: { sandbox_lost: true } });
+  }
+
+  #send(type: number, channel: number, stream: number, offset: number, payload?: Uint8Array): void {
+    const size = payload?.length ?? 0;
+    writeHeader(this.#frame, { size, type, channel, epoch: this.#epoch, stream, offset });
+    if (payload !== undefined) this.#frame.set(payload, wireLimits.headerBytes);
+    this.#writer.send(this.#frame.subarray(0, wireLimits.headerBytes + size));
+  }
+
+  #ping(): void {
+    const now = performance.now();
+    if (now - this.#lastPongMs > wireLimits.pongTimeoutMs) return this.close("the guest no longer answers");
+    this.#send(frameTypes.ping, 0, 0, Math.floor(now));
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
+      else this.#parser?.push(chunk);
+    } catch (error) {
+      if (!(error instanceof WireViolation)) throw error;
+      this.close(`the guest sent ${error.message}`);
+    }
+  }
+
+  #findHello(finder: HelloFinder, chunk: Buffer): void {
+    const rest = finder.push(chunk);
+    if (rest === undefined) return;
+    this.#finder = undefined;
+    this.#parser = new FrameParser(this.#epoch, {
+      data: (stream, channel, offset, piece) => this.#stream(stream)?.onData(channel, offset, piece),
+      control: (header, payload) => this.#control(header, payload),
+    });
+    this.#parser.push(rest);
+  }
+
+  #control(header: FrameHeader, payload: Buffer): void {
+    switch (header.type) {
+      case frameTypes.hello:
+        return this.#hello(payload);
+      case frameTypes.pong:
+        this.#lastPongMs = performance.now();
+        return;
+      case frameTypes.error:
+        return this.#failure(header, payload);
+      case frameTypes.started:
+        return this.#stream(header.stream)?.onStarted(header.offset);
+      case frameTypes.credit:
+        return this.#stream(header.stream)?.onCredit(header.offset);
+      case frameTypes.end:
+        return this.#stream(header.stream)?.onEnd(header.channel, header.offset);
+      case frameTypes.exit: {
+        const stream = this.#stream(header.stream);
+        this.#streams.delete(header.stream);
+        return stream?.onExit(payload);
+      }
+      default:
+        throw new WireViolation(`a frame of type ${header.type} out of turn`);
+    }
+  }
+
+  #hello(payload: Buffer): void {
+    if (payload.length < 32 || !payload.subarray(0, 16).equals(this.#nonce)) throw new WireViolation("a hello of another owner");
+    const version = payload.readUInt32LE(16);
+    if (version !== wireLimits.version) throw new WireViolation(`version ${version} of the wire, not ${wireLimits.version}`);
+    this.#helloGate.resolve();
+  }
+
+  #failure(header: FrameHeader, payload: Buffer): void {
+    const text = payload.toString("utf8").replaceAll(/[^\x20-\x7e]/g, "?");
+    if (header.stream === 0) return this.close(`the guest says: ${text} (errno ${header.offset})`);
+    const stream = this.#stream(header.stream);
+    this.#streams.delete(header.stream);
+    stream?.fail(new AppError("unavailable", `the guest refused: ${text} (errno ${header.offset})`));
+  }
+
+  /** Undefined for a stream that ended while the frame was under way. */
+  #stream(id: number): HostStream | undefined {
+    if (id === 0 || id >= this.#nextStream) throw new WireViolation(`a frame of stream ${id}, which was never opened`);
+    return this.#streams.get(id);
+  }
+}

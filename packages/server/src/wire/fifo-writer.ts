@@ -1,0 +1,69 @@
+import { writeSync } from "node:fs";
+import { errnoOf } from "../core/errors.ts";
+import { wireLimits } from "../core/limits.ts";
+
+const retryMs = { first: 1, last: 16 } as const;
+
+/**
+ * Writes whole frames to a FIFO, each in one write of at most PIPE_BUF bytes, so that a killed owner never leaves half a
+ * frame behind (hazard 13). Frames wait here only while the guest does not read; their number is bounded.
+ */
+export class FifoWriter {
+  readonly #fd: number;
+  readonly #failed: (reason: string) => void;
+  readonly #queue: Buffer[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #delayMs: number = retryMs.first;
+  #closed = false;
+
+  constructor(fd: number, failed: (reason: string) => void) {
+    this.#fd = fd;
+    this.#failed = failed;
+  }
+
+  /** The frame may be reused by the caller when this returns. */
+  send(frame: Buffer): void {
+    if (this.#closed) return;
+    if (this.#queue.length === 0 && this.#write(frame)) return;
+    if (this.#closed) return;
+    if (this.#queue.length >= wireLimits.queuedFrames) {
+      this.#failed("the guest does not read its wire");
+      return;
+    }
+    this.#queue.push(Buffer.from(frame));
+    this.#timer ??= setTimeout(() => this.#drain(), this.#delayMs);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#queue.length = 0;
+  }
+
+  #drain(): void {
+    this.#timer = undefined;
+    let frame = this.#queue[0];
+    let progress = false;
+    while (frame !== undefined && this.#write(frame)) {
+      progress = true;
+      this.#queue.shift();
+      frame = this.#queue[0];
+    }
+    if (this.#closed || frame === undefined) return;
+    this.#delayMs = progress ? retryMs.first : Math.min(this.#delayMs * 2, retryMs.last);
+    this.#timer = setTimeout(() => this.#drain(), this.#delayMs);
+  }
+
+  #write(frame: Buffer): boolean {
+    try {
+      writeSync(this.#fd, frame);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) !== "EAGAIN") {
+        this.#closed = true;
+        this.#failed(`the wire cannot be written: ${errnoOf(error)}`);
+      }
+      return false;
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { StreamSpec, WireConfiguration } from "../core/wire.ts";
+import { writeU64 } from "./frame.ts";
+
+const tags = {
+  argument: 1,
+  environment: 2,
+  folder: 3,
+  timeoutMs: 4,
+  cpuMs: 5,
+  processes: 6,
+  memoryBytes: 7,
+  fileBytes: 8,
+  openFiles: 9,
+  flags: 10,
+  path: 11,
+  target: 12,
+  offset: 13,
+  length: 14,
+  mode: 15,
+  leaseMs: 16,
+} as const;
+
+const flags = { stdin: 1, parents: 2, recursive: 4, replace: 8, watchMemory: 16 } as const;
+
+class Rows {
+  readonly #parts: Buffer[] = [];
+
+  text(tag: number, value: string | undefined): void {
+    if (value === undefined) return;
+    const size = Buffer.byteLength(value) + 1;
+    const row = Buffer.alloc(8 + size);
+    row.writeUInt32LE(tag, 0);
+    row.writeUInt32LE(size, 4);
+    row.write(value, 8);
+    this.#parts.push(row);
+  }
+
+  number(tag: number, value: number | undefined): void {
+    if (value === undefined) return;
+    const row = Buffer.alloc(16);
+    row.writeUInt32LE(tag, 0);
+    row.writeUInt32LE(8, 4);
+    writeU64(row, value, 8);
+    this.#parts.push(row);
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+export function encodeSpec(spec: StreamSpec): Buffer {
+  const rows = new Rows();
+  for (const argument of spec.arguments ?? []) rows.text(tags.argument, argument);
+  for (const [name, value] of Object.entries(spec.environment ?? {})) rows.text(tags.environment, `${name}=${value}`);
+  rows.text(tags.folder, spec.folder);
+  rows.text(tags.path, spec.path);
+  rows.text(tags.target, spec.target);
+  for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "fileBytes", "openFiles"] as const)
+    rows.number(tags[name], spec[name]);
+  for (const name of ["offset", "length", "mode"] as const) rows.number(tags[name], spec[name]);
+  let bits = 0;
+  for (const name of ["stdin", "parents", "recursive", "replace"] as const) if (spec[name]) bits |= flags[name];
+  rows.number(tags.flags, bits);
+  return rows.bytes();
+}
+
+export function encodeConfiguration(configuration: WireConfiguration): Buffer {
+  const rows = new Rows();
+  rows.number(tags.leaseMs, configuration.leaseMs);
+  rows.number(tags.memoryBytes, configuration.memoryBytes);
+  rows.number(tags.flags, configuration.watchMemory ? flags.watchMemory : 0);
+  return rows.bytes();
+}

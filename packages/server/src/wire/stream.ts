@@ -1,0 +1,173 @@
+import { AppError } from "../core/errors.ts";
+import { wireLimits } from "../core/limits.ts";
+import type { ExitRecord, OutputChannel, OutputListener, WireStream } from "../core/wire.ts";
+import { frameTypes, readU64, WireViolation } from "./frame.ts";
+
+export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
+
+const channels = { stdin: 0, stdout: 1, stderr: 2 } as const;
+const channelNames: Record<number, OutputChannel | undefined> = { 1: "stdout", 2: "stderr" };
+const signalModes = { group: 0, tree: 1 } as const;
+const exitFlags = { timedOut: 1, cpuLimit: 2, memoryLimit: 4, killed: 8, notStarted: 16 } as const;
+const exitBytes = 32;
+const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
+
+interface Output {
+  received: number;
+  consumed: number;
+  credited: number;
+  ended: boolean;
+}
+
+function parseExit(payload: Buffer): ExitRecord {
+  if (payload.length !== exitBytes) throw new WireViolation(`an exit record of ${payload.length} bytes`);
+  const status = payload.readInt32LE(0);
+  const flags = payload.readUInt32LE(4);
+  const notStarted = (flags & exitFlags.notStarted) !== 0;
+  const signal = status & 0x7f;
+  return {
+    exitCode: notStarted || signal !== 0 ? null : (status >> 8) & 0xff,
+    signal: notStarted || signal === 0 ? null : signal,
+    startError: notStarted ? status : null,
+    timedOut: (flags & exitFlags.timedOut) !== 0,
+    cpuLimit: (flags & exitFlags.cpuLimit) !== 0,
+    memoryLimit: (flags & exitFlags.memoryLimit) !== 0,
+    killed: (flags & exitFlags.killed) !== 0,
+    cpuMs: Math.round(readU64(payload, 8) / 1000),
+    maxRssBytes: readU64(payload, 16),
+    durationMs: Math.round(readU64(payload, 24) / 1000),
+  };
+}
+
+/** The host's end of one stream. Offsets and windows are checked on every frame. */
+export class HostStream implements WireStream {
+  readonly id: number;
+  readonly started: Promise<number>;
+  readonly exit: Promise<ExitRecord>;
+  readonly #send: SendFrame;
+  readonly #listener: OutputListener;
+  readonly #startedGate = Promise.withResolvers<number>();
+  readonly #exitGate = Promise.withResolvers<ExitRecord>();
+  readonly #outputs: Record<OutputChannel, Output> = {
+    stdout: { received: 0, consumed: 0, credited: 0, ended: false },
+    stderr: { received: 0, consumed: 0, credited: 0, ended: false },
+  };
+  #sent = 0;
+  #taken = 0;
+  #inputOpen = true;
+  #roomGate: PromiseWithResolvers<void> | undefined;
+  #done = false;
+
+  constructor(id: number, listener: OutputListener, send: SendFrame) {
+    this.id = id;
+    this.#listener = listener;
+    this.#send = send;
+    this.started = this.#startedGate.promise;
+    this.exit = this.#exitGate.promise;
+    // Callers may look at only one of the two; neither may end the process when nobody does.
+    this.started.catch(() => undefined);
+    this.exit.catch(() => undefined);
+  }
+
+  async write(chunk: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < chunk.length && this.#inputOpen; ) {
+      const room = this.#taken + wireLimits.inputWindowBytes - this.#sent;
+      if (room <= 0) {
+        this.#roomGate ??= Promise.withResolvers<void>();
+        await this.#roomGate.promise;
+        continue;
+      }
+      const size = Math.min(payloadBytes, room, chunk.length - at);
+      this.#send(frameTypes.data, channels.stdin, this.id, this.#sent, chunk.subarray(at, at + size));
+      this.#sent += size;
+      at += size;
+    }
+    return this.#inputOpen;
+  }
+
+  end(): void {
+    if (!this.#inputOpen) return;
+    this.#closeInput();
+    this.#send(frameTypes.end, channels.stdin, this.id, this.#sent);
+  }
+
+  signal(number: number): void {
+    if (!this.#done) this.#send(frameTypes.signal, signalModes.group, this.id, number);
+  }
+
+  killTree(): void {
+    if (!this.#done) this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
+  }
+
+  consumed(channel: OutputChannel, bytes: number): void {
+    const output = this.#outputs[channel];
+    output.consumed += bytes;
+    const owed = output.consumed - output.credited;
+    if (this.#done || output.ended || owed < wireLimits.outputWindowBytes / 2) return;
+    output.credited = output.consumed;
+    this.#send(frameTypes.credit, channels[channel], this.id, output.consumed);
+  }
+
+  /** Frames of the guest. Each throws WireViolation for what an honest guest does not send. */
+
+  onData(channel: number, offset: number, chunk: Buffer): void {
+    const name = channelNames[channel];
+    if (name === undefined) throw new WireViolation(`data on channel ${channel}`);
+    const output = this.#outputs[name];
+    if (output.ended) throw new WireViolation("data after the end of its channel");
+    if (offset !== output.received) throw new WireViolation(`data at offset ${offset}, not ${output.received}`);
+    output.received += chunk.length;
+    if (output.received - output.consumed > wireLimits.outputWindowBytes)
+      throw new WireViolation("more data than its window allows");
+    this.#listener(name, chunk);
+  }
+
+  onStarted(pid: number): void {
+    this.#startedGate.resolve(pid);
+  }
+
+  onCredit(offset: number): void {
+    if (offset < this.#taken || offset > this.#sent) throw new WireViolation(`credit for ${offset} of ${this.#sent}`);
+    this.#taken = offset;
+    this.#roomGate?.resolve();
+    this.#roomGate = undefined;
+  }
+
+  onEnd(channel: number, offset: number): void {
+    if (channel === channels.stdin) return this.#closeInput();
+    const name = channelNames[channel];
+    if (name === undefined) throw new WireViolation(`end of channel ${channel}`);
+    const output = this.#outputs[name];
+    if (output.ended || offset !== output.received) throw new WireViolation(`end at ${offset} of ${output.received}`);
+    output.ended = true;
+  }
+
+  onExit(payload: Buffer): void {
+    const record = parseExit(payload);
+    if (!this.#outputs.stdout.ended || !this.#outputs.stderr.ended)
+      throw new WireViolation("an exit before the end of output");
+    this.#finish();
+    this.#send(frameTypes.close, 0, this.id, 0);
+    if (record.startError === null) this.#startedGate.resolve(0);
+    else this.#startedGate.reject(new AppError("invalid", `could not be started: errno ${record.startError}`));
+    this.#exitGate.resolve(record);
+  }
+
+  /** The sandbox is lost, or refused the stream. */
+  fail(error: AppError): void {
+    this.#finish();
+    this.#startedGate.reject(error);
+    this.#exitGate.reject(error);
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.#closeInput();
+  }
+
+  #closeInput(): void {
+    this.#inputOpen = false;
+    this.#roomGate?.resolve();
+    this.#roomGate = undefined;
+  }
+}
