@@ -1,0 +1,198 @@
+/*
+ * What changed in a workspace since the last mark. Code in the sandbox may rename under our feet, so the walk is done
+ * by a child that has the workspace as its root, the sandbox's user as its own and no right beyond that, one directory
+ * descriptor at a time (hazard 1). The files it writes are opened before it gives its rights up.
+ */
+#include "helper.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+struct task {
+  const struct request *request;
+  int workspace;
+  int old_mark;
+  int new_mark;
+  int out;
+  int counts;
+};
+struct counts {
+  uint64_t files;
+  uint64_t changes;
+  uint64_t truncated;
+};
+
+static int compare_numbers(const void *left, const void *right) { return *(const int *)left - *(const int *)right; }
+
+static void close_range_of(unsigned first, unsigned last) {
+  if (first > last || syscall(SYS_close_range, first, last, 0) == 0) return;
+  for (unsigned fd = first; fd <= last && fd < 4096; fd++) close((int)fd);
+}
+
+static void keep_only(int *fds, size_t count) {
+  unsigned next = 3;
+  qsort(fds, count, sizeof *fds, compare_numbers);
+  for (size_t i = 0; i < count; i++) {
+    if (fds[i] < 3) continue;
+    close_range_of(next, (unsigned)fds[i] - 1);
+    next = (unsigned)fds[i] + 1;
+  }
+  close_range_of(next, ~0U);
+}
+
+static void give_up_rights(const struct task *task) {
+  uid_t user = (uid_t)request_number(task->request, "base") + USER_ID;
+  int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, task->counts, reply_descriptor()};
+  keep_only(kept, sizeof kept / sizeof *kept);
+  if (fchdir(task->workspace) != 0 || chroot(".") != 0) fail("cannot enter the workspace");
+  close(task->workspace);
+  if (setgroups(0, NULL) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0)
+    fail("cannot become the user of the sandbox");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    fail("cannot give up privileges");
+  if (setresuid(0, 0, 0) == 0) fail_with(EPERM, "privileges came back");
+  die_with_parent();
+}
+
+/* Where the clock of the file system ticks slowly, a write in the tick of the mark would look like none. */
+static void wait_for_next_tick(const struct entries *entries) {
+  int64_t newest = 0;
+  struct timespec now, step = {.tv_nsec = 500000};
+  for (size_t i = 0; i < entries->count; i++)
+    if (entries->list[i].ctime_ns > newest) newest = entries->list[i].ctime_ns;
+  for (int i = 0; i < 40; i++) {
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec * 1000000000LL + now.tv_nsec > newest) return;
+    nanosleep(&step, NULL);
+  }
+}
+
+static bool hash_file(int root, const struct entry *entry, uint64_t *budget, char *hex) {
+  static uint8_t bytes[1 << 18];
+  struct sha256 hash;
+  uint8_t digest[32];
+  if (!S_ISREG(entry->mode) || entry->size > *budget) return false;
+  int fd = walk_open(root, entry->path);
+  if (fd < 0) return false;
+  sha256_init(&hash);
+  ssize_t got;
+  while ((got = read(fd, bytes, sizeof bytes)) > 0) {
+    if ((uint64_t)got > *budget) {
+      got = -1;
+      break;
+    }
+    *budget -= (uint64_t)got;
+    sha256_update(&hash, bytes, (size_t)got);
+  }
+  close(fd);
+  if (got < 0) return false;
+  sha256_final(&hash, digest);
+  for (size_t i = 0; i < sizeof digest; i++) sprintf(hex + 2 * i, "%02x", digest[i]);
+  return true;
+}
+
+/* `action size sha256-or-dash path NUL`, the path as bytes. */
+static void write_changes(const struct task *task, int root, const struct changes *changes, size_t count) {
+  uint64_t budget = request_number(task->request, "hashBytes");
+  FILE *out = fdopen(task->out, "w");
+  if (out == NULL) fail("cannot write the changes");
+  for (size_t i = 0; i < count; i++) {
+    const struct change *change = &changes->list[i];
+    char hex[65] = "-";
+    bool gone = change->action == 'd';
+    if (!gone) hash_file(root, change->entry, &budget, hex);
+    fprintf(out, "%c %llu %s ", change->action, gone ? 0ULL : (unsigned long long)change->entry->size, hex);
+    fwrite(change->entry->path, 1, change->entry->path_length, out);
+    fputc('\0', out);
+  }
+  if (fclose(out) != 0) fail("cannot write the changes");
+}
+
+static NORETURN void work(const struct task *task) {
+  struct walk_limits limits = {.files = request_number(task->request, "files"),
+                               .depth = request_number(task->request, "depth")};
+  struct entries before = {0}, after = {0};
+  struct changes changes = {0};
+  give_up_rights(task);
+  int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) fail("cannot open the workspace");
+  bool whole = walk(root, request_find(task->request, "skip"), limits, &after);
+  if (task->old_mark >= 0) {
+    mark_read(task->old_mark, &before);
+    compare(&before, &after, whole, &changes);
+  }
+  uint64_t reported = request_number(task->request, "reported");
+  struct counts counts = {.files = after.count, .changes = changes.count, .truncated = !whole};
+  if (counts.changes > reported) {
+    counts.changes = reported;
+    counts.truncated = 1;
+  }
+  if (task->old_mark >= 0) write_changes(task, root, &changes, counts.changes);
+  mark_write(task->new_mark, &after);
+  wait_for_next_tick(&after);
+  _exit(write_whole(task->counts, &counts, sizeof counts) ? 0 : 1);
+}
+
+static int create(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) fail("cannot make %s", path);
+  return fd;
+}
+
+static int open_workspace(const struct request *request) {
+  pid_t pid = (pid_t)request_number(request, "pid");
+  int fd = open(format_text("/proc/%d/root/workspace", (int)pid), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) fail("cannot open the workspace");
+  /* The descriptor is checked after it is open: by then the pid cannot have become another's unnoticed. */
+  if (!process_in_sandbox(pid, request_text(request, "id"))) fail_with(ESRCH, "the sandbox has ended");
+  return fd;
+}
+
+void verb_changes(const struct request *request) {
+  const char *folder = request_text(request, "folder");
+  bool compares = request_find(request, "compare") != NULL;
+  char *mark = format_text("%s/mark", folder);
+  char *fresh_mark = format_text("%s/mark.new", folder);
+  char *fresh_out = format_text("%s/changes.new", folder);
+  struct task task = {.request = request, .workspace = open_workspace(request), .old_mark = -1};
+  struct counts counts;
+  int ends[2], status;
+  if (compares) {
+    task.old_mark = open(mark, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (task.old_mark < 0) fail("the workspace has no mark");
+  }
+  task.new_mark = create(fresh_mark);
+  task.out = create(fresh_out);
+  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  task.counts = ends[1];
+
+  pid_t pid = fork();
+  if (pid < 0) fail("cannot fork");
+  if (pid == 0) work(&task);
+  close(ends[1]);
+  if (!wait_for_child(pid, (int64_t)request_number(request, "timeoutMs") * 1000, &status)) {
+    kill(pid, SIGKILL);
+    fail_with(ETIMEDOUT, "the workspace could not be read in time");
+  }
+  if (!WIFEXITED(status)) fail_with(EIO, "the walk ended by signal %d", WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) _exit(1);
+  if (read_whole(ends[0], &counts, sizeof counts) != sizeof counts) fail_with(EIO, "the walk said nothing");
+  if (rename(fresh_mark, mark) != 0 || rename(fresh_out, format_text("%s/changes.out", folder)) != 0)
+    fail("cannot store the mark");
+  reply_ok("files=%llu changes=%llu truncated=%llu", (unsigned long long)counts.files,
+           (unsigned long long)counts.changes, (unsigned long long)counts.truncated);
+}

@@ -1,0 +1,184 @@
+/* The words that every file of the helper speaks. A verb runs in a forked child: it ends by reply_ok() or fail(). */
+#pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NORETURN __attribute__((noreturn))
+#define PRINTF(text, first) __attribute__((format(printf, text, first)))
+
+enum {
+  REQUEST_BYTES_MAX = 1 << 20,
+  ARGUMENTS_MAX = 4096,
+  REPLY_BYTES_MAX = 16 * 1024,
+  JOBS_MAX = 256,
+  ID_BYTES_MAX = 64,
+  USER_ID = 1000,
+};
+
+/* request.c: NUL-separated strings: seq, verb, then key=value, where a key may be repeated. */
+struct argument {
+  const char *key;
+  const char *value;
+};
+struct request {
+  const char *seq;
+  const char *verb;
+  size_t count;
+  struct argument arguments[ARGUMENTS_MAX];
+};
+bool request_parse(struct request *request, char *bytes, size_t length);
+const char *request_find(const struct request *request, const char *key);
+const char *request_text(const struct request *request, const char *key);
+uint64_t request_number(const struct request *request, const char *key);
+
+/* reply.c */
+void reply_to(int fd, const char *seq);
+int reply_descriptor(void);
+void reply_step(const char *step);
+void reply_format_error(char *line, size_t size, const char *seq, int error, const char *text);
+NORETURN void reply_ok(const char *format, ...) PRINTF(1, 2);
+/* Ends the verb with errno, the current step and the text. */
+NORETURN void fail(const char *format, ...) PRINTF(1, 2);
+NORETURN void fail_with(int error, const char *format, ...) PRINTF(2, 3);
+const char *error_name(int error);
+const char *reply_timings(void);
+
+/* text.c */
+char *format_text(const char *format, ...) PRINTF(1, 2);
+ssize_t read_whole(int fd, void *bytes, size_t size);
+bool write_whole(int fd, const void *bytes, size_t size);
+bool write_file(const char *path, const char *text);
+int64_t clock_us(void);
+
+/* process.c */
+int open_pidfd(pid_t pid);
+/* True when the process ended within the time; its wait status is stored. */
+bool wait_for_child(pid_t pid, int64_t timeout_us, int *status);
+/* Whether a process belongs to the cgroup of sandbox `id`, in any hierarchy. */
+bool process_in_sandbox(pid_t pid, const char *id);
+void die_with_parent(void);
+
+/* serve.c */
+int serve(void);
+
+/* launch.c */
+struct launch {
+  const struct request *request;
+  const char *folder;
+  const char *stage;
+  const char *rootfs;
+  const char *volume;
+  uid_t base;
+  uid_t owner_uid;
+  gid_t owner_gid;
+  int to_guest;
+  int from_guest;
+  int input;
+};
+NORETURN void verb_launch(const struct request *request);
+
+/* fifo.c */
+void fifo_make(struct launch *launch);
+void fifo_restore(const struct launch *launch);
+int fifo_open_again(int fd);
+
+/* image.c */
+void image_fill(const char *template_path, const char *image_path);
+void image_mount(const char *image_path, const char *target, const char *scratch);
+
+/* view.c */
+void view_begin(struct launch *launch);
+void view_rootfs(const struct launch *launch);
+void view_finish(const struct launch *launch);
+
+/* volume.c */
+void volume_prepare(const struct launch *launch);
+
+/* input.c */
+/* mount_point.c: also of a bind mount inside one file system. */
+bool is_mount_point(int fd);
+void input_copy(int source, int target, uid_t owner, uint64_t files_max);
+
+/* runtime.c */
+struct started {
+  pid_t pid;
+  pid_t gofer;
+};
+struct started runtime_run(const struct launch *launch);
+
+/* changes.c */
+NORETURN void verb_changes(const struct request *request);
+
+/* walk.c and mark.c: the regular files and symbolic links of a workspace. */
+struct entry {
+  uint64_t ino;
+  int64_t ctime_ns;
+  uint64_t size;
+  uint32_t mode;
+  uint32_t path_length;
+  const char *path;
+};
+struct entries {
+  struct entry *list;
+  size_t count;
+  size_t capacity;
+};
+struct walk_limits {
+  uint64_t files;
+  uint64_t depth;
+};
+/* False when a limit cut it short. */
+bool walk(int root, const char *skip, struct walk_limits limits, struct entries *found);
+/* Opens a regular file of the walked tree, one component at a time; -1 when it is no longer there or not readable. */
+int walk_open(int root, const char *path);
+void entries_add(struct entries *entries, const struct entry *entry);
+void *arena(size_t size);
+void mark_write(int fd, const struct entries *entries);
+void mark_read(int fd, struct entries *entries);
+
+/* compare.c */
+struct change {
+  char action;
+  const struct entry *entry;
+};
+struct changes {
+  struct change *list;
+  size_t count;
+};
+void compare(const struct entries *before, const struct entries *after, bool whole, struct changes *changes);
+
+/* sha256.c */
+struct sha256 {
+  uint32_t state[8];
+  uint64_t length;
+  size_t held;
+  uint8_t block[64];
+};
+void sha256_init(struct sha256 *hash);
+void sha256_use_portable(void);
+void sha256_update(struct sha256 *hash, const void *bytes, size_t size);
+void sha256_final(struct sha256 *hash, uint8_t digest[32]);
+/* sha256_x86.c; null where the processor has no such instructions. */
+typedef void sha256_blocks(uint32_t state[8], const uint8_t *bytes, size_t blocks);
+sha256_blocks *sha256_accelerated(void);
+
+/* locks.c: held by the resident process itself, so that they end with it. Zero, or an errno. */
+int lock_claim(const char *folder);
+int lock_take(const char *folder);
+void lock_release(const char *folder);
+
+/* watches.c: says once of each watched process that it has ended. */
+void watch_add(const char *id, pid_t pid);
+void watch_remove(const char *id);
+void watch_reap(void);
+size_t watch_count(void);
+struct pollfd;
+size_t watch_poll(struct pollfd *list);
+bool watch_needs_tick(void);
+void watch_check(void);

@@ -1,0 +1,40 @@
+/* caisson-helper: what Node cannot do on the host. */
+#include "helper.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int usage(void) {
+  fputs("usage: caisson-helper serve | noop | hold | sha256 | sha256-portable\n", stderr);
+  return 64;
+}
+
+/* Stands in for a guest where an engine is probed or tested. */
+static NORETURN void hold(void) {
+  for (;;) pause();
+}
+
+static int print_sha256(bool portable) {
+  static char bytes[1 << 16];
+  struct sha256 hash;
+  uint8_t digest[32];
+  ssize_t got;
+  if (portable) sha256_use_portable();
+  sha256_init(&hash);
+  while ((got = read(STDIN_FILENO, bytes, sizeof bytes)) > 0) sha256_update(&hash, bytes, (size_t)got);
+  sha256_final(&hash, digest);
+  for (size_t i = 0; i < sizeof digest; i++) printf("%02x", digest[i]);
+  putchar('\n');
+  return got < 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return usage();
+  if (strcmp(argv[1], "serve") == 0) return serve();
+  if (strcmp(argv[1], "noop") == 0) return 0;
+  if (strcmp(argv[1], "hold") == 0) hold();
+  if (strcmp(argv[1], "sha256") == 0) return print_sha256(false);
+  if (strcmp(argv[1], "sha256-portable") == 0) return print_sha256(true);
+  return usage();
+}

@@ -1,0 +1,172 @@
+/*
+ * Runs the OCI runtime where it is nobody on the host: in the sandbox's cgroups and in a user namespace that maps its
+ * root to the sandbox's own range, so that sentry, gofer and init have uids no other sandbox has (hazard 11).
+ */
+#include "helper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STATE "/run/caisson/state"
+#define LOG "/run/caisson/log/runtime.log"
+enum { IDS = 65536, LOG_TAIL_BYTES = 2048, RUNTIME_ARGUMENTS_MAX = 64 };
+
+static NORETURN void child_fail(int status_fd, const char *what) {
+  char *text = format_text("%s: %s", what, strerror(errno));
+  write_whole(status_fd, text, strlen(text));
+  _exit(126);
+}
+
+static void take_stdio(const struct launch *launch, int status_fd) {
+  int to_guest = fifo_open_again(launch->to_guest);
+  int from_guest = fifo_open_again(launch->from_guest);
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (to_guest < 0 || from_guest < 0 || null < 0) child_fail(status_fd, "cannot open its standard streams");
+  if (dup2(to_guest, 0) < 0 || dup2(from_guest, 1) < 0 || dup2(null, 2) < 0)
+    child_fail(status_fd, "cannot take its standard streams");
+}
+
+static void become_root_of_range(int status_fd, int ready_fd, int go_fd) {
+  char byte = 0;
+  if (unshare(CLONE_NEWUSER) != 0) child_fail(status_fd, "cannot make a user namespace");
+  if (!write_whole(ready_fd, &byte, 1) || read_whole(go_fd, &byte, 1) != 1)
+    child_fail(status_fd, "the user namespace was not mapped");
+  if (setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
+    child_fail(status_fd, "cannot become root of the user namespace");
+}
+
+static NORETURN void child(const struct launch *launch, int status_fd, int ready_fd, int go_fd) {
+  const char *path = request_text(launch->request, "runtime");
+  char *argv[RUNTIME_ARGUMENTS_MAX + 2] = {(char *)path};
+  char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+  struct rlimit no_core = {0, 0};
+  size_t count = 1;
+  for (size_t i = 0; i < launch->request->count && count <= RUNTIME_ARGUMENTS_MAX; i++)
+    if (strcmp(launch->request->arguments[i].key, "arg") == 0)
+      argv[count++] = (char *)launch->request->arguments[i].value;
+
+  setsid();
+  umask(022);
+  setrlimit(RLIMIT_CORE, &no_core);
+  write_file("/proc/self/oom_score_adj", "0");
+  if (chdir("/") != 0) child_fail(status_fd, "cannot leave its folder");
+  take_stdio(launch, status_fd);
+  become_root_of_range(status_fd, ready_fd, go_fd);
+  die_with_parent();
+  execve(path, argv, environment);
+  child_fail(status_fd, path);
+}
+
+static void join_cgroups(const struct launch *launch, pid_t pid) {
+  char *number = format_text("%d", (int)pid);
+  for (size_t i = 0; i < launch->request->count; i++) {
+    const struct argument *argument = &launch->request->arguments[i];
+    if (strcmp(argument->key, "cgroup") != 0) continue;
+    if (!write_file(format_text("%s/cgroup.procs", argument->value), number)) fail("cannot join %s", argument->value);
+  }
+}
+
+static void map_range(const struct launch *launch, pid_t pid) {
+  char *map = format_text("0 %u %u\n", launch->base, IDS);
+  if (!write_file(format_text("/proc/%d/uid_map", (int)pid), map) ||
+      !write_file(format_text("/proc/%d/gid_map", (int)pid), map))
+    fail("cannot map the user namespace");
+}
+
+static int open_regular(const char *path) {
+  struct stat info;
+  int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))) return fd;
+  close(fd);
+  errno = EINVAL;
+  return -1;
+}
+
+static NORETURN void fail_runtime(int error, const char *what, int status_fd) {
+  char tail[LOG_TAIL_BYTES + 1] = "";
+  fcntl(status_fd, F_SETFL, O_NONBLOCK);
+  ssize_t length = read_whole(status_fd, tail, LOG_TAIL_BYTES);
+  if (length <= 0) {
+    int log = open_regular(LOG);
+    off_t end = log < 0 ? 0 : lseek(log, 0, SEEK_END);
+    if (log >= 0) lseek(log, end > LOG_TAIL_BYTES ? end - LOG_TAIL_BYTES : 0, SEEK_SET);
+    length = log < 0 ? 0 : read_whole(log, tail, LOG_TAIL_BYTES);
+  }
+  tail[length > 0 ? length : 0] = '\0';
+  fail_with(error, "%s [%s]", what, tail);
+}
+
+static pid_t read_pid(void) {
+  char text[32] = "";
+  int fd = open_regular(STATE "/pid");
+  if (fd < 0) fail("the runtime wrote no pid");
+  ssize_t length = read_whole(fd, text, sizeof text - 1);
+  close(fd);
+  pid_t pid = length > 0 ? (pid_t)atoi(text) : 0;
+  if (pid <= 1) fail_with(EINVAL, "the runtime wrote no pid");
+  return pid;
+}
+
+static bool is_gofer(int pid) {
+  char name[sizeof "runsc-gofer"] = "";
+  int fd = open(format_text("/proc/%d/cmdline", pid), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  read_whole(fd, name, sizeof name);
+  close(fd);
+  return memcmp(name, "runsc-gofer", sizeof name) == 0;
+}
+
+/* gVisor's init is no process of the host; its gofer has the sandbox's root as its own. */
+static pid_t find_gofer(const struct launch *launch) {
+  char pids[1 << 16];
+  const char *cgroup = request_text(launch->request, "cgroup");
+  int fd = open(format_text("%s/cgroup.procs", cgroup), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("cannot read the processes of %s", cgroup);
+  ssize_t length = read_whole(fd, pids, sizeof pids - 1);
+  close(fd);
+  pids[length > 0 ? length : 0] = '\0';
+  for (char *at = pids; *at != '\0';) {
+    pid_t pid = (pid_t)strtol(at, &at, 10);
+    while (*at == '\n') at++;
+    if (is_gofer(pid)) return pid;
+  }
+  return 0;
+}
+
+struct started runtime_run(const struct launch *launch) {
+  int ready[2], go[2], outcome[2], status;
+  char byte = 0;
+  if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(go, O_CLOEXEC) != 0 || pipe2(outcome, O_CLOEXEC) != 0)
+    fail("cannot make a pipe");
+  pid_t pid = fork();
+  if (pid < 0) fail("cannot fork");
+  if (pid == 0) {
+    close(go[1]);
+    child(launch, outcome[1], ready[1], go[0]);
+  }
+  close(outcome[1]);
+  close(ready[1]);
+  join_cgroups(launch, pid);
+  if (read_whole(ready[0], &byte, 1) != 1) fail_runtime(EPERM, "the runtime cannot be started", outcome[0]);
+  map_range(launch, pid);
+  if (!write_whole(go[1], &byte, 1)) fail_runtime(EPERM, "the runtime cannot be started", outcome[0]);
+
+  if (!wait_for_child(pid, (int64_t)request_number(launch->request, "timeoutMs") * 1000, &status)) {
+    kill(pid, SIGKILL);
+    fail_runtime(ETIMEDOUT, "the runtime did not start the sandbox in time", outcome[0]);
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_runtime(EIO, "the runtime failed", outcome[0]);
+  struct started started = {.pid = read_pid()};
+  if (request_find(launch->request, "gofer") != NULL) started.gofer = find_gofer(launch);
+  return started;
+}

@@ -1,0 +1,199 @@
+/*
+ * The resident loop, one process an owner. Requests come on stdin (u32 length, then the strings), each verb that may
+ * wait runs in a forked child, replies and events go to stdout. EOF on stdin means that the owner is gone: leaving
+ * releases every lock.
+ */
+#include "helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct job {
+  int fd;
+  char seq[32];
+  char id[ID_BYTES_MAX];
+  size_t length;
+  char line[REPLY_BYTES_MAX];
+};
+static struct job *jobs[JOBS_MAX];
+static struct request request;
+
+static void say(const char *line) {
+  write_whole(STDOUT_FILENO, line, strlen(line));
+  write_whole(STDOUT_FILENO, "\n", 1);
+}
+
+static void say_error(const char *seq, int error, const char *text) {
+  char line[512];
+  reply_format_error(line, sizeof line, seq, error, text);
+  say(line);
+}
+
+static void say_result(const char *seq, int error, const char *text) {
+  char line[64];
+  if (error != 0) {
+    say_error(seq, error, text);
+    return;
+  }
+  snprintf(line, sizeof line, "%s ok", seq);
+  say(line);
+}
+
+static struct job **free_slot(void) {
+  for (size_t i = 0; i < JOBS_MAX; i++)
+    if (jobs[i] == NULL) return &jobs[i];
+  return NULL;
+}
+
+static NORETURN void run_child(void (*verb)(const struct request *), int reply_fd) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  signal(SIGPIPE, SIG_DFL);
+  die_with_parent();
+  reply_to(reply_fd, request.seq);
+  verb(&request);
+  _exit(1);
+}
+
+static void start_job(void (*verb)(const struct request *)) {
+  int ends[2];
+  struct job **slot = free_slot();
+  const char *id = request_find(&request, "id");
+  if (slot == NULL || id == NULL || strlen(id) >= ID_BYTES_MAX || strlen(request.seq) >= sizeof(*slot)->seq) {
+    say_error(request.seq, slot == NULL ? EAGAIN : EINVAL, "the helper cannot take this request");
+    return;
+  }
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    say_error(request.seq, errno, "no pipe for the reply");
+    return;
+  }
+  pid_t pid = fork();
+  if (pid == 0) run_child(verb, ends[1]);
+  int error = errno;
+  close(ends[1]);
+  struct job *job = calloc(1, sizeof *job);
+  if (pid < 0 || job == NULL) {
+    say_error(request.seq, error, "cannot fork");
+    close(ends[0]);
+    free(job);
+    return;
+  }
+  job->fd = ends[0];
+  snprintf(job->seq, sizeof job->seq, "%s", request.seq);
+  snprintf(job->id, sizeof job->id, "%s", id);
+  *slot = job;
+}
+
+/* A process that a job started is watched before the owner hears of it: its end is never missed. */
+static void end_job(struct job *job) {
+  job->line[job->length] = '\0';
+  char *pid = strstr(job->line, " ok pid=");
+  bool whole = job->length > 0 && job->line[job->length - 1] == '\n';
+  if (whole)
+    write_whole(STDOUT_FILENO, job->line, job->length);
+  else
+    say_error(job->seq, EIO, "the verb ended without a reply");
+  if (whole && pid != NULL) watch_add(job->id, (pid_t)atoi(pid + strlen(" ok pid=")));
+  close(job->fd);
+  free(job);
+}
+
+static void read_job(struct job **slot) {
+  struct job *job = *slot;
+  ssize_t got = read(job->fd, job->line + job->length, sizeof job->line - 1 - job->length);
+  if (got < 0 && errno == EINTR) return;
+  if (got > 0) {
+    job->length += (size_t)got;
+    return;
+  }
+  *slot = NULL;
+  end_job(job);
+}
+
+static void watch_or_unwatch(const char *id) {
+  const char *pid = request_find(&request, "pid");
+  say_result(request.seq, 0, "");
+  if (pid != NULL)
+    watch_add(id, (pid_t)atoi(pid));
+  else
+    watch_remove(id);
+}
+
+static void dispatch(char *bytes, size_t length) {
+  if (!request_parse(&request, bytes, length)) {
+    say_error("0", EINVAL, "the request cannot be read");
+    return;
+  }
+  const char *verb = request.verb;
+  const char *folder = request_find(&request, "folder");
+  const char *id = request_find(&request, "id");
+  if (strcmp(verb, "launch") == 0) return start_job(verb_launch);
+  if (strcmp(verb, "changes") == 0) return start_job(verb_changes);
+  if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
+  if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");
+  if (strcmp(verb, "lock") == 0 && folder != NULL) return say_result(request.seq, lock_take(folder), "lock");
+  if (strcmp(verb, "unlock") == 0 && folder != NULL) {
+    lock_release(folder);
+    return say_result(request.seq, 0, "");
+  }
+  say_error(request.seq, ENOSYS, "there is no such verb");
+}
+
+/* False at EOF: the owner has closed its end, or died. */
+static bool read_request(void) {
+  static char bytes[REQUEST_BYTES_MAX];
+  uint8_t head[4];
+  if (read_whole(STDIN_FILENO, head, sizeof head) != sizeof head) return false;
+  size_t length = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
+  if (length > sizeof bytes || read_whole(STDIN_FILENO, bytes, length) != (ssize_t)length) return false;
+  dispatch(bytes, length);
+  return true;
+}
+
+static int prepare(void) {
+  sigset_t children;
+  setsid();
+  umask(0);
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_DUMPABLE, 0);
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, NULL);
+  return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int serve(void) {
+  int children = prepare();
+  if (children < 0) return 1;
+  for (;;) {
+    size_t capacity = 2 + JOBS_MAX + watch_count();
+    struct pollfd *list = calloc(capacity, sizeof *list);
+    if (list == NULL) return 1;
+    list[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+    list[1] = (struct pollfd){.fd = children, .events = POLLIN};
+    for (size_t i = 0; i < JOBS_MAX; i++)
+      list[2 + i] = (struct pollfd){.fd = jobs[i] == NULL ? -1 : jobs[i]->fd, .events = POLLIN};
+    size_t count = 2 + JOBS_MAX + watch_poll(list + 2 + JOBS_MAX);
+    if (poll(list, count, watch_needs_tick() ? 200 : -1) < 0 && errno != EINTR) return 1;
+
+    struct signalfd_siginfo info;
+    while (read(children, &info, sizeof info) > 0) continue;
+    watch_reap();
+    for (size_t i = 0; i < JOBS_MAX; i++)
+      if (jobs[i] != NULL && list[2 + i].revents != 0) read_job(&jobs[i]);
+    watch_check();
+    bool more = list[0].revents == 0 || read_request();
+    free(list);
+    if (!more) return 0;
+  }
+}

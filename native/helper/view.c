@@ -1,0 +1,130 @@
+/*
+ * Composes what a sandbox and its runtime see: a tmpfs that ends up over /run and holds rootfs, bundle, runtime state,
+ * log and volume. It is built in the sandbox's folder first, so that a home under /run is still reachable meanwhile.
+ */
+#include "helper.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_ONLY = MS_RDONLY | MS_NOSUID | MS_NODEV };
+
+static void make_folder(const char *path, mode_t mode) {
+  if (mkdir(path, mode) != 0 && errno != EEXIST) fail("cannot make %s", path);
+}
+
+static void make_folders(const char *root, const char *path) {
+  char *whole = format_text("%s%s", root, path);
+  for (char *at = whole + strlen(root) + 1; *at != '\0'; at++) {
+    if (*at != '/') continue;
+    *at = '\0';
+    make_folder(whole, 0755);
+    *at = '/';
+  }
+  make_folder(whole, 0755);
+  free(whole);
+}
+
+static void mount_tmpfs(const char *target, unsigned long flags, const char *data) {
+  if (mount("caisson", target, "tmpfs", flags, data) != 0) fail("cannot mount a tmpfs on %s", target);
+}
+
+/* Never recursive: a mount below the source would stay writable (hazard 18). */
+static void bind(const char *source, const char *target, unsigned long flags) {
+  if (mount(source, target, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+  if (mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | flags, NULL) != 0) fail("cannot restrict the bind of %s", source);
+}
+
+static void make_bind_target(const char *rootfs, const char *source, const char *path) {
+  struct stat info;
+  if (stat(source, &info) != 0) fail("cannot find %s", source);
+  if (S_ISDIR(info.st_mode)) {
+    make_folders(rootfs, path);
+    return;
+  }
+  char *parent = strdup(path);
+  if (parent == NULL) fail_with(ENOMEM, "no memory");
+  *strrchr(parent, '/') = '\0';
+  if (*parent != '\0') make_folders(rootfs, parent);
+  char *target = format_text("%s%s", rootfs, path);
+  int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  if (fd < 0) fail("cannot make %s", path);
+  close(fd);
+}
+
+/* `/path=rest` */
+static char *split(const char *value, const char **rest) {
+  const char *equals = strchr(value, '=');
+  if (*value != '/' || equals == NULL) fail_with(EINVAL, "%s is not path=value", value);
+  *rest = equals + 1;
+  return format_text("%.*s", (int)(equals - value), value);
+}
+
+void view_begin(struct launch *launch) {
+  if (unshare(CLONE_NEWNS) != 0) fail("cannot make a mount namespace");
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail("cannot make mounts private");
+  launch->stage = format_text("%s/view", launch->folder);
+  make_folder(launch->stage, 0700);
+  mount_tmpfs(launch->stage, MS_NOSUID, "mode=0755,size=1m,nr_inodes=256");
+  char *inside = format_text("%s/caisson", launch->stage);
+  make_folder(inside, 0755);
+  launch->rootfs = format_text("%s/rootfs", inside);
+  launch->volume = format_text("%s/vol", inside);
+  make_folder(launch->rootfs, 0755);
+  make_folder(launch->volume, 0755);
+
+  char *bundle = format_text("%s/bundle", inside);
+  make_folder(bundle, 0755);
+  bind(format_text("%s/bundle", launch->folder), bundle, READ_ONLY | MS_NOEXEC);
+
+  char *kept_state = format_text("%s/runtime", launch->folder);
+  char *state = format_text("%s/state", inside);
+  make_folder(kept_state, 0700);
+  make_folder(state, 0700);
+  if (chown(kept_state, launch->base, launch->base) != 0) fail("cannot give %s to the range", kept_state);
+  bind(kept_state, state, MS_NOSUID | MS_NODEV | MS_NOEXEC);
+
+  /* gVisor keeps its log open for life: a tmpfs bounds what it could write. */
+  char *log = format_text("%s/log", inside);
+  make_folder(log, 0700);
+  mount_tmpfs(log, MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              format_text("mode=0700,size=256k,nr_inodes=8,uid=%u,gid=%u", launch->base, launch->base));
+}
+
+static void mask(const char *rootfs, const char *path) {
+  struct stat info;
+  char *target = format_text("%s%s", rootfs, path);
+  if (lstat(target, &info) == 0 && S_ISDIR(info.st_mode)) mount_tmpfs(target, READ_ONLY, "mode=0755,size=4k,nr_inodes=2");
+  free(target);
+}
+
+void view_rootfs(const struct launch *launch) {
+  mount_tmpfs(launch->rootfs, MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=1k");
+  for (size_t i = 0; i < launch->request->count; i++) {
+    const struct argument *argument = &launch->request->arguments[i];
+    const char *rest;
+    if (strcmp(argument->key, "dir") == 0) make_folders(launch->rootfs, argument->value);
+    if (strcmp(argument->key, "mask") == 0) mask(launch->rootfs, argument->value);
+    if (strcmp(argument->key, "link") == 0) {
+      char *path = split(argument->value, &rest);
+      if (symlink(rest, format_text("%s%s", launch->rootfs, path)) != 0) fail("cannot make the link %s", path);
+    }
+    if (strcmp(argument->key, "bind") == 0) {
+      char *path = split(argument->value, &rest);
+      make_bind_target(launch->rootfs, rest, path);
+      bind(rest, format_text("%s%s", launch->rootfs, path), READ_ONLY);
+    }
+  }
+}
+
+void view_finish(const struct launch *launch) {
+  if (mount(NULL, launch->rootfs, NULL, MS_REMOUNT | READ_ONLY, NULL) != 0) fail("cannot make the root read-only");
+  if (mount(NULL, launch->stage, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID, NULL) != 0)
+    fail("cannot make the view read-only");
+  if (mount(launch->stage, "/run", NULL, MS_MOVE, NULL) != 0) fail("cannot move the view over /run");
+}

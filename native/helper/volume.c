@@ -1,0 +1,44 @@
+/* What a sandbox may write to: /workspace and the home folder, on one volume. */
+#include "helper.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void mount_plain_folder(const struct launch *launch) {
+  char *folder = format_text("%s/volume", launch->folder);
+  if (mkdir(folder, 0755) != 0 && errno != EEXIST) fail("cannot make %s", folder);
+  if (mount(folder, launch->volume, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", folder);
+  if (mount(NULL, launch->volume, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) != 0)
+    fail("cannot restrict the bind of %s", folder);
+}
+
+static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
+  if (mkdirat(parent, name, mode) != 0 && errno != EEXIST) fail("cannot make %s in the volume", name);
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fchown(fd, owner, owner) != 0) fail("cannot give %s of the volume to its owner", name);
+  return fd;
+}
+
+void volume_prepare(const struct launch *launch) {
+  uid_t user = launch->base + USER_ID;
+  if (request_find(launch->request, "template") != NULL)
+    image_mount(format_text("%s/workspace.img", launch->folder), launch->volume, launch->stage);
+  else
+    mount_plain_folder(launch);
+
+  int volume = open(launch->volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (volume < 0) fail("cannot open the volume");
+  int workspace = make_folder(volume, "ws", 0755, user);
+  close(make_folder(volume, "home", 0700, user));
+  if (request_find(launch->request, "output") != NULL) close(make_folder(workspace, "output", 0755, user));
+  if (launch->input >= 0) {
+    close(make_folder(workspace, "input", 0755, launch->base));
+    int input = make_folder(volume, "input", 0755, launch->base);
+    input_copy(launch->input, input, launch->base, request_number(launch->request, "inputFiles"));
+    close(input);
+  }
+  close(workspace);
+  close(volume);
+}

@@ -1,0 +1,146 @@
+/* Walks a hostile tree by directory descriptors: no path of more than one component is ever given to the kernel. */
+#include "helper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES_MAX = 1 << 16, ARENA_BYTES = 1 << 20 };
+
+struct walker {
+  dev_t device;
+  const char *skip;
+  struct walk_limits limits;
+  struct entries *found;
+  bool whole;
+  char path[PATH_BYTES_MAX];
+};
+
+void *arena(size_t size) {
+  static char *block;
+  static size_t left;
+  size = (size + 7) & ~(size_t)7;
+  if (size > left) {
+    left = size > ARENA_BYTES ? size : ARENA_BYTES;
+    block = malloc(left);
+    if (block == NULL) fail_with(ENOMEM, "the workspace has too many files");
+  }
+  void *taken = block;
+  block += size;
+  left -= size;
+  return taken;
+}
+
+void entries_add(struct entries *entries, const struct entry *entry) {
+  if (entries->count == entries->capacity) {
+    entries->capacity = entries->capacity == 0 ? 1024 : entries->capacity * 2;
+    entries->list = realloc(entries->list, entries->capacity * sizeof *entries->list);
+    if (entries->list == NULL) fail_with(ENOMEM, "the workspace has too many files");
+  }
+  entries->list[entries->count++] = *entry;
+}
+
+static void add_file(struct walker *walker, size_t length, const struct stat *info) {
+  if (walker->found->count >= walker->limits.files) {
+    walker->whole = false;
+    return;
+  }
+  char *path = arena(length + 1);
+  memcpy(path, walker->path, length + 1);
+  struct entry entry = {
+      .ino = info->st_ino,
+      .ctime_ns = info->st_ctim.tv_sec * 1000000000LL + info->st_ctim.tv_nsec,
+      .size = (uint64_t)info->st_size,
+      .mode = info->st_mode,
+      .path_length = (uint32_t)length,
+      .path = path,
+  };
+  entries_add(walker->found, &entry);
+}
+
+static void walk_folder(struct walker *walker, int fd, size_t length, unsigned depth);
+
+/* A folder that is gone, became a link or may not be read is left out: the next look will see what it is then. */
+static void walk_subfolder(struct walker *walker, int parent, const char *name, size_t length, unsigned depth) {
+  struct stat info;
+  if (depth >= walker->limits.depth) {
+    walker->whole = false;
+    return;
+  }
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return;
+  if (fstat(fd, &info) == 0 && info.st_dev == walker->device)
+    walk_folder(walker, fd, length, depth + 1);
+  else
+    close(fd);
+}
+
+static void walk_entry(struct walker *walker, int parent, const struct dirent *entry, size_t length, unsigned depth) {
+  struct stat info;
+  size_t name_length = strlen(entry->d_name);
+  if (length + name_length + 2 > PATH_BYTES_MAX) {
+    walker->whole = false;
+    return;
+  }
+  if (length > 0) walker->path[length++] = '/';
+  memcpy(walker->path + length, entry->d_name, name_length + 1);
+  length += name_length;
+  if (walker->skip != NULL && strcmp(walker->path, walker->skip) == 0) return;
+  if (entry->d_type == DT_DIR) return walk_subfolder(walker, parent, entry->d_name, length, depth);
+  if (fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (S_ISDIR(info.st_mode)) walk_subfolder(walker, parent, entry->d_name, length, depth);
+  if ((S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)) && info.st_dev == walker->device)
+    add_file(walker, length, &info);
+}
+
+/* Takes `fd` over and closes it. */
+static void walk_folder(struct walker *walker, int fd, size_t length, unsigned depth) {
+  DIR *folder = fdopendir(fd);
+  if (folder == NULL) {
+    close(fd);
+    walker->whole = false;
+    return;
+  }
+  const struct dirent *entry;
+  while ((entry = readdir(folder)) != NULL && walker->found->count <= walker->limits.files) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    walk_entry(walker, fd, entry, length, depth);
+  }
+  closedir(folder);
+}
+
+bool walk(int root, const char *skip, struct walk_limits limits, struct entries *found) {
+  static struct walker walker;
+  struct stat info;
+  int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &info) != 0) fail("cannot open the workspace");
+  walker = (struct walker){.device = info.st_dev, .skip = skip, .limits = limits, .found = found, .whole = true};
+  walk_folder(&walker, fd, 0, 0);
+  return walker.whole;
+}
+
+int walk_open(int root, const char *path) {
+  struct stat info;
+  int folder = root;
+  for (;;) {
+    char name[256];
+    size_t length = strcspn(path, "/");
+    bool last = path[length] == '\0';
+    if (length == 0 || length >= sizeof name) return -1;
+    memcpy(name, path, length);
+    name[length] = '\0';
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (last ? 0 : O_DIRECTORY));
+    if (folder != root) close(folder);
+    if (fd < 0) return -1;
+    if (last) {
+      if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
+      close(fd);
+      return -1;
+    }
+    folder = fd;
+    path += length + 1;
+  }
+}

@@ -1,0 +1,149 @@
+/*
+ * The resident process is the subreaper of what it starts, so it learns how a sandbox ended; a sandbox that an earlier
+ * owner started is watched by pidfd, or by its start time where the kernel has none.
+ */
+#include "helper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct watch {
+  char id[ID_BYTES_MAX];
+  pid_t pid;
+  int pidfd;
+  unsigned long long started;
+  struct watch *next;
+};
+static struct watch *all;
+
+/* Children that ended before anyone asked to watch them. */
+enum { ENDED_MAX = 256 };
+static struct {
+  pid_t pid;
+  int status;
+} ended[ENDED_MAX];
+static size_t ended_next;
+
+static unsigned long long start_time(pid_t pid) {
+  char path[64], bytes[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t length = read_whole(fd, bytes, sizeof bytes - 1);
+  close(fd);
+  if (length <= 0) return 0;
+  bytes[length] = '\0';
+  char *at = strrchr(bytes, ')');
+  unsigned long long started = 0;
+  char state = 'X';
+  if (at == NULL) return 0;
+  if (sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
+             &started) != 2)
+    return 0;
+  return state == 'Z' || state == 'X' ? 0 : started;
+}
+
+static void say_ended(const char *id, const int *status) {
+  char line[256];
+  int length;
+  if (status == NULL)
+    length = snprintf(line, sizeof line, "event exited %s\n", id);
+  else if (WIFSIGNALED(*status))
+    length = snprintf(line, sizeof line, "event exited %s signal=%d\n", id, WTERMSIG(*status));
+  else
+    length = snprintf(line, sizeof line, "event exited %s code=%d\n", id, WEXITSTATUS(*status));
+  write_whole(STDOUT_FILENO, line, (size_t)length);
+}
+
+static void drop(struct watch **at) {
+  struct watch *gone = *at;
+  *at = gone->next;
+  if (gone->pidfd >= 0) close(gone->pidfd);
+  free(gone);
+}
+
+void watch_add(const char *id, pid_t pid) {
+  for (size_t i = 0; i < ENDED_MAX; i++)
+    if (ended[i].pid == pid) {
+      say_ended(id, &ended[i].status);
+      ended[i].pid = 0;
+      return;
+    }
+  struct watch *watch = calloc(1, sizeof *watch);
+  if (watch == NULL) abort();
+  snprintf(watch->id, sizeof watch->id, "%s", id);
+  watch->pid = pid;
+  watch->pidfd = open_pidfd(pid);
+  watch->started = start_time(pid);
+  watch->next = all;
+  all = watch;
+  /* The number may have been given to another process by now. */
+  if (watch->started == 0 || !process_in_sandbox(pid, id)) {
+    say_ended(id, NULL);
+    drop(&all);
+  }
+}
+
+void watch_remove(const char *id) {
+  for (struct watch **at = &all; *at != NULL; at = &(*at)->next)
+    if (strcmp((*at)->id, id) == 0) {
+      drop(at);
+      return;
+    }
+}
+
+static void note_ended(pid_t pid, int status) {
+  for (struct watch **at = &all; *at != NULL; at = &(*at)->next)
+    if ((*at)->pid == pid) {
+      say_ended((*at)->id, &status);
+      drop(at);
+      return;
+    }
+  ended[ended_next].pid = pid;
+  ended[ended_next].status = status;
+  ended_next = (ended_next + 1) % ENDED_MAX;
+}
+
+void watch_reap(void) {
+  int status;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) note_ended(pid, status);
+}
+
+size_t watch_count(void) {
+  size_t count = 0;
+  for (struct watch *watch = all; watch != NULL; watch = watch->next) count++;
+  return count;
+}
+
+size_t watch_poll(struct pollfd *list) {
+  size_t count = 0;
+  for (struct watch *watch = all; watch != NULL; watch = watch->next)
+    if (watch->pidfd >= 0) list[count++] = (struct pollfd){.fd = watch->pidfd, .events = POLLIN};
+  return count;
+}
+
+bool watch_needs_tick(void) {
+  for (struct watch *watch = all; watch != NULL; watch = watch->next)
+    if (watch->pidfd < 0) return true;
+  return false;
+}
+
+void watch_check(void) {
+  struct watch **at = &all;
+  while (*at != NULL) {
+    struct pollfd state = {.fd = (*at)->pidfd, .events = POLLIN};
+    bool gone = (*at)->pidfd >= 0 ? poll(&state, 1, 0) == 1 : start_time((*at)->pid) != (*at)->started;
+    if (gone) {
+      say_ended((*at)->id, NULL);
+      drop(at);
+    } else {
+      at = &(*at)->next;
+    }
+  }
+}
