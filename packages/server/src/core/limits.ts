@@ -73,6 +73,9 @@ export const engineLimits = {
   templates: 8,
   runtimeLogBytes: 64 * KiB,
   inputFiles: 100_000,
+  /** Host user ids of sandboxes: slots of `uidsPerSandbox`, far above those of people and of subordinate ranges. */
+  uidBase: 1_879_048_192,
+  uidSlots: 4096,
 } as const;
 
 /** Looking for changed files. */
@@ -80,4 +83,7 @@ export const changeLimits = {
   files: 1_000_000,
   reported: 10_000,
   depth: 256,
+  /** Bytes hashed in one look; a file past it is listed without a hash. Sparse files make sizes free. */
+  hashBytes: 4 * GiB,
+  timeoutMs: 60_000,
 } as const;

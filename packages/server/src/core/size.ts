@@ -8,7 +8,9 @@ export function parseSize(text: string, what: string): number {
   const match = /^(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?$/i.exec(text.trim());
   const unit = units[(match?.[2] ?? "?").toLowerCase()];
   if (match?.[1] === undefined || unit === undefined)
-    throw new AppError("invalid", `${what}: '${text}' is not a size`, { hint: "write a number of MB, or 512M, 2G, 64k" });
+    throw new AppError("invalid", `${what}: '${text}' is not a size`, {
+      hint: "write a number of MB, or 512M, 2G, 64k",
+    });
   return Math.floor(Number(match[1]) * unit);
 }
 
@@ -22,7 +24,8 @@ export function parseNumber(text: string, what: string): number {
 /** A request outside its range is refused, and told the cap. */
 export function checkRange(value: number, range: Range, what: string, show: (value: number) => string): number {
   if (value > range.max) throw new AppError("invalid", `${what}: ${show(value)} is past the cap of ${show(range.max)}`);
-  if (value < range.min) throw new AppError("invalid", `${what}: ${show(value)} is below the minimum of ${show(range.min)}`);
+  if (value < range.min)
+    throw new AppError("invalid", `${what}: ${show(value)} is below the minimum of ${show(range.min)}`);
   return value;
 }
 

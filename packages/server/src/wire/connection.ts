@@ -81,7 +81,10 @@ export class WireConnection implements Wire {
       throw new AppError("limit_exceeded", `more than ${wireLimits.streams} things at once in one sandbox`);
     const bytes = encodeSpec(spec);
     if (bytes.length > wireLimits.specBytes)
-      throw new AppError("too_large", `arguments and environment of ${bytes.length} bytes are past ${wireLimits.specBytes}`);
+      throw new AppError(
+        "too_large",
+        `arguments and environment of ${bytes.length} bytes are past ${wireLimits.specBytes}`,
+      );
     const id = this.#nextStream++;
     const stream = new HostStream(id, listener, (...frame) => this.#send(...frame));
     this.#streams.set(id, stream);
@@ -173,9 +176,11 @@ export class WireConnection implements Wire {
   }
 
   #hello(payload: Buffer): void {
-    if (payload.length < 32 || !payload.subarray(0, 16).equals(this.#nonce)) throw new WireViolation("a hello of another owner");
+    if (payload.length < 32 || !payload.subarray(0, 16).equals(this.#nonce))
+      throw new WireViolation("a hello of another owner");
     const version = payload.readUInt32LE(16);
-    if (version !== wireLimits.version) throw new WireViolation(`version ${version} of the wire, not ${wireLimits.version}`);
+    if (version !== wireLimits.version)
+      throw new WireViolation(`version ${version} of the wire, not ${wireLimits.version}`);
     this.#helloGate.resolve();
   }
 

@@ -1,0 +1,51 @@
+import type { Caisson } from "../app.ts";
+import type { Check, CheckState, Diagnosis } from "../core/diagnosis.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
+import type { RunIo } from "./run.ts";
+import { paint, visible } from "./terminal.ts";
+
+const specs = {
+  json: { type: "boolean", help: "print one JSON document" },
+  help: { type: "boolean", short: "h", help: "this text" },
+} as const satisfies OptionSpecs;
+
+const marks: Record<CheckState, ["green" | "yellow" | "red", string]> = {
+  ok: ["green", "ok  "],
+  warning: ["yellow", "warn"],
+  failed: ["red", "fail"],
+};
+
+function engineChecks(diagnosis: Diagnosis): Check[] {
+  return diagnosis.engines.map((probe) => ({
+    name: `engine ${probe.engine}`,
+    state: probe.usable ? "ok" : "warning",
+    detail: probe.usable && probe.engine === diagnosis.chosen ? `${probe.detail} (chosen by auto)` : probe.detail,
+    ...(probe.hint === undefined ? {} : { hint: probe.hint }),
+  }));
+}
+
+export async function doctor(caisson: Caisson, args: readonly string[], io: RunIo): Promise<number> {
+  const options = parseOptions(args, specs);
+  if (options.flag("help")) {
+    io.stdout.write(
+      `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(specs)}\n`,
+    );
+    return 0;
+  }
+  const diagnosis = await caisson.diagnose();
+  const failed = diagnosis.chosen === null;
+  if (options.flag("json")) {
+    io.stdout.write(`${JSON.stringify(diagnosis, null, 2)}\n`);
+    return failed ? exitCodes.failed : 0;
+  }
+  const checks = [...engineChecks(diagnosis), ...diagnosis.checks];
+  const width = Math.max(...checks.map((check) => check.name.length)) + 2;
+  for (const check of checks) {
+    const [style, mark] = marks[check.state];
+    io.stdout.write(`${paint(io.terminal, style, mark)}  ${check.name.padEnd(width)}${visible(check.detail)}\n`);
+    if (check.hint !== undefined) io.stdout.write(`      ${" ".repeat(width)}${visible(check.hint)}\n`);
+  }
+  io.stdout.write(failed ? "\nNo engine works here: nothing can be run.\n" : "\nReady.\n");
+  return failed ? exitCodes.failed : 0;
+}

@@ -1,0 +1,42 @@
+import { exitCodes } from "./exit-codes.ts";
+import { formatOptions } from "./options.ts";
+import { runOptionSpecs } from "./run-options.ts";
+
+export const version = "0.1.0";
+
+/** The commands, in the order help shows them. */
+export const commands = {
+  run: "run a Python, Node or shell script in a sealed sandbox",
+  doctor: "say what works on this machine, and what to do about the rest",
+  completion: "print a completion script for bash, zsh or fish",
+  version: "print the version",
+  help: "print this text, or that of a command",
+} as const;
+
+export function helpText(): string {
+  const rows = Object.entries(commands).map(([name, text]) => `  ${name.padEnd(12)}${text}`);
+  return `caisson: runs code you do not trust in sealed sandboxes
+
+usage: caisson COMMAND [OPTIONS]
+
+${rows.join("\n")}
+
+  caisson run script.py
+  caisson run --engine container --memory 1G --timeout 30 script.js --its-own-option
+  echo 'print(6*7)' | caisson run - --language python --json
+`;
+}
+
+export function runHelpText(): string {
+  return `usage: caisson run [OPTIONS] FILE [ARGS…]
+       caisson run [OPTIONS] -          (code from standard input)
+
+Runs FILE in a sandbox of its own, with nothing of this machine but its programs: no network, no files, no rights.
+Standard input, output and the exit code pass through. Options may also follow FILE; -- ends them.
+
+${formatOptions(runOptionSpecs)}
+
+Sizes: a plain number is MB; 64k, 512M and 2G work too.
+Exit codes: the script's own; ${exitCodes.usage} usage, ${exitCodes.timeout} time-out, ${exitCodes.failed} Caisson failed, ${exitCodes.killed} killed or out of memory.
+`;
+}

@@ -1,0 +1,44 @@
+import { constants } from "node:os";
+
+const graceMs = 2_000;
+const watched = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+export interface Interrupt {
+  /** Aborted when the run must end at once. */
+  readonly signal: AbortSignal;
+  /** Set once we were told to end. */
+  readonly exitCode: number | undefined;
+  /** Where the first signal goes, so that the program can end in its own way. */
+  pass(to: (number: number) => void): void;
+  dispose(): void;
+}
+
+/** Ctrl-C reaches the program first; the second one, or two seconds, ends it. */
+export function onInterrupt(): Interrupt {
+  const controller = new AbortController();
+  let exitCode: number | undefined;
+  let forward: ((number: number) => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const receive = (name: NodeJS.Signals) => {
+    const number = constants.signals[name];
+    const again = exitCode !== undefined;
+    exitCode ??= 128 + number;
+    if (again || forward === undefined) return controller.abort();
+    forward(number);
+    timer = setTimeout(() => controller.abort(), graceMs);
+  };
+  for (const name of watched) process.on(name, receive);
+  return {
+    signal: controller.signal,
+    get exitCode() {
+      return exitCode;
+    },
+    pass: (to) => {
+      forward = to;
+    },
+    dispose: () => {
+      clearTimeout(timer);
+      for (const name of watched) process.off(name, receive);
+    },
+  };
+}

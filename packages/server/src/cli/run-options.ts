@@ -1,0 +1,154 @@
+import type { SandboxLimits } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
+import { type Language, languageOf, languages } from "../core/language.ts";
+import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
+import type { RunLimits } from "../core/run.ts";
+import { parseNumber, parseSize } from "../core/size.ts";
+import { type OptionSpecs, parseOptions } from "./options.ts";
+
+export const runOptionSpecs = {
+  engine: {
+    type: "string",
+    short: "e",
+    alias: "backend",
+    value: "NAME",
+    help: "gvisor, container, or auto (the strongest that works here)",
+  },
+  language: {
+    type: "string",
+    short: "l",
+    value: "NAME",
+    help: "python, node or shell; otherwise by the file's extension",
+  },
+  memory: { type: "string", short: "m", alias: "ram", value: "SIZE", help: "memory limit (default 512M, at most 8G)" },
+  cpus: { type: "string", alias: "cpu", value: "N", help: "cores, fractions allowed (default 1)" },
+  timeout: { type: "string", short: "t", value: "SECONDS", help: "wall-clock limit (default none, at most 3600)" },
+  "cpu-time": {
+    type: "string",
+    value: "SECONDS",
+    help: "CPU-seconds of all processes together (default 60, at most 3600)",
+  },
+  processes: { type: "string", value: "N", help: "processes and threads (default 64, at most 512)" },
+  storage: { type: "string", value: "SIZE", help: "size of the workspace (default 5G, at most 100G)" },
+  "max-output": {
+    type: "string",
+    value: "SIZE",
+    help: "with --json: output kept of each of stdout and stderr (default 1 MB)",
+  },
+  env: {
+    type: "string",
+    multiple: true,
+    value: "NAME[=VALUE]",
+    help: "environment variable; without a value it is taken from yours",
+  },
+  input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input, read-only" },
+  output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
+  json: { type: "boolean", help: "print one JSON document with the result instead of the output" },
+  help: { type: "boolean", short: "h", help: "this text" },
+} as const satisfies OptionSpecs;
+
+/** What `caisson run` was asked to do. */
+export interface RunPlan {
+  /** A path, or "-" for code on standard input. */
+  file: string;
+  args: string[];
+  language: Language;
+  engine: EngineChoice;
+  sandbox: Partial<SandboxLimits>;
+  limits: Partial<RunLimits>;
+  env: Record<string, string>;
+  inputFolder?: string;
+  outputFolder?: string;
+  json: boolean;
+}
+
+function chooseLanguage(asked: string | undefined, file: string): Language {
+  if (asked !== undefined) {
+    const aliases: Record<string, string> = {
+      py: "python",
+      js: "node",
+      javascript: "node",
+      sh: "shell",
+      bash: "shell",
+    };
+    const language = languages.find((known) => known === (aliases[asked] ?? asked));
+    if (language !== undefined) return language;
+    throw new AppError("invalid", `there is no language '${asked}'`, { hint: `languages: ${languages.join(", ")}` });
+  }
+  const found = languageOf(file);
+  if (found !== undefined) return found;
+  const what = file === "-" ? "code on standard input" : `'${file}'`;
+  throw new AppError("invalid", `the language of ${what} is not known`, {
+    hint: "say --language python, node or shell",
+  });
+}
+
+function parseEnvironment(
+  rows: string[],
+  variables: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const row of rows) {
+    const at = row.indexOf("=");
+    const name = at === -1 ? row : row.slice(0, at);
+    const value = at === -1 ? variables[name] : row.slice(at + 1);
+    if (name === "") throw new AppError("invalid", `--env '${row}' has no name`, { hint: "write --env NAME=VALUE" });
+    if (value === undefined)
+      throw new AppError("invalid", `--env ${name}: it is not set here`, { hint: "write --env NAME=VALUE" });
+    env[name] = value;
+  }
+  return env;
+}
+
+/** Undefined when help was asked for. */
+export function parseRun(
+  args: readonly string[],
+  variables: Readonly<Record<string, string | undefined>>,
+): RunPlan | undefined {
+  const options = parseOptions(args, runOptionSpecs);
+  if (options.flag("help")) return undefined;
+  const [file, ...rest] = options.rest;
+  if (file === undefined)
+    throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });
+  const size = (name: string) => {
+    const text = options.text(name);
+    return text === undefined ? undefined : parseSize(text, `--${name}`);
+  };
+  const number = (name: string) => {
+    const text = options.text(name);
+    return text === undefined ? undefined : parseNumber(text, `--${name}`);
+  };
+  const seconds = (name: string) => {
+    const value = number(name);
+    return value === undefined ? undefined : Math.round(value * 1000);
+  };
+  const plan: RunPlan = {
+    file,
+    args: rest,
+    language: chooseLanguage(options.text("language"), file),
+    engine: parseEngineChoice(options.text("engine") ?? "auto"),
+    sandbox: {
+      ...maybe("memoryBytes", size("memory")),
+      ...maybe("cpus", number("cpus")),
+      ...maybe("processes", number("processes")),
+      ...maybe("storageBytes", size("storage")),
+    },
+    limits: {
+      timeoutMs: seconds("timeout") ?? 0,
+      ...maybe("cpuTimeMs", seconds("cpu-time")),
+      ...maybe("outputBytes", size("max-output")),
+    },
+    env: parseEnvironment(options.texts("env"), variables),
+    json: options.flag("json"),
+  };
+  const input = options.text("input");
+  const output = options.text("output");
+  if (input?.endsWith(":rw")) throw new AppError("invalid", "--input is read-only", { hint: "results go to --output" });
+  if (input !== undefined) plan.inputFolder = input.replace(/:ro$/, "");
+  if (output !== undefined) plan.outputFolder = output;
+  return plan;
+}
+
+function maybe<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]: number });
+}

@@ -1,0 +1,100 @@
+import { basename } from "node:path";
+import type { Caisson } from "../app.ts";
+import { AppError } from "../core/errors.ts";
+import { interpreters } from "../core/language.ts";
+import type { Run, RunOptions, RunResult } from "../core/run.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { onInterrupt } from "./interrupt.ts";
+import { copyOutput } from "./output-folder.ts";
+import type { RunPlan } from "./run-options.ts";
+import { readCode, readScript } from "./script.ts";
+import { paint, type Terminal, visible } from "./terminal.ts";
+
+export interface RunIo {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+  stderr: NodeJS.WriteStream;
+  terminal: Terminal;
+}
+
+/** Hands output on as it comes; a slow reader of ours slows the run, and costs no memory. */
+function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
+  return (channel, chunk) => {
+    const target = io[channel];
+    if (target.write(chunk)) return undefined;
+    return new Promise((resolve) => target.once("drain", resolve));
+  };
+}
+
+async function startScript(sandbox: Sandbox, plan: RunPlan, script: Buffer, options: RunOptions): Promise<Run> {
+  const name = basename(plan.file);
+  await sandbox.files.write(name, script, 0o755);
+  const { program } = interpreters[plan.language];
+  return sandbox.start({ ...options, command: [program, name, ...plan.args] });
+}
+
+async function startStandardInput(sandbox: Sandbox, plan: RunPlan, code: string, options: RunOptions): Promise<Run> {
+  if (plan.args.length > 0) throw new AppError("invalid", "code on standard input takes no arguments");
+  return sandbox.startCode({ ...options, language: plan.language, code });
+}
+
+function exitCodeOfResult(result: RunResult): number {
+  if (result.timed_out) return exitCodes.timeout;
+  if (result.oom_killed || result.cpu_limit) return exitCodes.killed;
+  return result.exit_code;
+}
+
+function explain(io: RunIo, plan: RunPlan, result: RunResult): void {
+  const say = (text: string) => io.stderr.write(`${paint(io.terminal, "yellow", "caisson:")} ${text}\n`);
+  if (result.timed_out) say(`ended after ${(plan.limits.timeoutMs ?? 0) / 1000} s (--timeout)`);
+  else if (result.cpu_limit) say("ended: its CPU time is used up (--cpu-time)");
+  else if (result.oom_killed) say("out of memory (--memory)");
+}
+
+function printJson(io: RunIo, result: RunResult): Promise<void> {
+  return new Promise((resolve, reject) =>
+    io.stdout.write(`${JSON.stringify(result, null, 2)}\n`, (error) => (error ? reject(error) : resolve())),
+  );
+}
+
+/** `caisson run`: read the script, make a sandbox, run it there, tell, clean up. */
+export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<number> {
+  const fromInput = plan.file === "-";
+  const script = fromInput ? await readCode(io.stdin) : await readScript(plan.file);
+  const interrupt = onInterrupt();
+  try {
+    await using sandbox = await caisson.createSandbox({
+      engine: plan.engine,
+      limits: plan.sandbox,
+      ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
+      output: plan.outputFolder !== undefined,
+    });
+    const options: RunOptions = {
+      env: plan.env,
+      limits: plan.limits,
+      trackFiles: plan.json,
+      signal: interrupt.signal,
+      ...(plan.json ? {} : { onOutput: passOn(io) }),
+      ...(fromInput ? {} : { stdin: io.stdin }),
+    };
+    const running =
+      typeof script === "string"
+        ? await startStandardInput(sandbox, plan, script, options)
+        : await startScript(sandbox, plan, script, options);
+    interrupt.pass((number) => running.signal(number));
+    const result = await running.result;
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+    if (plan.outputFolder !== undefined)
+      for (const left of await copyOutput(sandbox.files, plan.outputFolder))
+        io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+    if (plan.json) await printJson(io, result);
+    else explain(io, plan, result);
+    return exitCodeOfResult(result);
+  } catch (error) {
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+    throw error;
+  } finally {
+    interrupt.dispose();
+  }
+}

@@ -1,0 +1,16 @@
+/** One step in the making of a read-only root, in the order given. */
+export type RootEntry =
+  | { kind: "folder"; path: string }
+  | { kind: "link"; path: string; target: string }
+  /** A host file or folder, bound read-only and without what is mounted below it. */
+  | { kind: "bind"; path: string; source: string }
+  /** Hidden behind an empty folder, where it exists. */
+  | { kind: "mask"; path: string };
+
+/** A read-only root that engines can build for a sandbox. */
+export interface RootImage {
+  name: string;
+  entries: readonly RootEntry[];
+  /** PATH of user code. */
+  searchPath: string;
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { AppError } from "../core/errors.ts";
+import { interpreters } from "../core/language.ts";
+import { sandboxLimits } from "../core/limits.ts";
+import type { CodeRequest, Run } from "../core/run.ts";
+import { startRun } from "./run.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** Runs a piece of code. It is an argument of its interpreter where it fits, else a hidden file of the workspace. */
+export async function startCode(sandbox: Sandbox, request: CodeRequest): Promise<Run> {
+  const { language, code, ...options } = request;
+  const { program, inline, extension } = interpreters[language];
+  const size = Buffer.byteLength(code);
+  if (size > sandboxLimits.codeBytes)
+    throw new AppError("too_large", `code of ${size} bytes is past ${sandboxLimits.codeBytes}`);
+  if (code.includes("\0")) throw new AppError("invalid", "the code holds a NUL");
+  if (size <= sandboxLimits.argumentBytes) return startRun(sandbox, { ...options, command: [program, inline, code] });
+  const file = `.caisson-code-${randomBytes(6).toString("hex")}${extension}`;
+  await sandbox.files.write(file, code);
+  const run = await startRun(sandbox, { ...options, command: [program, `/workspace/${file}`] });
+  const remove = () => sandbox.files.remove(file);
+  const result = run.result.then(
+    async (done) => {
+      await remove();
+      return { ...done, files_changed: done.files_changed.filter((change) => change.path !== file) };
+    },
+    async (error) => {
+      await remove().catch(() => undefined); // the first error is the one to tell
+      throw error;
+    },
+  );
+  result.catch(() => undefined);
+  return { ...run, result };
+}

@@ -1,0 +1,34 @@
+import { AppError } from "../core/errors.ts";
+import type { FileInfo, FileType } from "../core/file.ts";
+import { sandboxLimits } from "../core/limits.ts";
+
+export const rowBytes = 32;
+
+const types: Record<number, FileType> = { 16807: "file", 9604: "directory", 21609: "link" };
+
+export interface Row {
+  info: FileInfo;
+  /** Bytes of the row with its names. */
+  size: number;
+}
+
+/** One row of a worker's STAT or LIST, or undefined when it is not whole yet. */
+export function parseRow(bytes: Buffer): Row | undefined {
+  if (bytes.length < rowBytes) return undefined;
+  const nameSize = bytes.readUInt32LE(4);
+  const targetSize = bytes.readUInt32LE(8);
+  if (nameSize > sandboxLimits.pathBytes || targetSize > sandboxLimits.pathBytes)
+    throw new AppError("unavailable", "the sandbox sent a file row that cannot be");
+  const size = rowBytes + nameSize + targetSize;
+  if (bytes.length < size) return undefined;
+  const mode = bytes.readUInt32LE(0);
+  const info: FileInfo = {
+    name: bytes.toString("utf8", rowBytes, rowBytes + nameSize),
+    type: types[mode & 0o170000] ?? "other",
+    size: Number(bytes.readBigUInt64LE(16)),
+    mode: mode & 0o7777,
+    mtimeMs: Number(bytes.readBigUInt64LE(24) / 1_000_000n),
+  };
+  if (info.type === "link") info.target = bytes.toString("utf8", rowBytes + nameSize, size);
+  return { info, size };
+}

@@ -1,0 +1,139 @@
+import { constants } from "node:os";
+import { AppError } from "../core/errors.ts";
+import { requestLimits, sandboxLimits } from "../core/limits.ts";
+import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
+import { checkRange, showBytes, showSeconds } from "../core/size.ts";
+import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
+import { Capture } from "./capture.ts";
+import { errorOfErrno } from "./errno.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
+  const timeoutMs = asked.timeoutMs ?? requestLimits.timeoutMs.default;
+  if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
+  const limits: RunLimits = {
+    timeoutMs,
+    cpuTimeMs: checkRange(
+      asked.cpuTimeMs ?? requestLimits.cpuTimeMs.default,
+      requestLimits.cpuTimeMs,
+      "cpu time",
+      showSeconds,
+    ),
+    processes: checkRange(asked.processes ?? sandbox.limits.processes, requestLimits.processes, "processes", String),
+    outputBytes: checkRange(
+      asked.outputBytes ?? requestLimits.outputBytes.default,
+      requestLimits.outputBytes,
+      "output",
+      showBytes,
+    ),
+  };
+  if (asked.memoryBytes !== undefined)
+    limits.memoryBytes = checkRange(asked.memoryBytes, requestLimits.memoryBytes, "memory", showBytes);
+  return limits;
+}
+
+function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>): Record<string, string> {
+  const bad = Object.entries(extra).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
+  if (bad) throw new AppError("invalid", `environment: '${bad[0]}' is not a valid name, or its value holds a NUL`);
+  return { ...sandbox.environment, ...extra };
+}
+
+function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): StreamSpec {
+  const argv = typeof request.command === "string" ? ["/bin/bash", "-c", request.command] : request.command;
+  if (argv.length === 0 || argv[0] === "") throw new AppError("invalid", "the command is empty");
+  if (argv.some((argument) => argument.includes("\0"))) throw new AppError("invalid", "the command holds a NUL");
+  return {
+    arguments: argv,
+    environment: environment(sandbox, request.env ?? {}),
+    folder: request.cwd ?? "/workspace",
+    timeoutMs: limits.timeoutMs,
+    cpuMs: limits.cpuTimeMs,
+    processes: limits.processes,
+    openFiles: sandboxLimits.openFiles,
+    ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
+    stdin: request.stdin !== undefined,
+  };
+}
+
+async function feed(stream: WireStream, stdin: NonNullable<RunRequest["stdin"]>): Promise<void> {
+  if (typeof stdin === "string" || stdin instanceof Uint8Array) {
+    await stream.write(typeof stdin === "string" ? Buffer.from(stdin) : stdin);
+  } else {
+    for await (const chunk of stdin) if (!(await stream.write(chunk))) break;
+  }
+  stream.end();
+}
+
+type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated">;
+
+async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitRecord): Promise<Ending> {
+  const found = await sandbox.endRun(request.trackFiles !== false);
+  if (exit.startError !== null) {
+    const program = typeof request.command === "string" ? "/bin/bash" : (request.command[0] ?? "");
+    throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? "/workspace"}`);
+  }
+  return {
+    exit_code: exit.exitCode ?? 128 + (exit.signal ?? 0),
+    signal: exit.signal === null ? null : (signalNames.get(exit.signal) ?? `SIG${exit.signal}`),
+    duration_ms: exit.durationMs,
+    cpu_ms: exit.cpuMs,
+    max_rss: exit.maxRssBytes,
+    timed_out: exit.timedOut,
+    cpu_limit: exit.cpuLimit,
+    oom_killed: exit.memoryLimit || (await sandbox.oomKilled()),
+    files_changed: found.changes,
+    files_changed_truncated: found.truncated,
+    engine: sandbox.engine,
+    enforced: sandbox.enforced,
+    not_enforced: sandbox.notEnforced,
+  };
+}
+
+/** Under gVisor the memory limit's last guard takes the whole sandbox (SBX-07); the caller is told when it was that. */
+async function tellLoss(sandbox: Sandbox, error: unknown): Promise<never> {
+  if (!(error instanceof AppError) || !error.details?.sandbox_lost || !(await sandbox.oomKilled())) throw error;
+  throw new AppError("limit_exceeded", "out of memory: the sandbox is lost", {
+    hint: `its memory limit was ${showBytes(sandbox.limits.memoryBytes)}`,
+    details: { sandbox_lost: true, oom_killed: true },
+    cause: error,
+  });
+}
+
+/** Starts a run: mark the files, open the stream, feed it; its result follows when it has ended. */
+export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<Run> {
+  if (request.allowedDomains !== undefined && request.allowedDomains.length > 0)
+    throw new AppError("unsupported", "this sandbox has no way out: allowed_domains must be empty");
+  const limits = resolveLimits(request.limits ?? {}, sandbox);
+  const spec = toSpec(sandbox, request, limits);
+  request.signal?.throwIfAborted();
+  await sandbox.beginRun(request.trackFiles !== false);
+  const captures = { stdout: new Capture(limits.outputBytes), stderr: new Capture(limits.outputBytes) };
+  const stream = sandbox.wire.open("process", spec, (channel: OutputChannel, chunk: Buffer) => {
+    if (request.onOutput === undefined) captures[channel].add(chunk);
+    const done = request.onOutput?.(channel, chunk);
+    if (done === undefined) stream.consumed(channel, chunk.length);
+    else
+      done.then(
+        () => stream.consumed(channel, chunk.length),
+        () => stream.killTree(),
+      );
+  });
+  const abort = () => stream.killTree();
+  request.signal?.addEventListener("abort", abort, { once: true });
+  if (request.stdin !== undefined) feed(stream, request.stdin).catch(abort);
+  const result = stream.exit
+    .then(
+      async (exit) => ({
+        ...(await describeEnd(sandbox, request, exit)),
+        stdout: captures.stdout.text(),
+        stderr: captures.stderr.text(),
+        truncated: captures.stdout.truncated || captures.stderr.truncated,
+      }),
+      (error) => tellLoss(sandbox, error),
+    )
+    .finally(() => request.signal?.removeEventListener("abort", abort));
+  result.catch(() => undefined);
+  return { result, signal: (number) => stream.signal(number), kill: abort };
+}

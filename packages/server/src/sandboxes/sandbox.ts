@@ -1,0 +1,145 @@
+import type {
+  Changes,
+  Containment,
+  CreatedSandbox,
+  Engine,
+  EngineName,
+  NotEnforced,
+  SandboxLimits,
+  SandboxSpec,
+  SandboxStats,
+} from "../core/engine.ts";
+import type { SandboxFiles } from "../core/file.ts";
+import { wireLimits } from "../core/limits.ts";
+import type { CodeRequest, Run, RunRequest, RunResult } from "../core/run.ts";
+import type { Wire } from "../core/wire.ts";
+import { startCode } from "./execute-code.ts";
+import { WireFiles } from "./files.ts";
+import { startRun } from "./run.ts";
+
+export interface SandboxParts {
+  engine: Engine;
+  attach: (created: CreatedSandbox, died: Promise<string>) => Promise<Wire>;
+  /** What every run finds in its environment. */
+  environment: Readonly<Record<string, string>>;
+}
+
+/** One boundary with its workspace, and the only handle on it. */
+export class Sandbox implements AsyncDisposable {
+  readonly id: string;
+  readonly engine: EngineName;
+  readonly limits: SandboxLimits;
+  readonly enforced: Containment[];
+  readonly notEnforced: NotEnforced[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly files: SandboxFiles;
+  readonly wire: Wire;
+  readonly #engine: Engine;
+  #filesMarked = false;
+  #runs = 0;
+  #oomKills = 0;
+  #destroyed: Promise<void> | undefined;
+
+  private constructor(created: CreatedSandbox, spec: SandboxSpec, wire: Wire, parts: SandboxParts) {
+    this.id = created.id;
+    this.engine = created.engine;
+    this.limits = spec.limits;
+    this.enforced = created.enforced;
+    this.notEnforced = created.notEnforced;
+    this.environment = parts.environment;
+    this.wire = wire;
+    this.files = new WireFiles(wire, () => this.touchFiles());
+    this.#engine = parts.engine;
+  }
+
+  /** Makes the boundary, waits for its guest, tells it its limits. */
+  static async create(parts: SandboxParts, spec: SandboxSpec): Promise<Sandbox> {
+    const created = await parts.engine.create(spec);
+    try {
+      const wire = await parts.attach(created, parts.engine.waitExit(created.id));
+      wire.configure({
+        leaseMs: wireLimits.leaseMs,
+        memoryBytes: spec.limits.memoryBytes,
+        watchMemory: created.engine === "gvisor",
+      });
+      return new Sandbox(created, spec, wire, parts);
+    } catch (error) {
+      await parts.engine.destroy(created.id);
+      throw error;
+    }
+  }
+
+  start(request: RunRequest): Promise<Run> {
+    return startRun(this, request);
+  }
+
+  async exec(request: RunRequest): Promise<RunResult> {
+    return (await startRun(this, request)).result;
+  }
+
+  startCode(request: CodeRequest): Promise<Run> {
+    return startCode(this, request);
+  }
+
+  async executeCode(request: CodeRequest): Promise<RunResult> {
+    return (await startCode(this, request)).result;
+  }
+
+  stats(): Promise<SandboxStats> {
+    return this.#engine.stats(this.id);
+  }
+
+  pause(): Promise<void> {
+    return this.#engine.pause(this.id);
+  }
+
+  resume(): Promise<void> {
+    return this.#engine.resume(this.id);
+  }
+
+  /** Resolves with the reason when the sandbox is gone, asked for or not. */
+  get lost(): Promise<string> {
+    return this.wire.lost;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= (async () => {
+      this.wire.close("destroyed");
+      await this.#engine.destroy(this.id);
+    })();
+    return this.#destroyed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  /** Something may have changed files since they were last looked at. */
+  touchFiles(): void {
+    this.#filesMarked = false;
+  }
+
+  /** Remembers the files as they are before a run, unless the last look still holds. */
+  async beginRun(trackFiles: boolean): Promise<void> {
+    if (trackFiles && !this.#filesMarked) await this.#engine.markFiles(this.id);
+    this.#runs++;
+    this.touchFiles();
+  }
+
+  /** What changed since the last look. Runs at the same time share it: whoever ends first tells. */
+  async endRun(trackFiles: boolean): Promise<Changes> {
+    this.#runs--;
+    if (!trackFiles) return { changes: [], truncated: false };
+    const changes = await this.#engine.changedFiles(this.id);
+    this.#filesMarked = this.#runs === 0;
+    return changes;
+  }
+
+  /** Whether the kernel ended a process for memory since this was last asked. */
+  async oomKilled(): Promise<boolean> {
+    const { oomKills } = await this.#engine.stats(this.id);
+    const more = oomKills > this.#oomKills;
+    this.#oomKills = oomKills;
+    return more;
+  }
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { wireLimits } from "../core/limits.ts";
+import { frameTypes, WireViolation } from "./frame.ts";
+import { HostStream } from "./stream.ts";
+
+interface Sent {
+  type: number;
+  channel: number;
+  offset: number;
+  size: number;
+}
+
+function open(): { stream: HostStream; sent: Sent[]; received: Buffer[] } {
+  const sent: Sent[] = [];
+  const received: Buffer[] = [];
+  const stream = new HostStream(
+    5,
+    (_channel, chunk) => received.push(chunk),
+    (type, channel, _stream, offset, payload) => sent.push({ type, channel, offset, size: payload?.length ?? 0 }),
+  );
+  return { stream, sent, received };
+}
+
+describe("the host's end of a stream", () => {
+  it("refuses data past the window, however small the pieces", () => {
+    const { stream } = open();
+    const piece = Buffer.alloc(wireLimits.outputWindowBytes / 4);
+    for (let i = 0; i < 4; i++) stream.onData(1, i * piece.length, piece);
+    expect(() => stream.onData(1, 4 * piece.length, Buffer.alloc(1))).toThrow(WireViolation);
+  });
+
+  it("lets the guest go on once data was consumed", () => {
+    const { stream, sent } = open();
+    const piece = Buffer.alloc(wireLimits.outputWindowBytes);
+    stream.onData(1, 0, piece);
+    stream.consumed("stdout", piece.length);
+    expect(sent).toEqual([{ type: frameTypes.credit, channel: 1, offset: piece.length, size: 0 }]);
+    stream.onData(1, piece.length, piece);
+  });
+
+  it.each<[string, ...((stream: HostStream) => void)[]]>([
+    ["data out of order", (s) => s.onData(1, 10, Buffer.alloc(1))],
+    ["data replayed", (s) => s.onData(1, 0, Buffer.alloc(4)), (s) => s.onData(1, 0, Buffer.alloc(4))],
+    ["data on an unknown channel", (s) => s.onData(0, 0, Buffer.alloc(1))],
+    ["data after its end", (s) => s.onEnd(1, 0), (s) => s.onData(1, 0, Buffer.alloc(1))],
+    ["an end at the wrong place", (s) => s.onEnd(1, 3)],
+    ["credit for what was never sent", (s) => s.onCredit(1)],
+    ["an exit before the end of output", (s) => s.onExit(Buffer.alloc(32))],
+    ["a short exit record", (s) => s.onEnd(1, 0), (s) => s.onEnd(2, 0), (s) => s.onExit(Buffer.alloc(31))],
+  ])("refuses %s", (_what, ...acts) => {
+    const { stream } = open();
+    const last = acts.pop();
+    for (const act of acts) act(stream);
+    expect(() => last?.(stream)).toThrow(WireViolation);
+  });
+
+  it("sends input only as far as the guest has room, in frames that fit a pipe's atomic write", async () => {
+    const { stream, sent } = open();
+    const body = Buffer.alloc(wireLimits.inputWindowBytes + 100);
+    const written = stream.write(body);
+    const under = () => sent.reduce((sum, frame) => sum + frame.size, 0);
+    expect(under()).toBe(wireLimits.inputWindowBytes);
+    expect(Math.max(...sent.map((frame) => frame.size))).toBeLessThanOrEqual(
+      wireLimits.toGuestFrameBytes - wireLimits.headerBytes,
+    );
+    stream.onCredit(wireLimits.inputWindowBytes);
+    expect(await written).toBe(true);
+    expect(under()).toBe(body.length);
+  });
+
+  it("stops a writer whose process has closed its input", async () => {
+    const { stream } = open();
+    const written = stream.write(Buffer.alloc(wireLimits.inputWindowBytes + 1));
+    stream.onEnd(0, 0);
+    expect(await written).toBe(false);
+  });
+});
