@@ -104,7 +104,8 @@ static void mask(const char *rootfs, const char *path) {
 }
 
 void view_rootfs(const struct launch *launch) {
-  mount_tmpfs(launch->rootfs, MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=1k");
+  /* Without nosuid and nodev: runsc remounts its root plainly, and may not take them away. It holds only our files. */
+  mount_tmpfs(launch->rootfs, 0, "mode=0755,size=1m,nr_inodes=1k");
   for (size_t i = 0; i < launch->request->count; i++) {
     const struct argument *argument = &launch->request->arguments[i];
     const char *rest;
@@ -123,7 +124,7 @@ void view_rootfs(const struct launch *launch) {
 }
 
 void view_finish(const struct launch *launch) {
-  if (mount(NULL, launch->rootfs, NULL, MS_REMOUNT | READ_ONLY, NULL) != 0) fail("cannot make the root read-only");
+  if (mount(NULL, launch->rootfs, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0) fail("cannot make the root read-only");
   if (mount(NULL, launch->stage, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID, NULL) != 0)
     fail("cannot make the view read-only");
   if (mount(launch->stage, "/run", NULL, MS_MOVE, NULL) != 0) fail("cannot move the view over /run");

@@ -78,6 +78,12 @@ export const engineLimits = {
   uidSlots: 4096,
 } as const;
 
+/** What a root image may take from the host's /etc. */
+export const imageLimits = {
+  etcFiles: 4096,
+  etcFileBytes: 4 * MiB,
+} as const;
+
 /** Looking for changed files. */
 export const changeLimits = {
   files: 1_000_000,

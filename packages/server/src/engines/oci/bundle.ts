@@ -1,0 +1,120 @@
+import type { EngineName, SandboxSpec } from "../../core/engine.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import { view } from "../runtime.ts";
+
+/** What the guest needs to start user code as another user and to end it; user code itself has none (SBX-03). */
+export const guestCapabilities = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"] as const;
+
+/** Names what the kernel tells about the host, or lets a process do to it. */
+const maskedPaths = [
+  "/proc/acpi",
+  "/proc/asound",
+  "/proc/bus",
+  "/proc/config.gz",
+  "/proc/fs",
+  "/proc/interrupts",
+  "/proc/irq",
+  "/proc/kallsyms",
+  "/proc/kcore",
+  "/proc/key-users",
+  "/proc/keys",
+  "/proc/kmsg",
+  "/proc/kpagecgroup",
+  "/proc/kpagecount",
+  "/proc/kpageflags",
+  "/proc/latency_stats",
+  "/proc/modules",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/proc/slabinfo",
+  "/proc/sysrq-trigger",
+  "/proc/timer_list",
+  "/proc/timer_stats",
+  "/proc/vmallocinfo",
+] as const;
+
+const readonlyPaths = ["/proc/sys"] as const;
+
+interface Mount {
+  destination: string;
+  type: string;
+  source: string;
+  options: string[];
+}
+
+export interface BundleOptions {
+  engine: EngineName;
+  spec: SandboxSpec;
+  guestArgs: readonly string[];
+}
+
+function tmpfs(destination: string, sizeBytes: number, ...options: string[]): Mount {
+  const sizeKiB = Math.max(4, Math.floor(sizeBytes / 1024));
+  return { destination, type: "tmpfs", source: "tmpfs", options: [...options, `size=${sizeKiB}k`] };
+}
+
+function bind(destination: string, folder: string, ...options: string[]): Mount {
+  return {
+    destination,
+    type: "bind",
+    source: `${view.volume}/${folder}`,
+    options: ["bind", "nosuid", "nodev", ...options],
+  };
+}
+
+function mounts({ engine, spec }: BundleOptions): Mount[] {
+  const tmpBytes = Math.min(sandboxLimits.tmpBytes, spec.limits.memoryBytes / 2);
+  const list: Mount[] = [
+    { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "noexec", "nodev"] },
+    tmpfs("/dev", 65_536 * 1024, "nosuid", "strictatime", "mode=755"),
+    {
+      destination: "/dev/pts",
+      type: "devpts",
+      source: "devpts",
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+    },
+    tmpfs("/dev/shm", sandboxLimits.shmBytes, "nosuid", "nodev", "noexec", "mode=1777"),
+    tmpfs("/tmp", tmpBytes, "nosuid", "nodev", "mode=1777"),
+    tmpfs("/run", 1024 * 1024, "nosuid", "nodev", "noexec", "mode=755"),
+    bind("/workspace", "ws"),
+    bind("/home/user", "home"),
+  ];
+  if (engine === "container") {
+    list.push({ destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: ["nosuid", "noexec", "nodev"] });
+  }
+  if (spec.inputFolder !== undefined) list.push(bind("/workspace/input", "input", "ro"));
+  return list;
+}
+
+/**
+ * The runtime is itself started in the sandbox's user namespace and cgroups, so the bundle names neither. The guest's
+ * environment is empty: user code can read it.
+ */
+export function makeBundle(options: BundleOptions) {
+  return {
+    ociVersion: "1.0.2",
+    hostname: options.spec.hostname ?? "caisson",
+    root: { path: view.rootfs, readonly: true },
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: ["/.caisson/guest", ...options.guestArgs],
+      env: [],
+      cwd: "/",
+      noNewPrivileges: true,
+      capabilities: {
+        bounding: guestCapabilities,
+        effective: guestCapabilities,
+        permitted: guestCapabilities,
+        inheritable: [],
+        ambient: [],
+      },
+    },
+    mounts: mounts(options),
+    linux: {
+      namespaces: ["pid", "ipc", "uts", "mount", "network", "cgroup"].map((type) => ({ type })),
+      maskedPaths,
+      readonlyPaths,
+    },
+  };
+}

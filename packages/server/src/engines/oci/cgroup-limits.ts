@@ -1,0 +1,100 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Containment, EngineName, SandboxLimits } from "../../core/engine.ts";
+import { errnoOf } from "../../core/errors.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import type { Controller } from "./cgroup-mounts.ts";
+
+const PERIOD_US = 100_000;
+const PAGE_BYTES = 4096;
+
+/** A file of a cgroup, what is written to it, and whether the limit stands without it. */
+interface Setting {
+  file: string;
+  value: number | string;
+  optional?: boolean;
+}
+
+interface Limit {
+  what: Containment;
+  controller: Controller;
+  settings: Record<1 | 2, Setting[]>;
+}
+
+function describe(engine: EngineName, limits: SandboxLimits): Limit[] {
+  const memory = toPages(limits.memoryBytes + sandboxLimits.memoryHeadroomBytes[engine]);
+  const pids = limits.processes + sandboxLimits.pidsHeadroom[engine];
+  const quota = Math.max(1000, Math.round(limits.cpus * PERIOD_US));
+  // The two scales of the kernel: shares 2..262144 and weight 1..10000.
+  const weight = Math.round(1 + ((limits.cpuShares - 2) * 9999) / 262_142);
+  return [
+    {
+      what: "memory",
+      controller: "memory",
+      settings: {
+        1: [
+          { file: "memory.limit_in_bytes", value: memory },
+          { file: "memory.memsw.limit_in_bytes", value: memory, optional: true },
+        ],
+        2: [
+          { file: "memory.max", value: memory },
+          { file: "memory.swap.max", value: 0, optional: true },
+        ],
+      },
+    },
+    {
+      what: "cpu",
+      controller: "cpu",
+      settings: {
+        1: [
+          { file: "cpu.cfs_period_us", value: PERIOD_US },
+          { file: "cpu.cfs_quota_us", value: quota },
+          { file: "cpu.shares", value: limits.cpuShares },
+        ],
+        2: [
+          { file: "cpu.max", value: `${quota} ${PERIOD_US}` },
+          { file: "cpu.weight", value: weight },
+        ],
+      },
+    },
+    {
+      what: "processes",
+      controller: "pids",
+      settings: { 1: [{ file: "pids.max", value: pids }], 2: [{ file: "pids.max", value: pids }] },
+    },
+  ];
+}
+
+const toPages = (bytes: number) => Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+
+/** Sets the limits and reads them back: what is returned, by kind, is why one does not hold, or null. */
+export function applyLimits(
+  folderOf: (controller: Controller) => { path: string; version: 1 | 2 } | undefined,
+  engine: EngineName,
+  limits: SandboxLimits,
+): Map<Containment, string | null> {
+  const outcome = new Map<Containment, string | null>();
+  for (const { what, controller, settings } of describe(engine, limits)) {
+    const folder = folderOf(controller);
+    outcome.set(
+      what,
+      folder === undefined ? `this host has no ${controller} cgroup` : applyAll(folder.path, settings[folder.version]),
+    );
+  }
+  return outcome;
+}
+
+function applyAll(folder: string, settings: readonly Setting[]): string | null {
+  for (const { file, value, optional } of settings) {
+    const path = join(folder, file);
+    try {
+      writeFileSync(path, String(value), { flag: "r+" });
+      const found = readFileSync(path, "utf8").trim();
+      if (found !== String(value)) return `${file} is ${found}, not ${value}`;
+    } catch (error) {
+      const absent = errnoOf(error) === "ENOENT" || errnoOf(error) === "EACCES";
+      if (!(optional === true && absent)) return `${file} cannot be set (${errnoOf(error) ?? String(error)})`;
+    }
+  }
+  return null;
+}

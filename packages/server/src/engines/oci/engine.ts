@@ -1,0 +1,302 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { getegid, geteuid } from "node:process";
+import type {
+  Changes,
+  Containment,
+  CreatedSandbox,
+  Engine,
+  EngineName,
+  SandboxSpec,
+  SandboxStats,
+} from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import type { RootImage } from "../../core/image.ts";
+import { changeLimits } from "../../core/limits.ts";
+import { findProgram, type Runtime, runtimes } from "../runtime.ts";
+import { makeBundle } from "./bundle.ts";
+import { SandboxCgroup } from "./cgroup.ts";
+import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
+import { parseChanges } from "./changes.ts";
+import { WorkspaceDisk } from "./disk.ts";
+import { type Argument, HelperClient } from "./helper-client.ts";
+import { launch } from "./launch.ts";
+import { reapSandboxes } from "./reap.ts";
+import { removeSandbox } from "./remove-sandbox.ts";
+import { makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
+import { openUidRange, reserveUidRange } from "./uid-range.ts";
+import { summarise, verifyStarted } from "./verify.ts";
+import { DiskWatermark } from "./watermark.ts";
+
+export interface OciEngineOptions {
+  name: EngineName;
+  /** The data folder; what the engine keeps lies in `engine/` below it. */
+  home: string;
+  image: RootImage;
+  guestPath: string;
+  helperPath: string;
+  /** Where the runtime is, if not where system programs live. */
+  runtimePath?: string;
+  /** Words after the guest's name; for programs that stand in for the guest. */
+  guestArgs?: readonly string[];
+  /** Who may open the wire; the caller unless named. */
+  owner?: { uid: number; gid: number };
+  /** Told of what went wrong in the background. */
+  onError?: (error: unknown) => void;
+}
+
+const registry = "/run/caisson/uids";
+
+interface Live {
+  id: string;
+  folder: string;
+  cgroup: SandboxCgroup;
+  base: number | undefined;
+  /** Whose root is the sandbox's. */
+  rootPid: number;
+  hasInput: boolean;
+  exit: PromiseWithResolvers<string>;
+  /** Looks at the files follow one another: each makes the next one's mark. */
+  lastLook: Promise<unknown>;
+  removal: Promise<void> | undefined;
+}
+
+/** gVisor and plain containers are two configurations of this one engine. */
+class OciEngine implements Engine {
+  readonly name: EngineName;
+  readonly #options: OciEngineOptions;
+  readonly #runtime: Runtime;
+  readonly #runtimePath: string;
+  readonly #engineFolder: string;
+  readonly #hierarchies: readonly Hierarchy[];
+  readonly #helper: HelperClient;
+  readonly #disk: WorkspaceDisk;
+  readonly #watermark: DiskWatermark;
+  readonly #live = new Map<string, Live>();
+
+  constructor(options: OciEngineOptions, runtimePath: string, engineFolder: string, hierarchies: readonly Hierarchy[]) {
+    this.name = options.name;
+    this.#options = options;
+    this.#runtime = runtimes[options.name];
+    this.#runtimePath = runtimePath;
+    this.#engineFolder = engineFolder;
+    this.#hierarchies = hierarchies;
+    this.#helper = new HelperClient(options.helperPath, {
+      onExit: (id, how) => this.#ended(id, how),
+      onDeath: (error) => this.#lost(error),
+    });
+    this.#disk = new WorkspaceDisk(engineFolder);
+    const cgroups = () => [...this.#live.values()].map(({ cgroup }) => cgroup);
+    this.#watermark = new DiskWatermark(engineFolder, cgroups, options.onError ?? (() => {}));
+  }
+
+  reap(): Promise<void> {
+    return reapSandboxes({
+      engineFolder: this.#engineFolder,
+      registry,
+      hierarchies: this.#hierarchies,
+      helper: this.#helper,
+    });
+  }
+
+  async create(spec: SandboxSpec): Promise<CreatedSandbox> {
+    const live = await this.#claim(spec);
+    try {
+      return await this.#start(live, spec);
+    } catch (error) {
+      await this.destroy(live.id);
+      throw error;
+    }
+  }
+
+  async waitExit(id: string): Promise<string> {
+    return this.#find(id).exit.promise;
+  }
+
+  async pause(id: string): Promise<void> {
+    await this.#find(id).cgroup.freeze();
+  }
+
+  async resume(id: string): Promise<void> {
+    await this.#find(id).cgroup.thaw();
+  }
+
+  async stats(id: string): Promise<SandboxStats> {
+    return this.#find(id).cgroup.stats();
+  }
+
+  async markFiles(id: string): Promise<void> {
+    await this.#look(this.#find(id), false);
+  }
+
+  async changedFiles(id: string): Promise<Changes> {
+    return this.#look(this.#find(id), true);
+  }
+
+  async destroy(id: string): Promise<void> {
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    live.removal ??= this.#remove(live);
+    await live.removal;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watermark[Symbol.dispose]();
+    await Promise.all([...this.#live.keys()].map((id) => this.destroy(id)));
+    await this.#helper[Symbol.asyncDispose]();
+  }
+
+  /** From here on the folder exists under this owner's lock, and destroy() removes whatever comes to be. */
+  async #claim(spec: SandboxSpec): Promise<Live> {
+    const id = newSandboxId();
+    const folder = join(this.#engineFolder, "sandboxes", id);
+    await this.#helper.request("claim", [["folder", folder]]);
+    const live: Live = {
+      id,
+      folder,
+      cgroup: new SandboxCgroup(this.#hierarchies, id),
+      base: undefined,
+      rootPid: 0,
+      hasInput: spec.inputFolder !== undefined,
+      exit: Promise.withResolvers(),
+      lastLook: Promise.resolve(),
+      removal: undefined,
+    };
+    live.exit.promise.catch(() => {});
+    this.#live.set(id, live);
+    return live;
+  }
+
+  async #start(live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
+    const base = await this.#reserveRange(live);
+    const outcomes = live.cgroup.create(this.name, spec.limits);
+    const template = await this.#prepareWorkspace(live, spec, outcomes);
+    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? [] });
+    const record = {
+      id: live.id,
+      engine: this.name,
+      base,
+      createdAt: new Date().toISOString(),
+      kept: false,
+      bootId: await readBootId(),
+    };
+    await writeSandboxFiles(live.folder, record, bundle);
+    const { pid, gofer } = await launch(this.#helper, {
+      id: live.id,
+      folder: live.folder,
+      base,
+      owner: this.#options.owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 },
+      runtime: this.#runtime,
+      runtimePath: this.#runtimePath,
+      image: this.#options.image,
+      guestPath: this.#options.guestPath,
+      cgroupPaths: live.cgroup.paths,
+      template,
+      spec,
+    });
+    live.rootPid = this.#runtime.gofer ? gofer : pid;
+    const verified = verifyStarted({ engine: this.name, pid, rootPid: live.rootPid, base });
+    return {
+      id: live.id,
+      engine: this.name,
+      toGuestPath: join(live.folder, "wire", "to-guest"),
+      fromGuestPath: join(live.folder, "wire", "from-guest"),
+      ...summarise(new Map([...outcomes, ...verified])),
+    };
+  }
+
+  async #reserveRange(live: Live): Promise<number> {
+    const range = await reserveUidRange(registry, live.folder);
+    live.base = range.base;
+    return range.base;
+  }
+
+  async #prepareWorkspace(
+    live: Live,
+    spec: SandboxSpec,
+    outcomes: Map<Containment, string | null>,
+  ): Promise<string | undefined> {
+    const why = await this.#disk.unavailable();
+    outcomes.set("storage", why);
+    if (why !== null) return undefined;
+    await this.#disk.reserve(live.folder, spec.limits.storageBytes);
+    return this.#disk.template(spec.limits.storageBytes);
+  }
+
+  #look(live: Live, compare: boolean): Promise<Changes> {
+    const look = live.lastLook.then(() => this.#lookNow(live, compare));
+    live.lastLook = look.catch(() => {});
+    return look;
+  }
+
+  async #lookNow(live: Live, compare: boolean): Promise<Changes> {
+    const args: Argument[] = [
+      ["id", live.id],
+      ["folder", live.folder],
+      ["pid", live.rootPid],
+      ["base", live.base ?? 0],
+      ["files", changeLimits.files],
+      ["reported", changeLimits.reported],
+      ["depth", changeLimits.depth],
+      ["hashBytes", changeLimits.hashBytes],
+      ["timeoutMs", changeLimits.timeoutMs],
+    ];
+    if (compare) args.push(["compare", 1]);
+    if (live.hasInput) args.push(["skip", "input"]);
+    const reply = await this.#helper.request("changes", args);
+    if (!compare) return { changes: [], truncated: false };
+    const changes = parseChanges(await readFile(join(live.folder, "changes.out")));
+    return { changes, truncated: reply.truncated === "1" };
+  }
+
+  async #remove(live: Live): Promise<void> {
+    const range = live.base === undefined ? undefined : openUidRange(registry, live.base);
+    await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range });
+    await this.#helper.forget(live.id, live.folder);
+    live.exit.resolve("the sandbox was destroyed");
+    this.#live.delete(live.id);
+  }
+
+  #find(id: string): Live {
+    const live = this.#live.get(id);
+    if (live === undefined) throw new AppError("not_found", `there is no sandbox ${id}`);
+    return live;
+  }
+
+  #ended(id: string, how: string): void {
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    const { oomKills } = live.cgroup.stats();
+    const memory = oomKills > 0 ? `; the kernel ended ${oomKills} of its processes for the memory limit` : "";
+    live.exit.resolve(`the sandbox has ended${how === "" ? "" : ` (${how.replace("=", " ")})`}${memory}`);
+  }
+
+  #lost(error: AppError): void {
+    for (const { exit } of this.#live.values()) exit.reject(error);
+  }
+}
+
+export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
+  if (geteuid?.() !== 0) {
+    throw new AppError("unsupported", "sandboxes need root on this machine", {
+      hint: "Run caisson as root, for instance with sudo.",
+    });
+  }
+  const { program } = runtimes[options.name];
+  const runtimePath = options.runtimePath ?? (await findProgram(program));
+  if (runtimePath === undefined) {
+    throw new AppError("unsupported", `${program} is not installed`, { hint: `Install the package ${program}.` });
+  }
+  const hierarchies = await findHierarchies(await readFile("/proc/mounts", "utf8"));
+  if (hierarchies.length === 0) {
+    throw new AppError("unsupported", "this host has no cgroups", { hint: "Mount cgroup2 on /sys/fs/cgroup." });
+  }
+  const engine = new OciEngine(options, runtimePath, await makeEngineFolders(options.home), hierarchies);
+  try {
+    await engine.reap();
+  } catch (error) {
+    await engine[Symbol.asyncDispose]();
+    throw error;
+  }
+  return engine;
+}

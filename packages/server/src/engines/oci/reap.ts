@@ -1,0 +1,61 @@
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { engineLimits } from "../../core/limits.ts";
+import { SandboxCgroup } from "./cgroup.ts";
+import type { Hierarchy } from "./cgroup-mounts.ts";
+import type { HelperClient } from "./helper-client.ts";
+import { removeSandbox } from "./remove-sandbox.ts";
+import { isSandboxId, readRecord } from "./sandbox-folder.ts";
+import { openUidRange, sweepUidRanges } from "./uid-range.ts";
+
+export interface ReapOptions {
+  engineFolder: string;
+  registry: string;
+  hierarchies: readonly Hierarchy[];
+  helper: HelperClient;
+}
+
+/** Removes what owners left that are dead: a sandbox has an owner while its lock is held. */
+export async function reapSandboxes(options: ReapOptions): Promise<void> {
+  const sandboxes = join(options.engineFolder, "sandboxes");
+  for (const name of await readdir(sandboxes)) {
+    const folder = join(sandboxes, name);
+    if (isSandboxId(name)) await reapOne(options, folder, name);
+    else if (name.startsWith(".")) await removeIfStale(folder);
+  }
+  await withLock(options.helper, options.registry, () => sweepUidRanges(options.registry));
+}
+
+async function reapOne({ helper, hierarchies, registry }: ReapOptions, folder: string, id: string): Promise<void> {
+  await withLock(helper, folder, async () => {
+    const record = await readRecord(folder);
+    if (record?.kept === true) return;
+    const range = record === undefined ? undefined : openUidRange(registry, record.base);
+    await removeSandbox({ folder, cgroup: new SandboxCgroup(hierarchies, id), range });
+  });
+}
+
+/** A folder that never got its name: its maker died at once, or is making it right now. */
+async function removeIfStale(folder: string): Promise<void> {
+  try {
+    const { mtimeMs } = await stat(folder);
+    if (Date.now() - mtimeMs > engineLimits.startTimeoutMs) await rm(folder, { recursive: true, force: true });
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}
+
+async function withLock(helper: HelperClient, folder: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await helper.request("lock", [["folder", folder]]);
+  } catch (error) {
+    if (error instanceof AppError && ["EAGAIN", "ENOENT"].includes(String(error.details?.errno))) return;
+    throw error;
+  }
+  try {
+    await act();
+  } finally {
+    await helper.request("unlock", [["folder", folder]]);
+  }
+}

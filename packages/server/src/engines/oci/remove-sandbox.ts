@@ -1,0 +1,51 @@
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { engineLimits } from "../../core/limits.ts";
+import type { SandboxCgroup } from "./cgroup.ts";
+import type { UidRange } from "./uid-range.ts";
+
+export interface Remains {
+  folder: string;
+  cgroup: SandboxCgroup;
+  range: UidRange | undefined;
+}
+
+/**
+ * The one way a sandbox ends, also one that was never whole: processes first, since what they hold ends with them, then
+ * the kernel's loop device, the uid range, and the folder last, because it is what a later reaper looks for.
+ */
+export async function removeSandbox({ folder, cgroup, range }: Remains): Promise<void> {
+  await cgroup.kill();
+  await cgroup.remove();
+  await waitForLoop(join(folder, "workspace.img"));
+  await range?.release();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** The last process takes the mount with it, and the mount the loop device, a moment later. */
+async function waitForLoop(image: string): Promise<void> {
+  const deadline = Date.now() + engineLimits.killTimeoutMs;
+  for (let pauseMs = 1; await isAttached(image); pauseMs = Math.min(pauseMs * 2, 20)) {
+    if (Date.now() > deadline) throw new AppError("internal", `${image} is still attached to a loop device`);
+    await sleep(pauseMs);
+  }
+}
+
+async function isAttached(image: string): Promise<boolean> {
+  for (const name of await readdir("/sys/block")) {
+    if (!name.startsWith("loop")) continue;
+    if ((await readIfThere(`/sys/block/${name}/loop/backing_file`)).trim() === image) return true;
+  }
+  return false;
+}
+
+async function readIfThere(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENXIO" || errnoOf(error) === "ENODEV") return "";
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { EngineName } from "../../core/engine.ts";
+import { errnoOf } from "../../core/errors.ts";
+
+/** What a later owner must know of a sandbox. */
+export interface SandboxRecord {
+  id: string;
+  engine: EngineName;
+  /** First host uid of its range. */
+  base: number;
+  createdAt: string;
+  /** Whether it outlives its owner. */
+  kept: boolean;
+  bootId: string;
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+
+export function newSandboxId(): string {
+  return Array.from(randomBytes(16), (byte) => alphabet[byte & 31]).join("");
+}
+
+export function isSandboxId(name: string): boolean {
+  return /^[a-z2-7]{16}$/.test(name);
+}
+
+/** The tree of the engine: others may pass through to the FIFOs that are theirs, and list nothing. */
+export async function makeEngineFolders(home: string): Promise<string> {
+  const folder = join(home, "engine");
+  for (const path of [folder, join(folder, "sandboxes")]) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, 0o711);
+  }
+  return folder;
+}
+
+export async function writeSandboxFiles(folder: string, record: SandboxRecord, bundle: object): Promise<void> {
+  const config = join(folder, "bundle", "config.json");
+  await mkdir(join(folder, "bundle"));
+  await Promise.all([
+    // The runtime reads it as the sandbox's own user, whatever umask this process has.
+    writeFile(config, JSON.stringify(bundle), { flag: "wx" }).then(() => chmod(config, 0o644)),
+    chmod(join(folder, "bundle"), 0o755),
+    writeFile(join(folder, "record.json"), JSON.stringify(record), { flag: "wx", mode: 0o600 }),
+  ]);
+}
+
+/** Undefined when its owner died before it was written. */
+export async function readRecord(folder: string): Promise<SandboxRecord | undefined> {
+  try {
+    return JSON.parse(await readFile(join(folder, "record.json"), "utf8")) as SandboxRecord;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+export async function readBootId(): Promise<string> {
+  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+}

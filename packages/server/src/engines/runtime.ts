@@ -1,0 +1,54 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import type { EngineName } from "../core/engine.ts";
+
+/** Where a runtime finds what the helper composed for it, in its private mount namespace. */
+export const view = {
+  rootfs: "/run/caisson/rootfs",
+  bundle: "/run/caisson/bundle",
+  state: "/run/caisson/state",
+  log: "/run/caisson/log/runtime.log",
+  volume: "/run/caisson/vol",
+} as const;
+
+/** An OCI runtime is a program and the words it wants on its command line. */
+export interface Runtime {
+  engine: EngineName;
+  program: string;
+  /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
+  gofer: boolean;
+  options: readonly string[];
+}
+
+const shared = [`--root=${view.state}`, `--log=${view.log}`, "--log-format=json"] as const;
+
+export const runtimes: Record<EngineName, Runtime> = {
+  gvisor: {
+    engine: "gvisor",
+    program: "runsc",
+    gofer: true,
+    // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
+    options: [...shared, "--platform=ptrace", "--network=none", "--ignore-cgroups"],
+  },
+  container: { engine: "container", program: "runc", gofer: false, options: shared },
+};
+
+export function runArguments(runtime: Runtime, id: string): string[] {
+  return [...runtime.options, "run", "--detach", `--bundle=${view.bundle}`, `--pid-file=${view.state}/pid`, id];
+}
+
+const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/** Looks where system programs live, whatever PATH the caller has. */
+export async function findProgram(name: string): Promise<string | undefined> {
+  for (const folder of folders) {
+    const path = join(folder, name);
+    const found = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return path;
+  }
+  return undefined;
+}

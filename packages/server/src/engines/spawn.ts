@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { AppError } from "../core/errors.ts";
+
+/** The one door to other programs: absolute paths and argument lists, never a shell, never this process's variables. */
+const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+
+export type StartedProcess = ChildProcess;
+
+export interface RunResult {
+  code: number | null;
+  output: string;
+}
+
+/** Starts a program that is talked to over its stdin and stdout. */
+export function startProcess(program: string, args: readonly string[]): StartedProcess {
+  return spawn(program, args, { stdio: ["pipe", "pipe", "ignore"], env: environment, cwd: "/" });
+}
+
+/** Runs a program to its end; its output, cut at `outputBytes`, is stdout and stderr together. */
+export function runProcess(
+  program: string,
+  args: readonly string[],
+  limits: { timeoutMs: number; outputBytes: number },
+): Promise<RunResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: environment, cwd: "/" });
+    const chunks: Buffer[] = [];
+    let left = limits.outputBytes;
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      child.kill("SIGKILL");
+    }, limits.timeoutMs);
+    const collect = (chunk: Buffer) => {
+      if (left > 0) chunks.push(chunk.subarray(0, left));
+      left -= chunk.length;
+    };
+    child.stdout.on("data", collect);
+    child.stderr.on("data", collect);
+    child.on("error", (cause) => {
+      clearTimeout(timer);
+      reject(new AppError("unavailable", `${program} cannot be started: ${cause.message}`, { cause }));
+    });
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      if (timedOut) reject(new AppError("timeout", `${program} did not end within ${limits.timeoutMs} ms`));
+      else resolve({ code, output: Buffer.concat(chunks).toString() });
+    });
+  });
+}

@@ -1,0 +1,112 @@
+import { createHash, randomUUID } from "node:crypto";
+import { access, chmod, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { errnoOf } from "../core/errors.ts";
+import { imageLimits } from "../core/limits.ts";
+import { copyPublic, makeFolder } from "./copy-public.ts";
+
+/** Written, not copied: nothing here says anything of the host. */
+const written: Record<string, string> = {
+  passwd:
+    "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+  group: "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
+  hosts: "127.0.0.1 localhost caisson\n::1 localhost\n",
+  hostname: "caisson\n",
+  "host.conf": "multi on\n",
+  "nsswitch.conf":
+    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",
+  "resolv.conf": "# No server: names are looked up by the sandbox's own resolver, where it has one.\n",
+  shells: "/bin/sh\n/bin/bash\n",
+};
+
+/** Public parts of the host's /etc that programs under /usr look for. Keys and passwords are in none of them. */
+const copied = [
+  "alternatives",
+  "bash.bashrc",
+  "ca-certificates",
+  "ca-certificates.conf",
+  "debian_version",
+  "fonts",
+  "inputrc",
+  "java-11-openjdk",
+  "java-17-openjdk",
+  "java-21-openjdk",
+  "ld.so.cache",
+  "ld.so.conf",
+  "ld.so.conf.d",
+  "localtime",
+  "magic",
+  "mime.types",
+  "os-release",
+  "perl",
+  "pki/ca-trust/extracted",
+  "pki/tls/certs",
+  "profile",
+  "protocols",
+  "python3",
+  "python3.9",
+  "python3.10",
+  "python3.11",
+  "python3.12",
+  "python3.13",
+  "services",
+  "ssl/certs",
+  "ssl/openssl.cnf",
+  "terminfo",
+  "timezone",
+];
+
+/** Makes the folder that sandboxes see as /etc, once for each state of the host's. */
+export async function prepareEtc(images: string): Promise<string> {
+  const folder = join(images, `host-${await describeHost()}`);
+  const etc = join(folder, "etc");
+  if (await exists(etc)) return etc;
+  const draft = join(images, `.${randomUUID()}`);
+  try {
+    await build(join(draft, "etc"));
+    await rename(draft, folder);
+  } catch (error) {
+    // Another process made the same one meanwhile.
+    if (errnoOf(error) !== "ENOTEMPTY" && errnoOf(error) !== "EEXIST") throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return etc;
+}
+
+async function build(etc: string): Promise<void> {
+  await makeFolder(etc);
+  const budget = { files: imageLimits.etcFiles };
+  for (const name of copied) {
+    await makeFolder(dirname(join(etc, name)));
+    await copyPublic(join("/etc", name), join(etc, name), budget);
+  }
+  for (const [name, text] of Object.entries(written)) {
+    await writeFile(join(etc, name), text);
+    await chmod(join(etc, name), 0o644);
+  }
+}
+
+/** What the copy depends on: packages that change /etc touch one of these. */
+async function describeHost(): Promise<string> {
+  const hash = createHash("sha256").update(JSON.stringify(written));
+  const states = await Promise.all(copied.map((name) => describe(join("/etc", name))));
+  return hash.update(states.join("\n")).digest("hex").slice(0, 16);
+}
+
+async function describe(path: string): Promise<string> {
+  try {
+    const { mtimeMs, size, ino } = await stat(path);
+    return `${path} ${mtimeMs} ${size} ${ino}`;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return path;
+    throw error;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,52 @@
+import { lstat, readlink, realpath } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+import { errnoOf } from "../core/errors.ts";
+import type { RootEntry, RootImage } from "../core/image.ts";
+import { prepareEtc } from "./host-etc.ts";
+
+const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/** Parts of /usr that tell about this host and that no program needs. */
+const masked = ["/usr/local/etc", "/usr/src", "/usr/lib/modules"];
+const nodeFolder = "/opt/caisson/bin";
+
+/**
+ * The host image: this machine's /usr, read-only, with an /etc of its own. It holds nothing of /root, /home, /var or
+ * the host's configuration.
+ */
+export async function prepareHostImage(options: { home: string; nodePath?: string }): Promise<RootImage> {
+  const etc = await prepareEtc(join(options.home, "engine", "images"));
+  return {
+    name: "host",
+    searchPath: `/usr/local/bin:/usr/bin:/bin:${nodeFolder}`,
+    entries: [
+      { kind: "bind", path: "/usr", source: "/usr" },
+      ...masked.map((path): RootEntry => ({ kind: "mask", path })),
+      ...(await Promise.all(systemFolders.map(describeSystemFolder))).flat(),
+      { kind: "bind", path: "/etc", source: etc },
+      ...(await nodeEntries(options.nodePath)),
+    ],
+  };
+}
+
+/** Links into /usr on most hosts, folders of their own on older ones. */
+async function describeSystemFolder(path: string): Promise<RootEntry[]> {
+  try {
+    const info = await lstat(path);
+    if (info.isDirectory()) return [{ kind: "bind", path, source: path }];
+    if (!info.isSymbolicLink()) return [];
+    const target = await readlink(path);
+    const inUsr = (isAbsolute(target) ? target : `/${target}`).startsWith("/usr/");
+    return inUsr ? [{ kind: "link", path, target }] : [];
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** A Node from elsewhere comes last in the search path: the system's own wins where there is one. */
+async function nodeEntries(nodePath: string | undefined): Promise<RootEntry[]> {
+  if (nodePath === undefined) return [];
+  const source = await realpath(nodePath);
+  if (source.startsWith("/usr/") && !masked.some((path) => source.startsWith(`${path}/`))) return [];
+  return [{ kind: "bind", path: `${nodeFolder}/node`, source }];
+}
