@@ -103,7 +103,7 @@ static NORETURN void fail_runtime(int error, const char *what, int status_fd) {
     length = log < 0 ? 0 : read_whole(log, tail, LOG_TAIL_BYTES);
   }
   tail[length > 0 ? length : 0] = '\0';
-  fail_with(error, "%s [%s]", what, tail);
+  fail_with(error, *tail == '\0' ? "%s" : "%s [%s]", what, tail);
 }
 
 static pid_t read_pid(void) {
@@ -165,7 +165,10 @@ struct started runtime_run(const struct launch *launch) {
     kill(pid, SIGKILL);
     fail_runtime(ETIMEDOUT, "the runtime did not start the sandbox in time", outcome[0]);
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_runtime(EIO, "the runtime failed", outcome[0]);
+  if (WIFSIGNALED(status))
+    fail_runtime(EIO, format_text("the runtime was ended by signal %d", WTERMSIG(status)), outcome[0]);
+  if (WEXITSTATUS(status) != 0)
+    fail_runtime(EIO, format_text("the runtime ended with exit code %d", WEXITSTATUS(status)), outcome[0]);
   struct started started = {.pid = read_pid()};
   if (request_find(launch->request, "gofer") != NULL) started.gofer = find_gofer(launch);
   return started;

@@ -103,6 +103,13 @@ static void mask(const char *rootfs, const char *path) {
   free(target);
 }
 
+/* runc gives a tmpfs the mode of the folder it is mounted on, whatever its own options say. */
+static void make_sticky(const char *rootfs, const char *path) {
+  char *target = format_text("%s%s", rootfs, path);
+  if (mkdir(target, 01777) != 0 || chmod(target, 01777) != 0) fail("cannot make %s", path);
+  free(target);
+}
+
 void view_rootfs(const struct launch *launch) {
   /* Without nosuid and nodev: runsc remounts its root plainly, and may not take them away. It holds only our files. */
   mount_tmpfs(launch->rootfs, 0, "mode=0755,size=1m,nr_inodes=1k");
@@ -110,6 +117,7 @@ void view_rootfs(const struct launch *launch) {
     const struct argument *argument = &launch->request->arguments[i];
     const char *rest;
     if (strcmp(argument->key, "dir") == 0) make_folders(launch->rootfs, argument->value);
+    if (strcmp(argument->key, "sticky") == 0) make_sticky(launch->rootfs, argument->value);
     if (strcmp(argument->key, "mask") == 0) mask(launch->rootfs, argument->value);
     if (strcmp(argument->key, "link") == 0) {
       char *path = split(argument->value, &rest);

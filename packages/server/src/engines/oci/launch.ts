@@ -28,7 +28,7 @@ export interface Launched {
 }
 
 /** Mount points of every sandbox: the runtime cannot make them in a root that is not its own. */
-const mountPoints = ["/proc", "/dev", "/sys", "/tmp", "/run", "/workspace", "/home/user"];
+const mountPoints = ["/proc", "/dev", "/sys", "/run", "/workspace", "/home/user"];
 
 /** One round trip to the helper, which undoes what it did where it fails. */
 export async function launch(helper: HelperClient, options: LaunchOptions): Promise<Launched> {
@@ -58,6 +58,7 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...(spec.inputFolder === undefined ? [] : [["input", spec.inputFolder] as const]),
     ...(spec.output === true ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),
+    ["sticky", "/tmp"],
     ...options.image.entries.map(entryArgument),
     ["bind", `/.caisson/guest=${options.guestPath}`],
   ];
