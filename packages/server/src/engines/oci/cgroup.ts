@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Containment, EngineName, SandboxLimits, SandboxStats } from "../../core/engine.ts";
@@ -14,6 +14,14 @@ interface Folder {
   path: string;
   version: 1 | 2;
   controllers: ReadonlySet<string>;
+}
+
+/** How a cgroup is frozen: what is written to which file, and what the kernel then says where. */
+interface Freezer {
+  file: string;
+  words: readonly [thawed: string, frozen: string];
+  state: string;
+  states: readonly [thawed: string, frozen: string];
 }
 
 /**
@@ -48,14 +56,12 @@ export class SandboxCgroup {
     return readStats((controller) => this.#folderOf(controller));
   }
 
-  async freeze(): Promise<void> {
-    const { file, frozen } = this.#freezer();
-    await this.#setFrozen(file, frozen, "FROZEN", "frozen 1");
+  freeze(): Promise<void> {
+    return this.#setFrozen(1);
   }
 
-  async thaw(): Promise<void> {
-    const { file, thawed } = this.#freezer();
-    await this.#setFrozen(file, thawed, "THAWED", "frozen 0");
+  thaw(): Promise<void> {
+    return this.#setFrozen(0);
   }
 
   /** Every process that is in any of the sandbox's cgroups. */
@@ -91,33 +97,51 @@ export class SandboxCgroup {
     }
   }
 
-  /** A frozen process of version 1 dies only when thawed; while frozen, none can fork away from the list. */
+  /**
+   * One write ends all of a version 2 cgroup where the kernel can. Elsewhere they are frozen first, so that none forks
+   * away from the list; a frozen process of version 1 dies only when thawed.
+   */
   #killOnce(): void {
-    const all = this.#folders.find(({ path, version }) => version === 2 && tryWrite(join(path, "cgroup.kill"), "1"));
-    const freezer = this.#folderOf("freezer");
-    if (freezer !== undefined && all === undefined) tryWrite(join(freezer.path, "freezer.state"), "FROZEN");
-    if (all === undefined) for (const pid of this.processes()) killIfThere(pid);
-    if (freezer !== undefined) tryWrite(join(freezer.path, "freezer.state"), "THAWED");
-  }
-
-  #freezer(): { file: string; frozen: string; thawed: string } {
-    const v1 = this.#folderOf("freezer");
-    if (v1 !== undefined) return { file: join(v1.path, "freezer.state"), frozen: "FROZEN", thawed: "THAWED" };
     const v2 = this.#folders.find(({ version }) => version === 2);
-    if (v2 !== undefined) return { file: join(v2.path, "cgroup.freeze"), frozen: "1", thawed: "0" };
-    throw new AppError("unsupported", "this host has no cgroup that can freeze processes");
+    const v1 = this.#folderOf("freezer");
+    if (v2 === undefined || !tryWrite(join(v2.path, "cgroup.kill"), "1")) {
+      if (v2 !== undefined) tryWrite(join(v2.path, "cgroup.freeze"), "1");
+      if (v1 !== undefined) tryWrite(join(v1.path, "freezer.state"), "FROZEN");
+      for (const pid of this.processes()) killIfThere(pid);
+    }
+    if (v1 !== undefined) tryWrite(join(v1.path, "freezer.state"), "THAWED");
   }
 
-  async #setFrozen(file: string, value: string, v1: string, v2: string): Promise<void> {
-    const state = file.endsWith("cgroup.freeze") ? file.replace(/cgroup\.freeze$/, "cgroup.events") : file;
-    const wanted = state === file ? v1 : v2;
+  /** Version 2 where there is one: version 1 can stop half-way for ever. */
+  #freezer(): Freezer {
+    const v2 = this.#folders.find(({ path, version }) => version === 2 && existsSync(join(path, "cgroup.freeze")));
+    if (v2 !== undefined) {
+      const events = join(v2.path, "cgroup.events");
+      return {
+        file: join(v2.path, "cgroup.freeze"),
+        words: ["0", "1"],
+        state: events,
+        states: ["frozen 0", "frozen 1"],
+      };
+    }
+    const v1 = this.#folderOf("freezer");
+    if (v1 === undefined) throw new AppError("unsupported", "this host has no cgroup that can freeze processes");
+    const file = join(v1.path, "freezer.state");
+    return { file, words: ["THAWED", "FROZEN"], state: file, states: ["THAWED", "FROZEN"] };
+  }
+
+  async #setFrozen(wanted: 0 | 1): Promise<void> {
+    const { file, words, state, states } = this.#freezer();
     const deadline = Date.now() + engineLimits.killTimeoutMs;
-    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
-      // Version 1 may stop half-way, and goes on when asked again.
-      writeFileSync(file, value, { flag: "r+" });
-      if (readFileSync(state, "utf8").includes(wanted)) return;
-      if (Date.now() > deadline) throw new AppError("timeout", `sandbox ${this.#id} does not become ${wanted}`);
-      await sleep(pauseMs);
+    for (let tries = 1; ; tries++) {
+      // What stopped half-way in version 1 goes on when asked again, or when let go for a moment.
+      if (tries % 20 === 0) writeFileSync(file, words[0], { flag: "r+" });
+      writeFileSync(file, words[wanted], { flag: "r+" });
+      if (readFileSync(state, "utf8").includes(states[wanted])) return;
+      if (Date.now() > deadline) {
+        throw new AppError("timeout", `sandbox ${this.#id} cannot be ${wanted === 1 ? "frozen" : "thawed"}`);
+      }
+      await sleep(Math.min(tries, 10));
     }
   }
 
