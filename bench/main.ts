@@ -1,0 +1,114 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { bytesOut } from "./benchmarks/bytes-out.ts";
+import { cold } from "./benchmarks/cold.ts";
+import { exec } from "./benchmarks/exec.ts";
+import { filesChanged } from "./benchmarks/files-changed.ts";
+import { idle } from "./benchmarks/idle.ts";
+import { launcher } from "./benchmarks/launcher.ts";
+import { memory1gb } from "./benchmarks/memory-1gb.ts";
+import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
+import { ratioOf, verdictOf } from "./line.ts";
+import { describeMachine, othersLoad } from "./machine.ts";
+import { compilePrograms, root } from "./native-programs.ts";
+import { type MeasuredLine, markdownTable, notesOf, textTable } from "./table.ts";
+import { type Benchmark, type BenchOptions, closeHomes, openHome } from "./workbench.ts";
+
+const benchmarks: Record<string, Benchmark> = {
+  cold,
+  exec,
+  "bytes-out": bytesOut,
+  idle,
+  "files-changed": filesChanged,
+  launcher,
+  upload: uploadFile,
+  download: downloadFile,
+  "memory-1gb": memory1gb,
+};
+
+const help = `npm run bench -- [NAME…] [--quick] [--full] [--profile] [--save]
+
+  NAME…      ${Object.keys(benchmarks).join(", ")}; all unless named
+  --quick    fewer rounds
+  --full     files of 5 GiB in memory-1gb
+  --profile  where the time of cold goes
+  --save     docs/results/bench-DATE.json and .md too
+`;
+
+async function measure(name: string, run: Benchmark, options: BenchOptions): Promise<MeasuredLine[]> {
+  console.log(`${name} …`);
+  await using opened = await openHome();
+  const lines: MeasuredLine["line"][] = [];
+  const before = await othersLoad();
+  await run({
+    options,
+    home: opened.home,
+    caisson: opened.caisson,
+    add: (line) => lines.push({ benchmark: name, ...line }),
+    say: (text) => console.log(text),
+  });
+  const load = Math.max(before, await othersLoad());
+  return lines.map((line) => ({ line, othersLoad: load }));
+}
+
+async function report(machine: Record<string, string>, lines: readonly MeasuredLine[], save: boolean): Promise<void> {
+  const date = new Date().toISOString();
+  const rows = lines.map(({ line, othersLoad }) => ({
+    ...line,
+    ratio: ratioOf(line),
+    verdict: verdictOf(line),
+    othersLoad,
+  }));
+  const json = `${JSON.stringify({ date, machine, lines: rows }, null, 2)}\n`;
+  await writeFile(join(root, ".build/bench.json"), json);
+  if (!save) return;
+  const folder = join(root, "docs/results");
+  const path = join(folder, `bench-${date.slice(0, 10)}`);
+  const facts = Object.entries(machine).map(([name, value]) => `- ${name}: ${value}`);
+  const notes = notesOf(lines).map((note) => `- ${note}`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(`${path}.json`, json);
+  const about =
+    "p95 is the slow end. `others`: CPU that other programs used around the benchmark; past 10 % it is disturbed.";
+  const parts = [`# Numbers of ${date.slice(0, 10)}`, facts.join("\n"), markdownTable(lines), about, notes.join("\n")];
+  await writeFile(`${path}.md`, `${parts.join("\n\n")}\n`);
+}
+
+async function main(): Promise<number> {
+  const flag = { type: "boolean", default: false } as const;
+  const { values, positionals } = parseArgs({
+    options: { quick: flag, full: flag, profile: flag, save: flag, help: flag },
+    allowPositionals: true,
+  });
+  const names = positionals.length === 0 ? Object.keys(benchmarks) : positionals;
+  const unknown = names.filter((name) => benchmarks[name] === undefined);
+  if (values.help || unknown.length > 0) {
+    console.log(unknown.length > 0 ? `there is no benchmark '${unknown.join(", ")}'\n\n${help}` : help);
+    return unknown.length > 0 ? 64 : 0;
+  }
+  await compilePrograms();
+  const machine = await describeMachine();
+  for (const [name, value] of Object.entries(machine)) console.log(`${name.padEnd(9)} ${value}`);
+  const lines: MeasuredLine[] = [];
+  const failed: string[] = [];
+  for (const name of names) {
+    try {
+      lines.push(...(await measure(name, benchmarks[name] as Benchmark, values)));
+    } catch (error) {
+      failed.push(name);
+      console.error(`${name} failed:`, error);
+    }
+  }
+  console.log(`\n${textTable(lines)}\n`);
+  for (const note of notesOf(lines)) console.log(note);
+  await report(machine, lines, values.save);
+  if (failed.length > 0) console.error(`failed: ${failed.join(", ")}`);
+  return failed.length;
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    closeHomes().finally(() => process.exit(130));
+  });
+process.exitCode = await main();

@@ -1,0 +1,31 @@
+/* spawner ROUNDS PROGRAM: posix_spawn and waitpid, one after the other; prints the microseconds of each. */
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 64;
+  int rounds = atoi(argv[1]);
+  double *took_us = calloc((size_t)rounds, sizeof *took_us);
+  if (took_us == NULL) return 1;
+  for (int i = 0; i < rounds; i++) {
+    pid_t pid;
+    int status;
+    double start = now_us();
+    if (posix_spawn(&pid, argv[2], NULL, NULL, argv + 2, environ) != 0) return 1;
+    if (waitpid(pid, &status, 0) != pid || status != 0) return 1;
+    took_us[i] = now_us() - start;
+  }
+  for (int i = 0; i < rounds; i++) printf("%.2f\n", took_us[i]);
+  return 0;
+}
