@@ -1,6 +1,7 @@
 #!/bin/sh
-# Compiles native/guest/*.c and native/helper/*.c into one static program each, in .build/bin, where a source is newer than
-# its program. With --check it compiles nothing and fails where something is to be compiled.
+# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/compat/*.c into a library for the
+# host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it compiles nothing and
+# fails where something is to be compiled.
 set -eu
 cd "$(dirname -- "$0")/.."
 out=.build/bin
@@ -35,15 +36,19 @@ compile() {
   new=$out/.caisson-$1.$$
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
-  musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
-    -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
+  if [ "$1" = compat ]; then
+    gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" native/compat/*.c
+  else
+    musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+      -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
+  fi
   # As old as its sources were read: a source saved during the compilation is compiled by the next call.
   touch -r "$new.started" "$new"
   mv "$new" "$out/caisson-$1"
   rm -f "$new.started"
 }
 
-for program in guest helper; do
+for program in guest helper compat; do
   has_sources "$program" || continue
   is_fresh "$program" && continue
   [ "${1-}" != --check ] || exit 1

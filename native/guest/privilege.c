@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -68,7 +68,9 @@ int privilege_drop(const struct spec *spec) {
   return seccomp_apply();
 }
 
+/* gVisor takes no last descriptor past INT_MAX. */
 void close_all_from(int first) {
-  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
-  for (int fd = first; fd < 65536; fd++) close(fd);
+  if (syscall(SYS_close_range, first, INT_MAX, 0) == 0) return;
+  long last = sysconf(_SC_OPEN_MAX);
+  for (int fd = first; fd < last; fd++) close(fd);
 }

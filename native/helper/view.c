@@ -53,8 +53,9 @@ static void make_bind_target(const char *rootfs, const char *source, const char 
   if (*parent != '\0') make_folders(rootfs, parent);
   char *target = format_text("%s%s", rootfs, path);
   int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-  if (fd < 0) fail("cannot make %s", path);
-  close(fd);
+  /* A file of a folder that is bound already serves as the place, if it is one. */
+  if (fd < 0 && (lstat(target, &info) != 0 || !S_ISREG(info.st_mode))) fail("cannot make %s", path);
+  if (fd >= 0) close(fd);
 }
 
 /* `/path=rest` */

@@ -1,8 +1,13 @@
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type { Engine, EngineName, SandboxLimits } from "./core/engine.ts";
+import type { Engine, EngineName, EngineProbe, SandboxLimits } from "./core/engine.ts";
+import { AppError } from "./core/errors.ts";
+import type { RootImage } from "./core/image.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import { createOciEngine } from "./engines/oci/engine.ts";
+import { gvisorEntries } from "./images/gvisor-compat.ts";
+import { prepareHostImage } from "./images/host.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import { WireConnection } from "./wire/connection.ts";
 
@@ -11,6 +16,8 @@ export interface CaissonOptions {
   home: string;
   /** The checkout or installation, whose .build holds the compiled programs. */
   root: string;
+  /** Another guest than the one built here. */
+  guestPath?: string;
 }
 
 export interface CreateOptions {
@@ -24,6 +31,7 @@ export interface CreateOptions {
 export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
   readonly #engines = new Map<EngineName, Promise<Engine>>();
+  #image: Promise<RootImage> | undefined;
 
   constructor(options: CaissonOptions) {
     this.#options = options;
@@ -31,16 +39,18 @@ export class Caisson implements AsyncDisposable {
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
     const limits = resolveSandboxLimits(options.limits ?? {});
-    const name = await this.#choose(options.engine ?? "auto");
-    const engine = await this.#engine(name);
-    return Sandbox.create(
-      { engine, attach: (created, died) => WireConnection.attach(created, died), environment: {} },
-      {
-        limits,
-        output: options.output ?? false,
-        ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
-      },
-    );
+    const engine = await this.#engine(await this.#choose(options.engine ?? "auto"));
+    const { searchPath } = await this.#hostImage();
+    const parts = {
+      engine,
+      attach: WireConnection.attach,
+      environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
+    };
+    return Sandbox.create(parts, {
+      limits,
+      output: options.output ?? false,
+      ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
+    });
   }
 
   async diagnose(): Promise<Diagnosis> {
@@ -51,23 +61,35 @@ export class Caisson implements AsyncDisposable {
     return choice === "auto" ? "gvisor" : choice;
   }
 
+  #hostImage(): Promise<RootImage> {
+    this.#image ??= prepareHostImage({ home: this.#options.home, nodePath: process.execPath });
+    return this.#image;
+  }
+
   #engine(name: EngineName): Promise<Engine> {
-    const bin = join(this.#options.root, ".build/bin");
-    const known = this.#engines.get(name);
-    if (known !== undefined) return known;
-    const opened = createOciEngine({
-      name,
-      home: this.#options.home,
-      guestPath: join(bin, "caisson-guest"),
-      helperPath: join(bin, "caisson-helper"),
-    });
+    const opened = this.#engines.get(name) ?? this.#open(name);
     this.#engines.set(name, opened);
     return opened;
   }
 
+  async #open(name: EngineName): Promise<Engine> {
+    const { home, root } = this.#options;
+    const bin = join(root, ".build/bin");
+    const image = await this.#hostImage();
+    const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
+    return createOciEngine({
+      name,
+      home,
+      image: { ...image, entries: [...image.entries, ...extra] },
+      guestPath: this.#options.guestPath ?? join(bin, "caisson-guest"),
+      helperPath: join(bin, "caisson-helper"),
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const engine of this.#engines.values()) await (await engine)[Symbol.asyncDispose]();
+    const opened = await Promise.allSettled(this.#engines.values());
     this.#engines.clear();
+    for (const engine of opened) if (engine.status === "fulfilled") await engine.value[Symbol.asyncDispose]();
   }
 }
 

@@ -12,6 +12,8 @@ const written: Record<string, string> = {
   group: "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
   hosts: "127.0.0.1 localhost caisson\n::1 localhost\n",
   hostname: "caisson\n",
+  /** A place to mount one on; empty, it loads nothing. */
+  "ld.so.preload": "",
   "host.conf": "multi on\n",
   "nsswitch.conf":
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",

@@ -62,7 +62,10 @@ export class WireConnection implements Wire {
   /** Opens the wire of a sandbox and waits until its guest answers this owner's nonce. */
   static async attach(paths: WirePaths, died: Promise<string>): Promise<WireConnection> {
     const wire = new WireConnection(paths);
-    void died.then((reason) => wire.close(reason));
+    died.then(
+      (reason) => wire.close(reason),
+      (error: unknown) => wire.close(String(error)),
+    );
     const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
     try {
       wire.#send(frameTypes.resync, 0, 0, 0, wire.#nonce);

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OutputChannel } from "../../packages/server/src/core/wire.ts";
+import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
+
+describe.each(engines)("running things (%s)", (engine) => {
+  let test: TestCaisson;
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    test = await openTestCaisson();
+    sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 256 * 1024 ** 2 } });
+  });
+  afterAll(async () => {
+    await sandbox.destroy();
+    await test[Symbol.asyncDispose]();
+  });
+
+  it("[EXE-01] gives the result all its fields", async () => {
+    const result = await sandbox.exec({ command: "echo out; echo err >&2; echo hi > made.txt; exit 3" });
+    expect(result).toMatchObject({
+      exit_code: 3,
+      signal: null,
+      stdout: "out\n",
+      stderr: "err\n",
+      oom_killed: false,
+      timed_out: false,
+      truncated: false,
+      engine,
+    });
+    expect(result.duration_ms).toBeGreaterThanOrEqual(0);
+    expect(result.cpu_ms).toBeGreaterThanOrEqual(0);
+    expect(result.max_rss).toBeGreaterThan(0);
+    expect(result.files_changed).toEqual([
+      {
+        path: "made.txt",
+        action: "created",
+        size_bytes: 3,
+        sha256: "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4",
+      },
+    ]);
+  });
+
+  it("[EXE-01] takes a command line or a list, a folder, variables and input", async () => {
+    expect((await sandbox.exec({ command: ["echo", "a  b", "$HOME"] })).stdout).toBe("a  b $HOME\n");
+    await sandbox.files.mkdir("deep/er");
+    expect((await sandbox.exec({ command: "pwd", cwd: "/workspace/deep/er" })).stdout).toBe("/workspace/deep/er\n");
+    expect((await sandbox.exec({ command: "echo $GREETING", env: { GREETING: "hej" } })).stdout).toBe("hej\n");
+    expect((await sandbox.exec({ command: ["cat"], stdin: "typed" })).stdout).toBe("typed");
+    expect((await sandbox.exec({ command: ["cat"] })).stdout).toBe("");
+  });
+
+  it("[EXE-01] passes large input whole", async () => {
+    const body = Buffer.alloc(3_000_000, "0123456789");
+    const result = await sandbox.exec({ command: "wc -c; true", stdin: body });
+    expect(result.stdout.trim()).toBe(String(body.length));
+  });
+
+  it("[EXE-01] does not wait for input that the program leaves unread", async () => {
+    const result = await sandbox.exec({ command: "exec 0<&-; echo done", stdin: Buffer.alloc(5_000_000) });
+    expect(result).toMatchObject({ exit_code: 0, stdout: "done\n" });
+  });
+
+  it("[EXE-01] says when a program cannot be started, and why", async () => {
+    await expect(sandbox.exec({ command: ["no-such-program"] })).rejects.toMatchObject({ code: "not_found" });
+    await expect(sandbox.exec({ command: ["true"], cwd: "/nowhere" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(sandbox.exec({ command: ["/etc/passwd"] })).rejects.toMatchObject({ code: "forbidden" });
+    await expect(sandbox.exec({ command: [] })).rejects.toMatchObject({ code: "invalid" });
+    await expect(sandbox.exec({ command: ["a\0b"] })).rejects.toMatchObject({ code: "invalid" });
+    await expect(sandbox.exec({ command: "true", allowedDomains: ["example.com"] })).rejects.toMatchObject({
+      code: "unsupported",
+    });
+  });
+
+  it("[EXE-01] tells the signal that ended a program", async () => {
+    expect(await sandbox.exec({ command: "kill -SEGV $$" })).toMatchObject({ signal: "SIGSEGV", exit_code: 139 });
+  });
+
+  it("[EXE-02] streams output while the program runs, both channels in the order it was written", async () => {
+    const seen: [OutputChannel, string][] = [];
+    const first = Promise.withResolvers<void>();
+    const run = await sandbox.start({
+      command: "echo one; read line; echo two >&2; echo $line",
+      stdin: (async function* () {
+        await first.promise; // the program waits for this, which comes only after its first line was seen
+        yield Buffer.from("three\n");
+      })(),
+      onOutput: (channel, chunk) => {
+        seen.push([channel, chunk.toString()]);
+        first.resolve();
+        return undefined;
+      },
+    });
+    await run.result;
+    expect(
+      seen
+        .filter(([channel]) => channel === "stdout")
+        .map(([, text]) => text)
+        .join(""),
+    ).toBe("one\nthree\n");
+    expect(seen[0]).toEqual(["stdout", "one\n"]);
+    expect(seen.some(([channel, text]) => channel === "stderr" && text === "two\n")).toBe(true);
+  });
+
+  it("[EXE-02] holds a program back whose output nobody takes, while others run on", async () => {
+    let taken = 0;
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const run = await sandbox.start({
+      command: "head -c 20000000 /dev/zero; echo written >&2",
+      onOutput: (channel, chunk) => {
+        if (channel === "stdout") taken += chunk.length;
+        return gate;
+      },
+    });
+    for (let i = 0; i < 5; i++)
+      expect((await sandbox.exec({ command: "echo other", trackFiles: false })).stdout).toBe("other\n");
+    expect(taken).toBeLessThanOrEqual(256 * 1024);
+    release();
+    expect((await run.result).exit_code).toBe(0);
+    expect(taken).toBe(20_000_000);
+  });
+
+  it("[EXE-05] executes python, node and shell code", async () => {
+    expect((await sandbox.executeCode({ language: "python", code: "print(6*7)" })).stdout).toBe("42\n");
+    expect((await sandbox.executeCode({ language: "node", code: "console.log(6*7)" })).stdout).toBe("42\n");
+    expect((await sandbox.executeCode({ language: "shell", code: "echo $((6*7))" })).stdout).toBe("42\n");
+  });
+
+  it("[EXE-05] executes code longer than an argument can be, and leaves nothing of it", async () => {
+    const code = `${"# padding\n".repeat(30_000)}print(__name__)`;
+    const result = await sandbox.executeCode({ language: "python", code });
+    expect(result).toMatchObject({ exit_code: 0, stdout: "__main__\n", files_changed: [] });
+    expect((await sandbox.exec({ command: "ls -a | grep caisson-code | wc -l" })).stdout).toBe("0\n");
+  });
+
+  it("[EXE-08] tells what was created, modified and deleted, and not what was only read", async () => {
+    await sandbox.exec({
+      command: "mkdir -p d; echo 1 > d/keep; echo 1 > d/change; echo 1 > d/gone; ln -s keep d/link",
+    });
+    const { files_changed } = await sandbox.exec({
+      command: "cd d; cat keep; echo 22 >> change; rm gone; echo new > fresh; mv link renamed",
+    });
+    const rows = files_changed.map(({ path, action, size_bytes }) => `${action} ${path} ${size_bytes}`).sort();
+    expect(rows).toEqual([
+      "created d/fresh 4",
+      "created d/renamed 4",
+      "deleted d/gone 0",
+      "deleted d/link 0",
+      "modified d/change 5",
+    ]);
+  });
+
+  it("[EXE-08] does not blame a run for files that were uploaded before it", async () => {
+    await sandbox.files.write("uploaded.txt", "x");
+    expect((await sandbox.exec({ command: "true" })).files_changed).toEqual([]);
+  });
+
+  it("[EXE-08] is not fooled by a forged modification time", async () => {
+    await sandbox.exec({ command: "echo aaaa > forged; touch -d 2001-01-01 forged" });
+    const { files_changed } = await sandbox.exec({ command: "echo bbbb > forged; touch -d 2001-01-01 forged" });
+    expect(files_changed).toMatchObject([{ path: "forged", action: "modified" }]);
+  });
+
+  it("[SBX-12] cuts output past its limit and says so", async () => {
+    const result = await sandbox.exec({
+      command: "yes | head -c 500000; echo end >&2",
+      limits: { outputBytes: 10_000 },
+    });
+    expect(result).toMatchObject({ truncated: true, exit_code: 0, stderr: "end\n" });
+    expect(result.stdout.length).toBe(10_000);
+  });
+
+  it("[SBX-12] does not cut output within its limit", async () => {
+    expect(
+      (await sandbox.exec({ command: "head -c 10000 /dev/zero", limits: { outputBytes: 10_000 } })).truncated,
+    ).toBe(false);
+  });
+});

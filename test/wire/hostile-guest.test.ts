@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import { wireLimits } from "../../packages/server/src/core/limits.ts";
+import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { engines, findLeaks, openTestCaisson, root, type TestCaisson } from "../harness.ts";
+
+const modes = {
+  garbage: { mode: 1, reason: /unknown type/ },
+  "a huge length": { mode: 2, reason: /4294967295 bytes/ },
+  "a million opens": { mode: 3, reason: /unknown type 6/ },
+  "frames of a stream that was never opened": { mode: 5, reason: /never opened/ },
+  "more data than its window": { mode: 6, reason: /window/ },
+  "frames of another epoch": { mode: 7, reason: /epoch/ },
+} as const;
+
+const small = { limits: { memoryBytes: 64 * 1024 ** 2, storageBytes: 16 * 1024 ** 2 } };
+
+let folder: string;
+let neighbours: TestCaisson;
+let alive: Sandbox[];
+
+async function compile(mode: number): Promise<string> {
+  const path = join(folder, `guest-${mode}`);
+  const source = join(import.meta.dirname, "hostile-guest.c");
+  await promisify(execFile)("musl-gcc", ["-static", "-O1", `-DMODE=${mode}`, source, "-o", path]);
+  return path;
+}
+
+/** Runs something in a sandbox with this guest, and returns how that ended. */
+async function tryGuest(engine: (typeof engines)[number], mode: number): Promise<unknown> {
+  const home = join(folder, `home-${mode}-${engine}`);
+  try {
+    await using caisson = openCaisson({ home, root, guestPath: await compile(mode) });
+    await using sandbox = await caisson.createSandbox({ engine, ...small });
+    await sandbox.exec({ command: ["true"], trackFiles: false });
+    return "ran";
+  } catch (error) {
+    return error;
+  } finally {
+    expect(await findLeaks(home)).toEqual([]);
+  }
+}
+
+describe.each(engines)("a hostile guest (%s)", (engine) => {
+  beforeAll(async () => {
+    folder = await mkdtemp("/var/tmp/caisson-hostile-");
+    neighbours = await openTestCaisson();
+    alive = await Promise.all(
+      Array.from({ length: 10 }, () => neighbours.caisson.createSandbox({ engine: "container", ...small })),
+    );
+  });
+  afterAll(async () => {
+    await Promise.all(alive.map((sandbox) => sandbox.destroy()));
+    await neighbours[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(Object.entries(modes))(
+    "that sends %s ends its own sandbox, with that reason, and ten neighbours notice nothing",
+    async (_what, { mode, reason }) => {
+      const busy = alive.map((sandbox) =>
+        sandbox.exec({ command: "for i in 1 2 3 4 5; do echo $i; done", trackFiles: false }),
+      );
+      expect(await tryGuest(engine, mode)).toMatchObject({
+        code: "unavailable",
+        message: expect.stringMatching(reason),
+      });
+      for (const result of await Promise.all(busy))
+        expect(result).toMatchObject({ exit_code: 0, stdout: "1\n2\n3\n4\n5\n" });
+    },
+  );
+
+  it("that ends at once is told as such", async () => {
+    expect(await tryGuest(engine, 10)).toMatchObject({ code: "unavailable" });
+  });
+
+  it("[SBX-01] that says nothing is given up after its time, without holding anything", async () => {
+    const before = performance.now();
+    expect(await tryGuest(engine, 4)).toMatchObject({ message: expect.stringMatching(/did not answer/) });
+    expect(performance.now() - before).toBeGreaterThan(wireLimits.helloTimeoutMs - 100);
+  }, 60_000);
+});
+
+describe("a taken-over guest", () => {
+  it("cannot freeze its owner by making its descriptors blocking (hazard 4)", async () => {
+    folder = await mkdtemp("/var/tmp/caisson-hostile-");
+    const home = join(folder, "home");
+    try {
+      await using caisson = openCaisson({ home, root, guestPath: await compile(8) });
+      await using sandbox = await caisson.createSandbox({ engine: "container", ...small });
+      // It reads nothing any more: fill its FIFO far past what a pipe holds; a shared description would now block us.
+      const write = sandbox.files.write("x", Buffer.alloc(4 * 1024 ** 2)).catch((error: unknown) => error);
+      const lost = Array.from({ length: 60 }, (_, i) =>
+        sandbox.files.write(`y${i}`, Buffer.alloc(64 * 1024)).catch((error: unknown) => error),
+      );
+      const ticked = await new Promise((resolve) => setTimeout(() => resolve("ticked"), 50));
+      expect(ticked).toBe("ticked");
+      await sandbox.destroy();
+      expect(await write).toMatchObject({ code: "unavailable" });
+      for (const error of await Promise.all(lost)) expect(error).toMatchObject({ code: "unavailable" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
