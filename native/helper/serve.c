@@ -107,13 +107,14 @@ static void end_job(struct job *job) {
   free(job);
 }
 
+/* The reply is one line; what the child still does after it, leaving its mounts for instance, nobody waits for. */
 static void read_job(struct job **slot) {
   struct job *job = *slot;
   ssize_t got = read(job->fd, job->line + job->length, sizeof job->line - 1 - job->length);
   if (got < 0 && errno == EINTR) return;
   if (got > 0) {
     job->length += (size_t)got;
-    return;
+    if (job->line[job->length - 1] != '\n') return;
   }
   *slot = NULL;
   end_job(job);

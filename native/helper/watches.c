@@ -140,7 +140,10 @@ void watch_check(void) {
     struct pollfd state = {.fd = (*at)->pidfd, .events = POLLIN};
     bool gone = (*at)->pidfd >= 0 ? poll(&state, 1, 0) == 1 : start_time((*at)->pid) != (*at)->started;
     if (gone) {
-      say_ended((*at)->id, NULL);
+      /* A child that ended since the last reaping still tells how. */
+      int status;
+      bool known = waitpid((*at)->pid, &status, WNOHANG) == (*at)->pid;
+      say_ended((*at)->id, known ? &status : NULL);
       drop(at);
     } else {
       at = &(*at)->next;

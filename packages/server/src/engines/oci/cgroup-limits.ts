@@ -67,14 +67,20 @@ function describe(engine: EngineName, limits: SandboxLimits): Limit[] {
 
 const toPages = (bytes: number) => Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 
-/** Sets the limits and reads them back: what is returned, by kind, is why one does not hold, or null. */
+/** A small share of a processor would make the start slow: the runtime itself runs in the cgroup. */
+export const limitsBeforeStart = ["memory", "processes"] as const;
+export const limitsAfterStart = ["cpu"] as const;
+
+/** Sets limits and reads them back: what is returned, by kind, is why one does not hold, or null. */
 export function applyLimits(
   folderOf: (controller: Controller) => { path: string; version: 1 | 2 } | undefined,
   engine: EngineName,
   limits: SandboxLimits,
+  wanted: readonly Containment[],
 ): Map<Containment, string | null> {
   const outcome = new Map<Containment, string | null>();
   for (const { what, controller, settings } of describe(engine, limits)) {
+    if (!wanted.includes(what)) continue;
     const folder = folderOf(controller);
     outcome.set(
       what,

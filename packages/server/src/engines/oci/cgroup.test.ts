@@ -33,7 +33,8 @@ describe("cgroups of version 2", () => {
   it("get the limits that were asked for, with head-room for the engine's own", async () => {
     const { group, mounts } = fakeUnified(limitFiles);
     const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
-    const outcome = cgroup.create("container", limits);
+    cgroup.create();
+    const outcome = cgroup.limit("container", limits, ["memory", "cpu", "processes"]);
     expect([...outcome.values()]).toEqual([null, null, null]);
     expect(readFileSync(join(group, "memory.max"), "utf8")).toBe(String(GiB + 4 * 1024 ** 2));
     expect(readFileSync(join(group, "memory.swap.max"), "utf8")).toBe("0");
@@ -44,13 +45,14 @@ describe("cgroups of version 2", () => {
 
   it("are asked for the controllers that the parents do not give yet", async () => {
     const { root, mounts } = fakeUnified(limitFiles);
-    new SandboxCgroup(await findHierarchies(mounts), "abc").create("container", limits);
+    new SandboxCgroup(await findHierarchies(mounts), "abc").create();
     expect(readFileSync(join(root, "caisson/cgroup.subtree_control"), "utf8")).toMatch(/\+(cpu|io|memory|pids)/);
   });
 
   it("say why a limit does not hold when its file is missing", async () => {
     const { mounts } = fakeUnified({ "cpu.max": "", "cpu.weight": "", "pids.max": "" });
-    const outcome = new SandboxCgroup(await findHierarchies(mounts), "abc").create("container", limits);
+    const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
+    const outcome = cgroup.limit("container", limits, ["memory", "cpu"]);
     expect(outcome.get("memory")).toMatch(/memory\.max cannot be set/);
     expect(outcome.get("cpu")).toBeNull();
   });

@@ -44,12 +44,15 @@ export class SandboxCgroup {
     return this.#folders.map(({ path }) => path);
   }
 
-  create(engine: EngineName, limits: SandboxLimits): Map<Containment, string | null> {
+  create(): void {
     for (const folder of this.#folders) {
       mkdirSync(folder.path, { recursive: true });
       if (folder.version === 2) delegate(folder);
     }
-    return applyLimits((controller) => this.#folderOf(controller), engine, limits);
+  }
+
+  limit(engine: EngineName, limits: SandboxLimits, wanted: readonly Containment[]): Map<Containment, string | null> {
+    return applyLimits((controller) => this.#folderOf(controller), engine, limits, wanted);
   }
 
   stats(): SandboxStats {

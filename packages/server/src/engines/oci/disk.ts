@@ -14,6 +14,7 @@ const gibibytes = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 export class WorkspaceDisk {
   readonly #templates: string;
   readonly #sandboxes: string;
+  #unavailable: Promise<string | null> | undefined;
   readonly #makers = new Map<number, Promise<string>>();
 
   constructor(engineFolder: string) {
@@ -22,7 +23,12 @@ export class WorkspaceDisk {
   }
 
   /** Why workspaces cannot be images here; null where they can. */
-  async unavailable(): Promise<string | null> {
+  unavailable(): Promise<string | null> {
+    this.#unavailable ??= this.#findWhy();
+    return this.#unavailable;
+  }
+
+  async #findWhy(): Promise<string | null> {
     if ((await sizeOf("/dev/loop-control")) === undefined) return "this host has no loop devices";
     if ((await findProgram("mkfs.ext4")) === undefined) return "mkfs.ext4 is not installed";
     return null;

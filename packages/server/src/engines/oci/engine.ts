@@ -1,21 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getegid, geteuid } from "node:process";
-import type {
-  Changes,
-  Containment,
-  CreatedSandbox,
-  Engine,
-  EngineName,
-  SandboxSpec,
-  SandboxStats,
-} from "../../core/engine.ts";
+import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
 import { changeLimits } from "../../core/limits.ts";
 import { findProgram, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
 import { SandboxCgroup } from "./cgroup.ts";
+import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
 import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
@@ -47,6 +40,14 @@ export interface OciEngineOptions {
 
 const registry = "/run/caisson/uids";
 
+/** What was found on this machine. */
+interface Host {
+  runtimePath: string;
+  engineFolder: string;
+  hierarchies: readonly Hierarchy[];
+  bootId: string;
+}
+
 interface Live {
   id: string;
   folder: string;
@@ -69,25 +70,27 @@ class OciEngine implements Engine {
   readonly #runtimePath: string;
   readonly #engineFolder: string;
   readonly #hierarchies: readonly Hierarchy[];
+  readonly #bootId: string;
   readonly #helper: HelperClient;
   readonly #disk: WorkspaceDisk;
   readonly #watermark: DiskWatermark;
   readonly #live = new Map<string, Live>();
 
-  constructor(options: OciEngineOptions, runtimePath: string, engineFolder: string, hierarchies: readonly Hierarchy[]) {
+  constructor(options: OciEngineOptions, host: Host) {
     this.name = options.name;
     this.#options = options;
     this.#runtime = runtimes[options.name];
-    this.#runtimePath = runtimePath;
-    this.#engineFolder = engineFolder;
-    this.#hierarchies = hierarchies;
+    this.#runtimePath = host.runtimePath;
+    this.#engineFolder = host.engineFolder;
+    this.#hierarchies = host.hierarchies;
+    this.#bootId = host.bootId;
     this.#helper = new HelperClient(options.helperPath, {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
-    this.#disk = new WorkspaceDisk(engineFolder);
+    this.#disk = new WorkspaceDisk(host.engineFolder);
     const cgroups = () => [...this.#live.values()].map(({ cgroup }) => cgroup);
-    this.#watermark = new DiskWatermark(engineFolder, cgroups, options.onError ?? (() => {}));
+    this.#watermark = new DiskWatermark(host.engineFolder, cgroups, options.onError ?? (() => {}));
   }
 
   reap(): Promise<void> {
@@ -168,19 +171,9 @@ class OciEngine implements Engine {
   }
 
   async #start(live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
-    const base = await this.#reserveRange(live);
-    const outcomes = live.cgroup.create(this.name, spec.limits);
-    const template = await this.#prepareWorkspace(live, spec, outcomes);
-    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? [] });
-    const record = {
-      id: live.id,
-      engine: this.name,
-      base,
-      createdAt: new Date().toISOString(),
-      kept: false,
-      bootId: await readBootId(),
-    };
-    await writeSandboxFiles(live.folder, record, bundle);
+    live.cgroup.create();
+    const before = live.cgroup.limit(this.name, spec.limits, limitsBeforeStart);
+    const [base, workspace] = await bothSettled(this.#writeFiles(live, spec), this.#prepareWorkspace(live, spec));
     const { pid, gofer } = await launch(this.#helper, {
       id: live.id,
       folder: live.folder,
@@ -191,36 +184,37 @@ class OciEngine implements Engine {
       image: this.#options.image,
       guestPath: this.#options.guestPath,
       cgroupPaths: live.cgroup.paths,
-      template,
+      template: workspace.template,
       spec,
     });
     live.rootPid = this.#runtime.gofer ? gofer : pid;
+    const after = live.cgroup.limit(this.name, spec.limits, limitsAfterStart);
     const verified = verifyStarted({ engine: this.name, pid, rootPid: live.rootPid, base });
     return {
       id: live.id,
       engine: this.name,
       toGuestPath: join(live.folder, "wire", "to-guest"),
       fromGuestPath: join(live.folder, "wire", "from-guest"),
-      ...summarise(new Map([...outcomes, ...verified])),
+      ...summarise(new Map([...before, ...after, ...verified, ["storage", workspace.unlimited]])),
     };
   }
 
-  async #reserveRange(live: Live): Promise<number> {
-    const range = await reserveUidRange(registry, live.folder);
-    live.base = range.base;
-    return range.base;
+  /** The range is recorded before anything could use it. */
+  async #writeFiles(live: Live, spec: SandboxSpec): Promise<number> {
+    const { base } = await reserveUidRange(registry, live.folder);
+    live.base = base;
+    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? [] });
+    const record = { id: live.id, engine: this.name, base, createdAt: new Date().toISOString(), kept: false };
+    await writeSandboxFiles(live.folder, { ...record, bootId: this.#bootId }, bundle);
+    return base;
   }
 
-  async #prepareWorkspace(
-    live: Live,
-    spec: SandboxSpec,
-    outcomes: Map<Containment, string | null>,
-  ): Promise<string | undefined> {
-    const why = await this.#disk.unavailable();
-    outcomes.set("storage", why);
-    if (why !== null) return undefined;
+  /** An image of the size asked for, or a plain folder and the reason why it has no limit. */
+  async #prepareWorkspace(live: Live, spec: SandboxSpec): Promise<{ template?: string; unlimited: string | null }> {
+    const unlimited = await this.#disk.unavailable();
+    if (unlimited !== null) return { unlimited };
     await this.#disk.reserve(live.folder, spec.limits.storageBytes);
-    return this.#disk.template(spec.limits.storageBytes);
+    return { template: await this.#disk.template(spec.limits.storageBytes), unlimited };
   }
 
   #look(live: Live, compare: boolean): Promise<Changes> {
@@ -276,6 +270,12 @@ class OciEngine implements Engine {
   }
 }
 
+/** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */
+async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return [await first, await second];
+}
+
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
   if (geteuid?.() !== 0) {
     throw new AppError("unsupported", "sandboxes need root on this machine", {
@@ -291,7 +291,8 @@ export async function createOciEngine(options: OciEngineOptions): Promise<Engine
   if (hierarchies.length === 0) {
     throw new AppError("unsupported", "this host has no cgroups", { hint: "Mount cgroup2 on /sys/fs/cgroup." });
   }
-  const engine = new OciEngine(options, runtimePath, await makeEngineFolders(options.home), hierarchies);
+  const engineFolder = await makeEngineFolders(options.home);
+  const engine = new OciEngine(options, { runtimePath, engineFolder, hierarchies, bootId: await readBootId() });
   try {
     await engine.reap();
   } catch (error) {
