@@ -52,8 +52,8 @@ describe("an input folder", () => {
       /door/,
       (folder) => new Promise((resolve) => server.listen(join(folder, "door"), () => resolve(null))),
     ],
-    ["a FIFO", /pipe/, (folder) => execFileSync("mkfifo", [join(folder, "pipe")])],
-    ["a device", /null/, (folder) => execFileSync("mknod", [join(folder, "null"), "c", "1", "3"])],
+    ["a FIFO", /pipe/, (folder) => execFileSync("/usr/bin/mkfifo", [join(folder, "pipe")])],
+    ["a device", /null/, (folder) => execFileSync("/usr/bin/mknod", [join(folder, "null"), "c", "1", "3"])],
     ["a link that leaves it", /out/, (folder) => symlink("../../etc/shadow", join(folder, "deep/out"))],
     ["an absolute link", /abs/, (folder) => symlink("/etc/shadow", join(folder, "abs"))],
   ];
@@ -76,11 +76,11 @@ describe("an input folder", () => {
     await using home = await makeHome();
     await using engine = await openEngine("container", home);
     const inputFolder = await makeInput(home.home);
-    execFileSync("mount", ["--bind", join(inputFolder, "deep/er"), join(inputFolder, "deep/er")]);
+    execFileSync("/usr/bin/mount", ["--bind", join(inputFolder, "deep/er"), join(inputFolder, "deep/er")]);
     try {
       await expect(engine.create({ limits, inputFolder })).rejects.toThrow(/deep\/er is a mount point/);
     } finally {
-      execFileSync("umount", [join(inputFolder, "deep/er")]);
+      execFileSync("/usr/bin/umount", [join(inputFolder, "deep/er")]);
     }
   });
 
@@ -97,7 +97,7 @@ describe.each(engineNames)("a folder of the image of engine %s", (name) => {
     const source = join(home.home, "shared");
     await mkdir(join(source, "below"), { recursive: true });
     await chmod(home.home, 0o755);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "mode=777", "below", join(source, "below")]);
+    execFileSync("/usr/bin/mount", ["-t", "tmpfs", "-o", "mode=777", "below", join(source, "below")]);
     try {
       await writeFile(join(source, "below/inner"), "of the host");
       const plain = await openEngine(name, home);
@@ -110,7 +110,7 @@ describe.each(engineNames)("a folder of the image of engine %s", (name) => {
       expect(await puppet.run(`os.listdir("/shared/below")`)).toEqual([]);
       await expect(puppet.run(`open("/shared/below/x", "w")`)).rejects.toThrow(/Error/);
     } finally {
-      execFileSync("umount", [join(source, "below")]);
+      execFileSync("/usr/bin/umount", [join(source, "below")]);
     }
   });
 });

@@ -3,7 +3,7 @@ import { sandboxLimits } from "../../core/limits.ts";
 import { view } from "../runtime.ts";
 
 /** What the guest needs to start user code as another user and to end it; user code itself has none (SBX-03). */
-export const guestCapabilities = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"] as const;
+const guestCapabilities = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"] as const;
 
 /** Names what the kernel tells about the host, or lets a process do to it. */
 const maskedPaths = [

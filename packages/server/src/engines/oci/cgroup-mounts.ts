@@ -8,7 +8,7 @@ export interface Hierarchy {
   controllers: ReadonlySet<string>;
 }
 
-export const controllerNames = ["memory", "cpu", "cpuacct", "pids", "freezer", "blkio", "io"] as const;
+const controllerNames = ["memory", "cpu", "cpuacct", "pids", "freezer", "blkio", "io"] as const;
 export type Controller = (typeof controllerNames)[number];
 
 /** Reads `/proc/mounts`. Only the first mount of a controller counts, and hierarchies of no use here are left out. */

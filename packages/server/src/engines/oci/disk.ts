@@ -34,14 +34,13 @@ export class WorkspaceDisk {
     return null;
   }
 
-  /** The image of the size, made at its first use. */
+  /** The image of the size, made at its first use. Asked for each time: another owner may forget it. */
   template(storageBytes: number): Promise<string> {
     const sizeBytes = Math.ceil(storageBytes / BLOCK_BYTES) * BLOCK_BYTES;
     const known = this.#makers.get(sizeBytes);
     if (known !== undefined) return known;
-    const making = this.#make(sizeBytes);
+    const making = this.#make(sizeBytes).finally(() => this.#makers.delete(sizeBytes));
     this.#makers.set(sizeBytes, making);
-    making.catch(() => this.#makers.delete(sizeBytes));
     return making;
   }
 
@@ -108,7 +107,6 @@ export class WorkspaceDisk {
     );
     const old = dated.filter(({ path }) => path !== kept).sort((left, right) => right.usedMs - left.usedMs);
     for (const { path } of old.slice(engineLimits.templates - 1)) {
-      this.#makers.delete(Number(/(\d+)\.img$/.exec(path)?.[1]));
       await rm(path, { force: true });
     }
   }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { getegid, geteuid } from "node:process";
+import { emitWarning, getegid, geteuid } from "node:process";
 import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
@@ -12,6 +12,7 @@ import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
 import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
+import { Freezer } from "./freezer.ts";
 import { type Argument, HelperClient } from "./helper-client.ts";
 import { launch } from "./launch.ts";
 import { reapSandboxes } from "./reap.ts";
@@ -34,7 +35,7 @@ export interface OciEngineOptions {
   guestArgs?: readonly string[];
   /** Who may open the wire; the caller unless named. */
   owner?: { uid: number; gid: number };
-  /** Told of what went wrong in the background. */
+  /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
   onError?: (error: unknown) => void;
 }
 
@@ -52,6 +53,7 @@ interface Live {
   id: string;
   folder: string;
   cgroup: SandboxCgroup;
+  freezer: Freezer;
   base: number | undefined;
   /** Whose root is the sandbox's. */
   rootPid: number;
@@ -75,9 +77,11 @@ class OciEngine implements Engine {
   readonly #disk: WorkspaceDisk;
   readonly #watermark: DiskWatermark;
   readonly #live = new Map<string, Live>();
+  readonly #onError: (error: unknown) => void;
 
   constructor(options: OciEngineOptions, host: Host) {
     this.name = options.name;
+    this.#onError = options.onError ?? warn;
     this.#options = options;
     this.#runtime = runtimes[options.name];
     this.#runtimePath = host.runtimePath;
@@ -89,8 +93,8 @@ class OciEngine implements Engine {
       onDeath: (error) => this.#lost(error),
     });
     this.#disk = new WorkspaceDisk(host.engineFolder);
-    const cgroups = () => [...this.#live.values()].map(({ cgroup }) => cgroup);
-    this.#watermark = new DiskWatermark(host.engineFolder, cgroups, options.onError ?? (() => {}));
+    const freezers = () => [...this.#live.values()].map(({ freezer }) => freezer);
+    this.#watermark = new DiskWatermark(host.engineFolder, freezers, this.#onError);
   }
 
   reap(): Promise<void> {
@@ -99,6 +103,7 @@ class OciEngine implements Engine {
       registry,
       hierarchies: this.#hierarchies,
       helper: this.#helper,
+      onError: this.#onError,
     });
   }
 
@@ -107,7 +112,7 @@ class OciEngine implements Engine {
     try {
       return await this.#start(live, spec);
     } catch (error) {
-      await this.destroy(live.id);
+      await this.destroy(live.id).catch(this.#onError);
       throw error;
     }
   }
@@ -117,11 +122,11 @@ class OciEngine implements Engine {
   }
 
   async pause(id: string): Promise<void> {
-    await this.#find(id).cgroup.freeze();
+    await this.#find(id).freezer.hold("caller");
   }
 
   async resume(id: string): Promise<void> {
-    await this.#find(id).cgroup.thaw();
+    await this.#find(id).freezer.release("caller");
   }
 
   async stats(id: string): Promise<SandboxStats> {
@@ -139,7 +144,9 @@ class OciEngine implements Engine {
   async destroy(id: string): Promise<void> {
     const live = this.#live.get(id);
     if (live === undefined) return;
-    live.removal ??= this.#remove(live);
+    live.removal ??= this.#remove(live).finally(() => {
+      live.removal = undefined;
+    });
     await live.removal;
   }
 
@@ -154,10 +161,12 @@ class OciEngine implements Engine {
     const id = newSandboxId();
     const folder = join(this.#engineFolder, "sandboxes", id);
     await this.#helper.request("claim", [["folder", folder]]);
+    const cgroup = new SandboxCgroup(this.#hierarchies, id);
     const live: Live = {
       id,
       folder,
-      cgroup: new SandboxCgroup(this.#hierarchies, id),
+      cgroup,
+      freezer: new Freezer(cgroup),
       base: undefined,
       rootPid: 0,
       hasInput: spec.inputFolder !== undefined,
@@ -244,7 +253,7 @@ class OciEngine implements Engine {
   }
 
   async #remove(live: Live): Promise<void> {
-    const range = live.base === undefined ? undefined : openUidRange(registry, live.base);
+    const range = live.base === undefined ? undefined : openUidRange(registry, live.base, live.folder);
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range });
     await this.#helper.forget(live.id, live.folder);
     live.exit.resolve("the sandbox was destroyed");
@@ -268,6 +277,10 @@ class OciEngine implements Engine {
   #lost(error: AppError): void {
     for (const { exit } of this.#live.values()) exit.reject(error);
   }
+}
+
+function warn(error: unknown): void {
+  emitWarning(error instanceof Error ? error : String(error));
 }
 
 /** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */

@@ -1,5 +1,6 @@
+import { realpath } from "node:fs/promises";
 import type { SandboxSpec } from "../../core/engine.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { type Runtime, runArguments } from "../runtime.ts";
@@ -23,8 +24,6 @@ export interface LaunchOptions {
 export interface Launched {
   pid: number;
   gofer: number;
-  /** Microseconds by step, for those who measure. */
-  timings: string;
 }
 
 /** Mount points of every sandbox: the runtime cannot make them in a root that is not its own. */
@@ -32,15 +31,25 @@ const mountPoints = ["/proc", "/dev", "/sys", "/run", "/workspace", "/home/user"
 
 /** One round trip to the helper, which undoes what it did where it fails. */
 export async function launch(helper: HelperClient, options: LaunchOptions): Promise<Launched> {
+  const input = options.spec.inputFolder === undefined ? undefined : await resolveFolder(options.spec.inputFolder);
   try {
-    const reply = await helper.request("launch", launchArguments(options));
-    return { pid: Number(reply.pid), gofer: Number(reply.gofer), timings: reply.timings ?? "" };
+    const reply = await helper.request("launch", launchArguments(options, input));
+    return { pid: Number(reply.pid), gofer: Number(reply.gofer) };
   } catch (error) {
     throw error instanceof AppError ? explain(error, options) : error;
   }
 }
 
-function launchArguments(options: LaunchOptions): Argument[] {
+/** The helper opens it without following a link. */
+async function resolveFolder(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (cause) {
+    throw new AppError("invalid", `the input folder ${path} cannot be opened (${errnoOf(cause)})`, { cause });
+  }
+}
+
+function launchArguments(options: LaunchOptions, input: string | undefined): Argument[] {
   const { spec, runtime } = options;
   return [
     ["id", options.id],
@@ -55,7 +64,7 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...options.cgroupPaths.map((path): Argument => ["cgroup", path]),
     ...(runtime.gofer ? [["gofer", 1] as const] : []),
     ...(options.template === undefined ? [] : [["template", options.template] as const]),
-    ...(spec.inputFolder === undefined ? [] : [["input", spec.inputFolder] as const]),
+    ...(input === undefined ? [] : [["input", input] as const]),
     ...(spec.output === true ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),
     ["sticky", "/tmp"],
@@ -80,8 +89,11 @@ function entryArgument(entry: RootEntry): Argument {
 function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions): AppError {
   const aboutInput = spec.inputFolder !== undefined && error.message.startsWith("volume:");
   const code = aboutInput && error.code === "internal" ? "invalid" : error.code;
+  const full = error.details?.errno === "ENOSPC";
   const hint = aboutInput
-    ? "An input folder may hold files, folders and relative links that stay inside it."
+    ? full
+      ? "The input folder is copied into the workspace: ask for more storage."
+      : "An input folder may hold files, folders and relative links that stay inside it."
     : `Run caisson doctor: it tries ${runtime.program} (${runtimePath}) on its own.`;
   return new AppError(code, `the sandbox cannot be started: ${error.message}`, {
     cause: error,

@@ -14,6 +14,8 @@ export interface ReapOptions {
   registry: string;
   hierarchies: readonly Hierarchy[];
   helper: HelperClient;
+  /** Told of each that could not be removed; the others are. */
+  onError: (error: unknown) => void;
 }
 
 /** Removes what owners left that are dead: a sandbox has an owner while its lock is held. */
@@ -21,7 +23,7 @@ export async function reapSandboxes(options: ReapOptions): Promise<void> {
   const sandboxes = join(options.engineFolder, "sandboxes");
   for (const name of await readdir(sandboxes)) {
     const folder = join(sandboxes, name);
-    if (isSandboxId(name)) await reapOne(options, folder, name);
+    if (isSandboxId(name)) await reapOne(options, folder, name).catch(options.onError);
     else if (name.startsWith(".")) await removeIfStale(folder);
   }
   await withLock(options.helper, options.registry, () => sweepUidRanges(options.registry));
@@ -31,7 +33,7 @@ async function reapOne({ helper, hierarchies, registry }: ReapOptions, folder: s
   await withLock(helper, folder, async () => {
     const record = await readRecord(folder);
     if (record?.kept === true) return;
-    const range = record === undefined ? undefined : openUidRange(registry, record.base);
+    const range = record === undefined ? undefined : openUidRange(registry, record.base, folder);
     await removeSandbox({ folder, cgroup: new SandboxCgroup(hierarchies, id), range });
   });
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { geteuid } from "node:process";
 import type { EngineName } from "../../core/engine.ts";
-import { errnoOf } from "../../core/errors.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
 
 /** What a later owner must know of a sandbox. */
 export interface SandboxRecord {
@@ -31,6 +32,10 @@ export async function makeEngineFolders(home: string): Promise<string> {
   const folder = join(home, "engine");
   for (const path of [folder, join(folder, "sandboxes")]) {
     await mkdir(path, { recursive: true });
+    const info = await lstat(path);
+    if (!info.isDirectory() || info.uid !== geteuid?.()) {
+      throw new AppError("forbidden", `${path} does not belong to this user`, { hint: "Choose another CAISSON_HOME." });
+    }
     await chmod(path, 0o711);
   }
   return folder;

@@ -21,7 +21,7 @@ export async function reserveUidRange(registry: string, folder: string): Promise
     const first = randomInt(engineLimits.uidSlots);
     for (let step = 0; step < engineLimits.uidSlots; step++) {
       const slot = (first + step) % engineLimits.uidSlots;
-      if (await tryLink(draft, join(registry, String(slot)))) return openUidRange(registry, baseOf(slot));
+      if (await tryLink(draft, join(registry, String(slot)))) return openUidRange(registry, baseOf(slot), folder);
     }
   } finally {
     await unlink(draft);
@@ -31,9 +31,13 @@ export async function reserveUidRange(registry: string, folder: string): Promise
   });
 }
 
-export function openUidRange(registry: string, base: number): UidRange {
-  const slot = (base - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox;
-  return { base, release: () => removeIfThere(join(registry, String(slot))) };
+/** The range of a sandbox that exists. After a restart of the machine its slot may be another's, and then stays so. */
+export function openUidRange(registry: string, base: number, folder: string): UidRange {
+  const path = join(registry, String((base - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox));
+  const release = async () => {
+    if ((await readIfThere(path)) === folder) await removeIfThere(path);
+  };
+  return { base, release };
 }
 
 /**
@@ -47,7 +51,7 @@ export async function sweepUidRanges(registry: string): Promise<void> {
   });
   for (const name of names.filter((name) => /^\d+$/.test(name))) {
     const path = join(registry, name);
-    const folder = await readFile(path, "utf8").catch(() => undefined);
+    const folder = await readIfThere(path);
     if (folder !== undefined && !(await exists(folder))) await removeIfThere(path);
   }
 }
@@ -58,6 +62,15 @@ async function tryLink(from: string, to: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (errnoOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -1,24 +1,20 @@
 import { statfs } from "node:fs/promises";
 import { engineLimits } from "../../core/limits.ts";
-
-export interface Freezable {
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
-}
+import type { Freezer } from "./freezer.ts";
 
 /**
- * Freezes every sandbox while the host's disk is nearly full, and thaws those it froze when there is room again: a
- * sparse image that cannot grow loses what was written to it.
+ * Freezes every sandbox while the host's disk is nearly full, and lets them go when there is room again: a sparse image
+ * that cannot grow loses what was written to it (hazard 8).
  */
 export class DiskWatermark implements Disposable {
   readonly #folder: string;
-  readonly #live: () => Iterable<Freezable>;
+  readonly #live: () => Iterable<Freezer>;
   readonly #onError: (error: unknown) => void;
-  readonly #frozen = new Set<Freezable>();
+  readonly #held = new Set<Freezer>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
 
-  constructor(folder: string, live: () => Iterable<Freezable>, onError: (error: unknown) => void) {
+  constructor(folder: string, live: () => Iterable<Freezer>, onError: (error: unknown) => void) {
     this.#folder = folder;
     this.#live = live;
     this.#onError = onError;
@@ -35,7 +31,7 @@ export class DiskWatermark implements Disposable {
     this.#busy = true;
     try {
       const { bavail, bsize } = await statfs(this.#folder);
-      await (bavail * bsize < engineLimits.diskWatermarkBytes ? this.#freeze(live) : this.#thaw(live));
+      await (bavail * bsize < engineLimits.diskWatermarkBytes ? this.#hold(live) : this.#release(live));
     } catch (error) {
       this.#onError(error);
     } finally {
@@ -43,18 +39,18 @@ export class DiskWatermark implements Disposable {
     }
   }
 
-  async #freeze(live: ReadonlySet<Freezable>): Promise<void> {
-    for (const sandbox of live) {
-      if (this.#frozen.has(sandbox)) continue;
-      this.#frozen.add(sandbox);
-      await sandbox.freeze();
+  async #hold(live: ReadonlySet<Freezer>): Promise<void> {
+    for (const freezer of live) {
+      if (this.#held.has(freezer)) continue;
+      this.#held.add(freezer);
+      await freezer.hold("disk");
     }
   }
 
-  async #thaw(live: ReadonlySet<Freezable>): Promise<void> {
-    for (const sandbox of this.#frozen) {
-      this.#frozen.delete(sandbox);
-      if (live.has(sandbox)) await sandbox.thaw();
+  async #release(live: ReadonlySet<Freezer>): Promise<void> {
+    for (const freezer of this.#held) {
+      this.#held.delete(freezer);
+      if (live.has(freezer)) await freezer.release("disk");
     }
   }
 }
