@@ -52,8 +52,7 @@ export class WorkspaceDisk {
     const sizeBytes = Math.ceil(storageBytes / BLOCK_BYTES) * BLOCK_BYTES;
     await using file = await open(join(folder, imageName), "wx", 0o600);
     await file.truncate(sizeBytes);
-    const { bavail, bsize } = await statfs(folder);
-    const freeBytes = bavail * bsize - engineLimits.diskReserveBytes;
+    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes;
     const claimedBytes = await this.#claimedBytes();
     if (claimedBytes <= freeBytes) return;
     throw new AppError(
@@ -64,6 +63,11 @@ export class WorkspaceDisk {
         details: { sizeBytes, claimedBytes, freeBytes, reserveBytes: engineLimits.diskReserveBytes },
       },
     );
+  }
+
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#sandboxes);
+    return bavail * bsize;
   }
 
   /** What live images may still grow by. */

@@ -94,7 +94,7 @@ class OciEngine implements Engine {
     });
     this.#disk = new WorkspaceDisk(host.engineFolder);
     const freezers = () => [...this.#live.values()].map(({ freezer }) => freezer);
-    this.#watermark = new DiskWatermark(host.engineFolder, freezers, this.#onError);
+    this.#watermark = new DiskWatermark(() => this.#disk.freeBytes(), freezers, this.#onError);
   }
 
   reap(): Promise<void> {

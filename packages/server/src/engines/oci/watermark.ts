@@ -1,4 +1,3 @@
-import { statfs } from "node:fs/promises";
 import { engineLimits } from "../../core/limits.ts";
 import type { Freezer } from "./freezer.ts";
 
@@ -7,15 +6,15 @@ import type { Freezer } from "./freezer.ts";
  * that cannot grow loses what was written to it (hazard 8).
  */
 export class DiskWatermark implements Disposable {
-  readonly #folder: string;
+  readonly #freeBytes: () => Promise<number>;
   readonly #live: () => Iterable<Freezer>;
   readonly #onError: (error: unknown) => void;
   readonly #held = new Set<Freezer>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
 
-  constructor(folder: string, live: () => Iterable<Freezer>, onError: (error: unknown) => void) {
-    this.#folder = folder;
+  constructor(freeBytes: () => Promise<number>, live: () => Iterable<Freezer>, onError: (error: unknown) => void) {
+    this.#freeBytes = freeBytes;
     this.#live = live;
     this.#onError = onError;
     this.#timer = setInterval(() => void this.#check(), engineLimits.diskCheckIntervalMs).unref();
@@ -30,8 +29,8 @@ export class DiskWatermark implements Disposable {
     if (this.#busy || live.size === 0) return;
     this.#busy = true;
     try {
-      const { bavail, bsize } = await statfs(this.#folder);
-      await (bavail * bsize < engineLimits.diskWatermarkBytes ? this.#hold(live) : this.#release(live));
+      const isLow = (await this.#freeBytes()) < engineLimits.diskWatermarkBytes;
+      await (isLow ? this.#hold(live) : this.#release(live));
     } catch (error) {
       this.#onError(error);
     } finally {
