@@ -55,7 +55,7 @@ static int write_row(int folder, const char *name, const char *shown, const stru
 
 static int open_regular(const char *path, int flags) {
   struct stat info;
-  int fd = walk_open(path, flags, 0);
+  int fd = walk_open(path, flags);
   if (fd < 0) return -1;
   if (fstat(fd, &info) < 0) return -1;
   if (S_ISDIR(info.st_mode)) return errno = EISDIR, -1;
@@ -121,7 +121,7 @@ static int list_folder(int folder, const char *prefix, bool recursive, int depth
     else
       result = write_row(folder, entry->d_name, shown, &info);
     if (result < 0 || !recursive || !S_ISDIR(info.st_mode)) continue;
-    int inner = openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int inner = walk_folder(folder, entry->d_name);
     if (inner < 0) continue; /* unreadable or replaced: its own row stands */
     strcat(shown, "/");
     result = list_folder(inner, shown, true, depth + 1);
@@ -133,7 +133,7 @@ static int list_folder(int folder, const char *prefix, bool recursive, int depth
 }
 
 static int list(const struct spec *spec) {
-  int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY, 0);
+  int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
   return folder < 0 ? -1 : list_folder(folder, "", spec->flags & FLAG_RECURSIVE, 0);
 }
 
@@ -142,7 +142,7 @@ static int stat_path(const struct spec *spec) {
   char last[256] = "";
   struct stat info;
   int folder = walk_parent(spec->path, false, last);
-  if (folder < 0 && errno == EBUSY) folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY, 0);
+  if (folder < 0 && errno == EBUSY) folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
   if (folder < 0) return -1;
   if ((last[0] ? fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) : fstat(folder, &info)) < 0) return -1;
   return write_row(folder, last, last, &info);
@@ -178,7 +178,7 @@ static int remove_tree(int folder, const char *name, int depth) {
   if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST) return -1;
   if (depth > DEPTH_MAX) return errno = ENAMETOOLONG, -1;
-  int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int inner = walk_folder(folder, name);
   DIR *rows = inner < 0 ? NULL : fdopendir(inner);
   if (!rows) return -1;
   struct dirent *entry;
@@ -225,7 +225,7 @@ static _Noreturn void work(uint8_t kind, const struct spec *spec, int in, int ou
   signal(SIGPIPE, SIG_IGN);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_NAME, "caisson-file");
-  if (privilege_drop(spec) < 0) _exit(errno);
+  if (privilege_drop(spec, 0) < 0) _exit(errno);
   prctl(PR_SET_DUMPABLE, 0);
   umask(022);
   _exit(operate(kind, spec) < 0 ? errno : 0);

@@ -23,6 +23,7 @@ enum {
   ARGUMENTS_MAX = 4096,
   NONCE_BYTES = 16,
   USER_ID = 1000,
+  RUN_GROUP = 2000, /* a run's own group is this plus its stream's slot */
   PATH_BYTES = 4096,
   WIRE_IN = 0,
   WIRE_OUT = 1,
@@ -198,18 +199,18 @@ struct status_record {
   int32_t pid;
   struct exit_record exit;
 };
-_Noreturn void supervise(const struct spec *spec, int in, int out, int err, int status);
+_Noreturn void supervise(const struct spec *spec, gid_t group, int in, int out, int err, int status);
 
 /* tree.c */
 struct tree_sum {
   uint32_t count;
   uint64_t cpu_us, rss_bytes;
 };
-struct tree_sum tree_visit(pid_t root, int signal_number);
+struct tree_sum tree_visit(gid_t group, int signal_number, bool with_cpu);
 
 /* privilege.c */
 void privilege_prepare(void);
-int privilege_drop(const struct spec *spec);
+int privilege_drop(const struct spec *spec, gid_t group);
 void close_all_from(int first);
 
 /* seccomp.c */
@@ -220,8 +221,9 @@ int seccomp_apply(void);
 void file_start(struct stream *s, struct spec *spec);
 
 /* walk.c: paths of the workspace, one component at a time, never leaving it. */
-int walk_open(const char *path, int flags, mode_t mode);
+int walk_open(const char *path, int flags);
 int walk_parent(const char *path, bool make_parents, char *last);
+int walk_folder(int folder, const char *name);
 
 /* memory.c */
 void memory_limit(uint64_t bytes);

@@ -53,14 +53,14 @@ static int be_killed_first(void) {
 }
 
 /* Turns this process into user code's: called between fork and exec, with raw calls only, since after vfork the memory
-   is the parent's. Returns -1 with errno; the caller must then not go on. */
-int privilege_drop(const struct spec *spec) {
+   is the parent's. The group marks the processes of a run (tree.c); 0 gives none. Returns -1 with errno; the caller must then not go on. */
+int privilege_drop(const struct spec *spec, gid_t group) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
   if (be_killed_first() < 0) return -1;
   setpriority(PRIO_PROCESS, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
   if (apply_limits(spec) < 0) return -1;
-  if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
+  if (syscall(SYS_setgroups, group ? 1 : 0, &group) < 0) return -1;
   if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_capset, &header, none) < 0) return -1;

@@ -26,7 +26,7 @@ static bool open_pipes(struct pipes *p, bool with_input) {
 }
 
 /* The supervisor keeps four descriptors and nothing else of the guest's: not the wire, not another run's pipes. */
-static _Noreturn void become_supervisor(const struct pipes *p, const struct spec *spec) {
+static _Noreturn void become_supervisor(const struct pipes *p, const struct spec *spec, gid_t group) {
   int keep[4] = {p->in[0], p->out[1], p->err[1], p->status[1]};
   for (int i = 0; i < 4; i++)
     if ((keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 1024)) < 0) _exit(71);
@@ -35,7 +35,7 @@ static _Noreturn void become_supervisor(const struct pipes *p, const struct spec
   close_all_from(7);
   close(WIRE_IN);
   close(WIRE_OUT);
-  supervise(spec, 3, 4, 5, 6);
+  supervise(spec, group, 3, 4, 5, 6);
 }
 
 static void follow_pipe(int fd, enum poll_tag tag, struct stream *s) {
@@ -49,7 +49,7 @@ void process_start(struct stream *s, struct spec *spec) {
   pid_t pid = -1;
   int error = 0;
   if (!open_pipes(&p, spec->flags & FLAG_STDIN) || (pid = fork()) < 0) error = errno;
-  if (pid == 0) become_supervisor(&p, spec);
+  if (pid == 0) become_supervisor(&p, spec, RUN_GROUP + stream_slot(s));
   if (pid < 0) {
     close_pair(p.in), close_pair(p.out), close_pair(p.err), close_pair(p.status);
     return stream_fail(s, error);
@@ -100,7 +100,7 @@ void process_kill_biggest(void) {
   for (uint32_t i = 0; i < STREAMS_MAX; i++) {
     struct stream *s = streams[i];
     if (!s || s->kind != KIND_PROCESS || s->finished || s->pid <= 0) continue;
-    uint64_t rss = tree_visit(s->pid, 0).rss_bytes;
+    uint64_t rss = tree_visit(RUN_GROUP + i, 0, false).rss_bytes;
     if (!biggest || rss > most) biggest = s, most = rss;
   }
   if (biggest) kill(biggest->pid, SIGUSR1);

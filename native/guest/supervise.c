@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,8 +19,10 @@ enum { KILL_MS = 5000, KILL_ROUND_MS = 2, CPU_LOOK_MS = 200, MEMORY_LOOK_MS = 50
 
 struct run {
   const struct spec *spec;
+  gid_t group;
   pid_t main_pid;
-  bool main_done;
+  bool main_done, subreaper;
+  uint32_t count_before;
   uint64_t started_us, reaped_cpu_us, max_rss_bytes;
   struct exit_record exit;
 };
@@ -59,7 +62,7 @@ static void execute(const struct spec *spec) {
   errno = error;
 }
 
-static pid_t start_main(const struct spec *spec, int in, int out, int err) {
+static pid_t start_main(const struct spec *spec, gid_t group, int in, int out, int err) {
   start_error = 0;
   pid_t pid = vfork();
   if (pid != 0) return pid;
@@ -68,13 +71,18 @@ static pid_t start_main(const struct spec *spec, int in, int out, int err) {
   if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) goto failed;
   close_all_from(3);
   signal(SIGPIPE, SIG_DFL);
-  if (privilege_drop(spec) < 0) goto failed;
+  if (privilege_drop(spec, group) < 0) goto failed;
   if (chdir(spec->folder ? spec->folder : "/") < 0) goto failed;
   sigprocmask(SIG_SETMASK, &none, NULL);
   execute(spec);
 failed:
   start_error = errno ? errno : EIO;
   _exit(127);
+}
+
+static uint32_t process_count(void) {
+  struct sysinfo info;
+  return sysinfo(&info) == 0 ? info.procs : 0;
 }
 
 static void account(struct run *run, pid_t pid, int status, const struct rusage *use) {
@@ -104,15 +112,27 @@ static void wait_signal(const sigset_t *set, int ms, siginfo_t *info) {
   if (sigtimedwait(set, info, &t) < 0) info->si_signo = 0;
 }
 
-/* Rounds of scan and SIGKILL until no child is left. A tree that forks faster than it is killed for KILL_MS wins, and
-   the caller ends the whole sandbox. */
+/* Whether any process of the run may be left. A subreaper's children are all of it. Without subreapers (gVisor) the
+   processes are counted: as many as before the run means none, unless another run began or ended meanwhile. */
+static bool may_be_left(struct run *run) {
+  if (reap_children(run)) return true;
+  return !run->subreaper && process_count() != run->count_before;
+}
+
+/* Rounds of scan and SIGKILL until two in a row find nothing: what forks behind the first one's back is seen by the
+   second. A tree that forks faster than it is killed for KILL_MS wins, and the caller ends the whole sandbox. */
 static bool kill_tree(struct run *run) {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  for (uint64_t deadline = now_ms() + KILL_MS; reap_children(run);) {
+  uint64_t deadline = now_ms() + KILL_MS;
+  for (int clean = 0; clean < 2 && may_be_left(run);) {
+    if (tree_visit(run->group, SIGKILL, false).count == 0 && !reap_children(run)) {
+      clean++;
+      continue;
+    }
+    clean = 0;
     if (now_ms() > deadline) return false;
-    tree_visit(getpid(), SIGKILL);
     siginfo_t info;
     wait_signal(&child, KILL_ROUND_MS, &info);
   }
@@ -126,7 +146,7 @@ static uint32_t passed_limit(const struct run *run) {
   if (spec->timeout_ms && elapsed_ms >= spec->timeout_ms) return EXIT_TIMED_OUT;
   bool look_cpu = spec->cpu_ms && elapsed_ms * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) >= spec->cpu_ms;
   if (!look_cpu && !spec->memory_bytes) return 0;
-  struct tree_sum sum = tree_visit(getpid(), 0);
+  struct tree_sum sum = tree_visit(run->group, 0, look_cpu);
   if (look_cpu && (sum.cpu_us + run->reaped_cpu_us) / 1000 >= spec->cpu_ms) return EXIT_CPU_LIMIT;
   if (spec->memory_bytes && sum.rss_bytes > spec->memory_bytes) return EXIT_MEMORY_LIMIT;
   return 0;
@@ -167,11 +187,12 @@ static void follow(struct run *run) {
   }
 }
 
-void supervise(const struct spec *spec, int in, int out, int err, int status_fd) {
-  struct run run = {.spec = spec, .started_us = now_us()};
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+void supervise(const struct spec *spec, gid_t group, int in, int out, int err, int status_fd) {
+  struct run run = {.spec = spec, .group = group, .started_us = now_us()};
+  run.subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+  run.count_before = process_count();
   prctl(PR_SET_NAME, "caisson-run");
-  run.main_pid = start_main(spec, in, out, err);
+  run.main_pid = start_main(spec, group, in, out, err);
   if (run.main_pid < 0) start_error = errno;
   struct status_record record = {.kind = RECORD_STARTED, .pid = run.main_pid};
   if (start_error) {

@@ -9,68 +9,67 @@
 #include <string.h>
 #include <unistd.h>
 
-/* gVisor has no /proc/PID/task/TID/children and there is no cgroup of our own inside: a run's processes are found by
-   their parents. Every orphan goes to the run's supervisor, a subreaper, so the tree is whole (hazard 28). */
+/* A run's processes carry a supplementary group of their own, which every descendant inherits and none can give up
+   without a capability. Parents would not do: gVisor has no subreapers, so a double-forked process is nobody's child;
+   sessions and environments can be changed at will (hazard 28). */
 
-enum { PROCESSES_SEEN_MAX = 4096 };
-
-struct seen {
-  pid_t pid, parent;
-  uint64_t cpu_ticks, rss_pages;
-  bool inside;
-};
-
-static bool read_stat(const char *pid, struct seen *out) {
-  char path[64], text[1024];
-  snprintf(path, sizeof path, "/proc/%s/stat", pid);
+static bool read_file(const char *pid, const char *name, char *text, size_t size) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  ssize_t size = read(fd, text, sizeof text - 1);
+  ssize_t got = read(fd, text, size - 1);
   close(fd);
-  if (size <= 0) return false;
-  text[size] = 0;
-  char *rest = strrchr(text, ')'); /* the name before it is the process's own choice */
-  unsigned long user, system;
-  long rss;
-  int parent;
-  if (!rest || sscanf(rest + 2,
-                      "%*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d %*u %*u %ld",
-                      &parent, &user, &system, &rss) != 4)
-    return false;
-  *out = (struct seen){atoi(pid), parent, user + system, rss > 0 ? (uint64_t)rss : 0, false};
+  if (got <= 0) return false;
+  text[got] = 0;
   return true;
 }
 
-static size_t read_processes(struct seen *list) {
-  size_t count = 0;
-  DIR *proc = opendir("/proc");
-  if (!proc) return 0;
-  struct dirent *entry;
-  while (count < PROCESSES_SEEN_MAX && (entry = readdir(proc)))
-    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && read_stat(entry->d_name, &list[count])) count++;
-  closedir(proc);
-  return count;
+/* The last one counts: the process's name, which it chooses itself, comes before all others. */
+static const char *last_line(const char *text, const char *key) {
+  const char *found = NULL;
+  for (const char *at = text; (at = strstr(at, key)); at++) found = at + strlen(key);
+  return found;
 }
 
-/* Sums the descendants of root, and sends each the signal unless it is 0. */
-struct tree_sum tree_visit(pid_t root, int signal_number) {
-  static struct seen list[PROCESSES_SEEN_MAX];
-  struct tree_sum sum = {0, 0, 0};
-  size_t count = read_processes(list);
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (size_t i = 0; i < count; i++) {
-      if (list[i].inside) continue;
-      bool inside = list[i].parent == root;
-      for (size_t j = 0; !inside && j < count; j++) inside = list[j].inside && list[j].pid == list[i].parent;
-      if (!inside) continue;
-      list[i].inside = grown = true;
-      sum.count++;
-      sum.cpu_us += list[i].cpu_ticks * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK));
-      sum.rss_bytes += list[i].rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    }
+static bool has_group(const char *status, gid_t group) {
+  const char *at = last_line(status, "\nGroups:");
+  for (; at && *at && *at != '\n';) {
+    char *end;
+    unsigned long value = strtoul(at, &end, 10);
+    if (end == at) return false;
+    if (value == group) return true;
+    at = end;
   }
-  for (size_t i = 0; signal_number && i < count; i++)
-    if (list[i].inside) kill(list[i].pid, signal_number);
+  return false;
+}
+
+static uint64_t cpu_us(const char *pid) {
+  char text[1024];
+  unsigned long user, system;
+  if (!read_file(pid, "stat", text, sizeof text)) return 0;
+  char *rest = strrchr(text, ')');
+  if (!rest || sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return 0;
+  return (user + system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* Sums the living processes of a run, and sends each the signal unless it is 0. */
+struct tree_sum tree_visit(gid_t group, int signal_number, bool with_cpu) {
+  struct tree_sum sum = {0, 0, 0};
+  char status[2048];
+  DIR *proc = opendir("/proc");
+  if (!proc) return sum;
+  struct dirent *entry;
+  while ((entry = readdir(proc))) {
+    const char *pid = entry->d_name;
+    if (pid[0] < '1' || pid[0] > '9' || !read_file(pid, "status", status, sizeof status)) continue;
+    const char *state = last_line(status, "\nState:\t"), *rss = last_line(status, "\nVmRSS:");
+    if (!has_group(status, group) || !state || *state == 'Z' || *state == 'X') continue;
+    sum.count++;
+    if (rss) sum.rss_bytes += strtoull(rss, NULL, 10) * 1024;
+    if (with_cpu) sum.cpu_us += cpu_us(pid);
+    if (signal_number) kill(atoi(pid), signal_number);
+  }
+  closedir(proc);
   return sum;
 }

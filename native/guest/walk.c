@@ -81,34 +81,50 @@ static int open_part(int folder, const char *name, int flags, mode_t mode) {
   return openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
 }
 
-static bool is_link(int folder, const char *name) {
+/* Opens what was looked at a moment ago, and nothing that took its place. O_NOFOLLOW alone would not do: with
+   O_DIRECTORY this gVisor follows links all the same. */
+static int open_same(int folder, const char *name, int flags, const struct stat *seen) {
   struct stat info;
-  return fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+  int fd = open_part(folder, name, flags, 0);
+  if (fd < 0) return -1;
+  if (fstat(fd, &info) == 0 && info.st_dev == seen->st_dev && info.st_ino == seen->st_ino) return fd;
+  close(fd);
+  return errno = ELOOP, -1;
 }
 
-/* Opens the folder of the first `count` parts, following links inside the workspace. */
-static int walk_folders(struct path *p, int keep_last, bool make) {
-  for (int links = 0;;) {
-    int folder = open_part(AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, 0), i = 0;
-    for (; folder >= 0 && i < p->count - keep_last; i++) {
-      if (make && mkdirat(folder, p->part[i], 0755) < 0 && errno != EEXIST) goto failed;
-      int next = open_part(folder, p->part[i], O_RDONLY | O_DIRECTORY, 0);
-      if (next < 0 && (errno == ELOOP || errno == ENOTDIR) && is_link(folder, p->part[i])) break;
-      if (next < 0) goto failed;
-      close(folder);
-      folder = next;
+int walk_folder(int folder, const char *name) {
+  struct stat info;
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return -1;
+  if (!S_ISDIR(info.st_mode)) return errno = ENOTDIR, -1;
+  return open_same(folder, name, O_RDONLY | O_DIRECTORY, &info);
+}
+
+/* Opens the folder of all parts but the last `keep`, following links inside the workspace. */
+static int walk_folders(struct path *p, int keep, bool make) {
+  int links = 0;
+restart:;
+  int folder = open_part(AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, 0);
+  for (int i = 0; folder >= 0 && i < p->count - keep; i++) {
+    struct stat info;
+    int next = -1;
+    bool link = false;
+    if (make && mkdirat(folder, p->part[i], 0755) < 0 && errno != EEXIST) goto failed;
+    if (fstatat(folder, p->part[i], &info, AT_SYMLINK_NOFOLLOW) < 0) goto failed;
+    if ((link = S_ISLNK(info.st_mode)) && (++links > LINKS_MAX || !splice_link(p, folder, i))) {
+      if (links > LINKS_MAX) errno = ELOOP;
+      goto failed;
     }
-    if (folder < 0 || i >= p->count - keep_last) return folder;
-    bool spliced = ++links <= LINKS_MAX ? splice_link(p, folder, i) : (errno = ELOOP, false);
-    int error = errno;
+    if (!link && (next = open_same(folder, p->part[i], O_RDONLY | O_DIRECTORY, &info)) < 0) goto failed;
     close(folder);
-    if (!spliced) return errno = error, -1;
+    if (link) goto restart;
+    folder = next;
     continue;
-  failed:
-    error = errno;
+  failed:;
+    int error = errno;
     close(folder);
     return errno = error, -1;
   }
+  return folder;
 }
 
 /* The folder that holds the last component, whose name is copied to last (NAME_MAX + 1 bytes). */
@@ -126,19 +142,21 @@ int walk_parent(const char *path, bool make_parents, char *last) {
   return folder;
 }
 
-/* Opens what path names; a link as the last component is followed inside the workspace. */
-int walk_open(const char *path, int flags, mode_t mode) {
+/* Opens an existing file or folder for reading; a link as the last component is followed inside the workspace. */
+int walk_open(const char *path, int flags) {
   static struct path p;
   if (!parse(&p, path)) return -1;
   for (int links = 0; links <= LINKS_MAX; links++) {
-    int folder = walk_folders(&p, 1, false);
-    if (folder < 0) return -1;
-    if (p.count == 0) return folder;
-    int fd = open_part(folder, p.part[p.count - 1], flags, mode), error = errno;
-    bool link = fd < 0 && (error == ELOOP || error == ENOTDIR) && is_link(folder, p.part[p.count - 1]);
-    if (link && !splice_link(&p, folder, p.count - 1)) error = errno, link = false;
+    struct stat info;
+    int folder = walk_folders(&p, 1, false), fd = -1;
+    if (folder < 0 || p.count == 0) return folder;
+    const char *last = p.part[p.count - 1];
+    bool found = fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) == 0, again = false;
+    if (found && S_ISLNK(info.st_mode)) again = splice_link(&p, folder, p.count - 1);
+    else if (found) fd = open_same(folder, last, flags, &info);
+    int error = errno;
     close(folder);
-    if (!link) return errno = error, fd;
+    if (!again) return errno = error, fd;
   }
   return errno = ELOOP, -1;
 }

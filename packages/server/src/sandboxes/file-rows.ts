@@ -1,10 +1,15 @@
+import { constants } from "node:fs";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, FileType } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 
 export const rowBytes = 32;
 
-const types: Record<number, FileType> = { 16807: "file", 9604: "directory", 21609: "link" };
+const types = new Map<number, FileType>([
+  [constants.S_IFREG, "file"],
+  [constants.S_IFDIR, "directory"],
+  [constants.S_IFLNK, "link"],
+]);
 
 export interface Row {
   info: FileInfo;
@@ -24,7 +29,7 @@ export function parseRow(bytes: Buffer): Row | undefined {
   const mode = bytes.readUInt32LE(0);
   const info: FileInfo = {
     name: bytes.toString("utf8", rowBytes, rowBytes + nameSize),
-    type: types[mode & 0o170000] ?? "other",
+    type: types.get(mode & constants.S_IFMT) ?? "other",
     size: Number(bytes.readBigUInt64LE(16)),
     mode: mode & 0o7777,
     mtimeMs: Number(bytes.readBigUInt64LE(24) / 1_000_000n),

@@ -50,7 +50,8 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
     folder: request.cwd ?? "/workspace",
     timeoutMs: limits.timeoutMs,
     cpuMs: limits.cpuTimeMs,
-    processes: limits.processes,
+    // gVisor lets one more start than the limit says.
+    processes: Math.max(1, limits.processes - (sandbox.engine === "gvisor" ? 1 : 0)),
     openFiles: sandboxLimits.openFiles,
     ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
     stdin: request.stdin !== undefined,
