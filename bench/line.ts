@@ -39,5 +39,5 @@ export function verdictOf(line: Line): Verdict {
 }
 
 export function single(value: number): Summary {
-  return { median: value, p95: value, count: 1 };
+  return { median: value, p95: value, best: value, count: 1 };
 }

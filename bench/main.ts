@@ -70,7 +70,7 @@ async function report(machine: Record<string, string>, lines: readonly MeasuredL
   await mkdir(folder, { recursive: true });
   await writeFile(`${path}.json`, json);
   const about =
-    "p95 is the slow end. `others`: CPU that other programs used around the benchmark; past 10 % it is disturbed.";
+    "p95 is the slow end, `of best` the ratio of the fastest rounds. `others` is the CPU that other programs used around the benchmark; past 10 % the line is disturbed.";
   const parts = [`# Numbers of ${date.slice(0, 10)}`, facts.join("\n"), markdownTable(lines), about, notes.join("\n")];
   await writeFile(`${path}.md`, `${parts.join("\n\n")}\n`);
 }

@@ -12,7 +12,7 @@ async function processTable(): Promise<Map<number, number>> {
 }
 
 /** This process and all below it: helpers reap what runtimes leave, so every sandbox is among them. */
-export async function ownProcesses(): Promise<number[]> {
+async function ownProcesses(): Promise<number[]> {
   const parents = await processTable();
   const isOwn = (pid: number): boolean => {
     if (pid === process.pid) return true;

@@ -37,6 +37,7 @@ function cells(row: MeasuredLine): string[] {
     show(line.bare?.median),
     line.bare === undefined || line.bare.count < 2 ? "" : showNumber(line.bare.p95),
     ratio === undefined ? "" : `${ratio.toFixed(2)} x`,
+    line.bare === undefined ? "" : `${(line.ours.best / line.bare.best).toFixed(2)} x`,
     showTarget(line.target, line.unit),
     verdictOf(line),
     String(line.ours.count),

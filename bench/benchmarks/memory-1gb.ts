@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { single } from "../line.ts";
 import { folder, programPath, root } from "../native-programs.ts";
@@ -15,7 +16,7 @@ interface Phase {
 /** As the launcher bundles the product: stripping types at run time would take memory that no user's process takes. */
 async function bundleChild(): Promise<string> {
   const outfile = join(folder, "memory-child.mjs");
-  const entry = join(import.meta.dirname, "../memory-child.ts");
+  const entry = fileURLToPath(import.meta.resolve("../memory-child.ts"));
   await build({
     entryPoints: [entry],
     outfile,
