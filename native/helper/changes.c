@@ -89,8 +89,9 @@ static bool hash_file(int root, const struct entry *entry, uint64_t *budget, cha
   int fd = walk_open(root, entry->path);
   if (fd < 0) return false;
   sha256_init(&hash);
-  ssize_t got;
-  while ((got = read(fd, bytes, sizeof bytes)) > 0) {
+  /* A regular file reads short only at its end. */
+  ssize_t got = sizeof bytes;
+  while (got == sizeof bytes && (got = read(fd, bytes, sizeof bytes)) > 0) {
     if ((uint64_t)got > *budget) {
       got = -1;
       break;
@@ -101,15 +102,21 @@ static bool hash_file(int root, const struct entry *entry, uint64_t *budget, cha
   close(fd);
   if (got < 0) return false;
   sha256_final(&hash, digest);
-  for (size_t i = 0; i < sizeof digest; i++) sprintf(hex + 2 * i, "%02x", digest[i]);
+  for (size_t i = 0; i < sizeof digest; i++) {
+    hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+  }
+  hex[2 * sizeof digest] = '\0';
   return true;
 }
 
 /* `action size sha256-or-dash path NUL`, the path as bytes. */
 static void write_changes(const struct task *task, int root, const struct changes *changes, size_t count) {
   uint64_t budget = request_number(task->request, "hashBytes");
+  static char buffer[1 << 16];
   FILE *out = fdopen(task->out, "w");
   if (out == NULL) fail("cannot write the changes");
+  setvbuf(out, buffer, _IOFBF, sizeof buffer);
   for (size_t i = 0; i < count; i++) {
     const struct change *change = &changes->list[i];
     char hex[65] = "-";

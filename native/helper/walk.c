@@ -122,25 +122,44 @@ bool walk(int root, const char *skip, struct walk_limits limits, struct entries 
   return walker.whole;
 }
 
-int walk_open(int root, const char *path) {
-  struct stat info;
-  int folder = root;
-  for (;;) {
+static int open_folder(int root, const char *path, size_t length) {
+  int folder = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (const char *end = path + length; path < end && folder >= 0;) {
     char name[256];
-    size_t length = strcspn(path, "/");
-    bool last = path[length] == '\0';
-    if (length == 0 || length >= sizeof name) return -1;
-    memcpy(name, path, length);
-    name[length] = '\0';
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (last ? 0 : O_DIRECTORY));
-    if (folder != root) close(folder);
-    if (fd < 0) return -1;
-    if (last) {
-      if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
-      close(fd);
+    size_t part = strcspn(path, "/");
+    if (part == 0 || part >= sizeof name) {
+      close(folder);
       return -1;
     }
-    folder = fd;
-    path += length + 1;
+    memcpy(name, path, part);
+    name[part] = '\0';
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    close(folder);
+    folder = inner;
+    path += part + 1;
   }
+  return folder;
+}
+
+/* Files come sorted by path: the folder of the last one is kept open for the next. */
+int walk_open(int root, const char *path) {
+  static const char *last_path = "";
+  static size_t last_length;
+  static int folder = -1;
+  struct stat info;
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+  if (folder < 0 || length != last_length || memcmp(path, last_path, length) != 0) {
+    if (folder >= 0) close(folder);
+    folder = open_folder(root, path, length);
+    last_path = path;
+    last_length = length;
+  }
+  if (folder < 0) return -1;
+  const char *name = slash == NULL ? path : slash + 1;
+  int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
+  close(fd);
+  return -1;
 }
