@@ -1,7 +1,10 @@
-import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Caisson, openCaisson } from "../packages/server/src/app.ts";
-import type { EngineName } from "../packages/server/src/core/engine.ts";
+import type { Engine, EngineName } from "../packages/server/src/core/engine.ts";
+import { createOciEngine } from "../packages/server/src/engines/oci/engine.ts";
+import { prepareHostImage } from "../packages/server/src/images/host.ts";
+import { findLeaks } from "./leaks.ts";
 
 export const root = join(import.meta.dirname, "..");
 export const engines: readonly EngineName[] = ["container", "gvisor"];
@@ -23,34 +26,35 @@ export async function openTestCaisson(): Promise<TestCaisson> {
     home,
     [Symbol.asyncDispose]: async () => {
       await caisson[Symbol.asyncDispose]();
-      const leaks = await findLeaks(home);
-      await rm(home, { recursive: true, force: true });
-      if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+      await leaveNothing(home);
     },
   };
 }
 
-/** Everything of the sandboxes of this data folder that still exists on the host. */
-export async function findLeaks(home: string): Promise<string[]> {
-  const leaks: string[] = [];
-  const list = (path: string) => readdir(path).catch(() => []);
-  for (const id of await list(join(home, "engine/sandboxes"))) leaks.push(`folder ${id}`);
-  for (const block of await list("/sys/block")) {
-    const backing = await readFile(`/sys/block/${block}/loop/backing_file`, "utf8").catch(() => "");
-    if (backing.includes(home)) leaks.push(`loop device ${block}: ${backing.trim()}`);
-  }
-  const mounts = await readFile("/proc/self/mountinfo", "utf8");
-  for (const row of mounts.split("\n")) if (row.includes(home)) leaks.push(`mount ${row}`);
-  for (const slot of await list("/run/caisson/uids")) {
-    const owner = await readFile(`/run/caisson/uids/${slot}`, "utf8").catch(() =>
-      readlink(`/run/caisson/uids/${slot}`).catch(() => ""),
-    );
-    if (owner.includes(home)) leaks.push(`uid range ${slot}: ${owner}`);
-  }
-  for (const pid of await list("/proc")) {
-    if (!/^\d+$/.test(pid)) continue;
-    const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    if (command.includes(home)) leaks.push(`process ${pid}: ${command.replaceAll("\0", " ")}`);
-  }
-  return leaks;
+export interface TestEngine extends AsyncDisposable {
+  engine: Engine;
+  home: string;
+}
+
+/** An engine with the real guest and nothing above it. */
+export async function openTestEngine(name: EngineName): Promise<TestEngine> {
+  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const bin = join(root, ".build/bin");
+  const image = await prepareHostImage({ home });
+  const guestPath = join(bin, "caisson-guest");
+  const engine = await createOciEngine({ name, home, image, guestPath, helperPath: join(bin, "caisson-helper") });
+  return {
+    engine,
+    home,
+    [Symbol.asyncDispose]: async () => {
+      await engine[Symbol.asyncDispose]();
+      await leaveNothing(home);
+    },
+  };
+}
+
+async function leaveNothing(home: string): Promise<void> {
+  const leaks = findLeaks(home);
+  await rm(home, { recursive: true, force: true });
+  if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
 }

@@ -25,7 +25,7 @@ struct hello {
 };
 struct state {
   uint32_t kind, finished;
-  uint64_t input_received, acked[2];
+  uint64_t input_received, input_consumed, acked[2];
 };
 struct failure {
   uint32_t stream;
@@ -157,7 +157,7 @@ static void put_hello(void) {
 }
 
 static void put_state(const struct stream *s) {
-  struct state state = {s->kind, s->finished, s->in.received, {s->out[0].acked, s->out[1].acked}};
+  struct state state = {s->kind, s->finished, s->in.received, s->in.consumed, {s->out[0].acked, s->out[1].acked}};
   put(FRAME_STATE, 0, s->id, 0, &state, sizeof state);
 }
 

@@ -46,7 +46,7 @@ bool process_in_sandbox(pid_t pid, const char *id) {
   close(fd);
   if (length < 0) return false;
   bytes[length] = '\0';
-  char *needle = format_text("/caisson/%s\n", id);
+  char *needle = format_text("-%s\n", id); /* sandbox-folder.ts names the cgroups */
   bool found = strstr(bytes, needle) != NULL;
   free(needle);
   return found;

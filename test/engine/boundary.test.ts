@@ -1,7 +1,8 @@
 import { constants, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { engineLimits, sandboxLimits } from "../../packages/server/src/core/limits.ts";
-import { engineNames, limits, makeHome, openEngine, Puppet, processesOf, uidsOf } from "./fixture.ts";
+import { processesOf } from "../leaks.ts";
+import { engineNames, limits, makeHome, openEngine, Puppet, uidsOf } from "./fixture.ts";
 
 const slotOf = (uid: number) => Math.floor((uid - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox);
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { engineNames, findLeaks, limits, makeHome, openEngine, Puppet, processesOf } from "./fixture.ts";
+import { findLeaks, processesOf } from "../leaks.ts";
+import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 
 const TiB = 1024 ** 4;
 const MiB = 1024 ** 2;
@@ -39,7 +40,7 @@ describe.each(engineNames)("the workspace of engine %s", (name) => {
       hint: expect.stringMatching(/storage/),
       details: { sizeBytes: 10 * TiB, freeBytes: expect.any(Number), claimedBytes: expect.any(Number) },
     });
-    expect(findLeaks(home.home, [])).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 
   it("is refused to one of two that race for more than there is", async () => {

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readdirSync, readFileSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { chmod, copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -83,56 +83,7 @@ export class Puppet implements Disposable {
   }
 }
 
-/** Host processes that are in the cgroups of a sandbox. One that only waits to be reaped by the host's init is none. */
-export function processesOf(id: string): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && readIfThere(`/proc/${name}/cgroup`).includes(`/caisson/${id}`))
-    .filter((name) => !/^State:\s*[ZX]/m.test(readIfThere(`/proc/${name}/status`)))
-    .map(Number);
-}
-
 export function uidsOf(pid: number): number[] {
-  const line = /^Uid:\s*(.*)$/m.exec(readIfThere(`/proc/${pid}/status`))?.[1];
+  const line = /^Uid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return line?.split(/\s+/).map(Number) ?? [];
-}
-
-/** Everything a sandbox of this home could have left on the machine. */
-export function findLeaks(home: string, ids: readonly string[]): string[] {
-  const leaks: string[] = [];
-  for (const id of ids) {
-    for (const pid of processesOf(id)) leaks.push(`process ${pid}`);
-    for (const mount of readIfThere("/proc/mounts").split("\n")) {
-      const [, path, type] = mount.split(" ");
-      if (type !== "cgroup" && type !== "cgroup2") continue;
-      if (exists(`${path}/caisson/${id}`)) leaks.push(`cgroup ${path}/caisson/${id}`);
-    }
-  }
-  for (const line of readIfThere("/proc/self/mountinfo").split("\n")) if (line.includes(home)) leaks.push(line);
-  for (const name of readdirSync("/sys/block")) {
-    const image = readIfThere(`/sys/block/${name}/loop/backing_file`);
-    if (image.startsWith(home)) leaks.push(`loop ${name} ${image}`);
-  }
-  for (const slot of readdirSync("/run/caisson/uids")) {
-    if (readIfThere(`/run/caisson/uids/${slot}`).startsWith(home)) leaks.push(`uid slot ${slot}`);
-  }
-  for (const name of readdirSync(join(home, "engine/sandboxes"))) leaks.push(`folder ${name}`);
-  return leaks;
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return "";
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    readdirSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }

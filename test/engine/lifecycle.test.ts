@@ -3,7 +3,8 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { engineNames, findLeaks, limits, makeHome, openEngine, Puppet, processesOf } from "./fixture.ts";
+import { findLeaks, killProcessesOf, processesOf } from "../leaks.ts";
+import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 
 async function startOwner(name: string, home: string, puppetPath: string) {
   const script = join(import.meta.dirname, "owner.ts");
@@ -20,7 +21,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     expect(processesOf(id).length).toBeGreaterThan(0);
     await engine.destroy(id);
     await engine.destroy(id);
-    expect(findLeaks(home.home, [id])).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 
   it("leaves nothing behind when ten are made and the engine is closed", async () => {
@@ -29,7 +30,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await engine.create({ limits })).id));
     expect(new Set(ids).size).toBe(10);
     await engine[Symbol.asyncDispose]();
-    expect(findLeaks(home.home, ids)).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 
   it("reports every containment as enforced on this host", async () => {
@@ -48,7 +49,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home, options);
     await expect(engine.create({ limits })).rejects.toMatchObject({ name: "AppError" });
-    expect(findLeaks(home.home, [])).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 
   it("says what the runtime said when it fails", async () => {
@@ -69,7 +70,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     expect(processesOf(id).length).toBeGreaterThan(0);
     await sleep(100);
     await using _ = await openEngine(name, home);
-    expect(findLeaks(home.home, [id])).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 
   it("is not touched by a second engine of the home while its owner lives", async () => {
@@ -86,7 +87,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     await using engine = await openEngine(name, home);
     const { id } = await engine.create({ limits });
     const exit = engine.waitExit(id);
-    for (const pid of processesOf(id)) process.kill(pid, "SIGKILL");
+    killProcessesOf(id);
     expect(await exit).toMatch(/signal 9/);
   });
 
@@ -111,6 +112,6 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     const { id } = await engine.create({ limits });
     await engine.pause(id);
     await engine.destroy(id);
-    expect(findLeaks(home.home, [id])).toEqual([]);
+    expect(findLeaks(home.home)).toEqual([]);
   });
 });

@@ -1,15 +1,20 @@
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type { Engine, EngineName, EngineProbe, SandboxLimits } from "./core/engine.ts";
-import { AppError } from "./core/errors.ts";
+import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits } from "./core/engine.ts";
+import { AppError, errnoOf } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
-import { createOciEngine } from "./engines/oci/engine.ts";
+import { checkHost } from "./engines/host-checks.ts";
+import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
+import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import { WireConnection } from "./wire/connection.ts";
+
+/** Strongest first: what `auto` tries. */
+const engineOrder: readonly EngineName[] = ["gvisor", "container"];
 
 export interface CaissonOptions {
   /** The data folder. */
@@ -18,6 +23,8 @@ export interface CaissonOptions {
   root: string;
   /** Another guest than the one built here. */
   guestPath?: string;
+  /** Runtimes that do not lie where system programs do. */
+  runtimePaths?: Partial<Record<EngineName, string>>;
 }
 
 export interface CreateOptions {
@@ -43,7 +50,7 @@ export class Caisson implements AsyncDisposable {
     const { searchPath } = await this.#hostImage();
     const parts = {
       engine,
-      attach: WireConnection.attach,
+      attach: (paths: CreatedSandbox, died: Promise<string>) => WireConnection.attach(paths, died),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
     };
     return Sandbox.create(parts, {
@@ -54,36 +61,64 @@ export class Caisson implements AsyncDisposable {
   }
 
   async diagnose(): Promise<Diagnosis> {
-    throw new Error("later");
+    const engines: EngineProbe[] = [];
+    for (const name of engineOrder) engines.push(await probeOciEngine(await this.#engineOptions(name)));
+    const chosen = engines.find((probe) => probe.usable)?.engine ?? null;
+    return { engines, chosen, checks: await checkHost(this.#options.home) };
   }
 
+  /** `auto` is the strongest engine that has really started a sandbox here. */
   async #choose(choice: EngineChoice): Promise<EngineName> {
-    return choice === "auto" ? "gvisor" : choice;
+    if (choice !== "auto") return choice;
+    const failures: string[] = [];
+    for (const name of engineOrder) {
+      const probe = await recallProbe(await this.#engineOptions(name));
+      if (probe.usable) return name;
+      failures.push(`${name}: ${probe.detail}`);
+    }
+    throw new AppError("unsupported", `no engine works here (${failures.join("; ")})`, {
+      hint: "caisson doctor says what to do",
+    });
   }
 
   #hostImage(): Promise<RootImage> {
-    this.#image ??= prepareHostImage({ home: this.#options.home, nodePath: process.execPath });
+    this.#image ??= this.#prepare();
     return this.#image;
   }
 
+  async #prepare(): Promise<RootImage> {
+    const { home } = this.#options;
+    try {
+      await mkdir(home, { recursive: true, mode: 0o711 });
+    } catch (error) {
+      throw new AppError("unavailable", `the data folder ${home} cannot be made: ${errnoOf(error)}`, {
+        hint: "set CAISSON_HOME to a folder that you may write",
+        cause: error,
+      });
+    }
+    return prepareHostImage({ home, nodePath: process.execPath });
+  }
+
   #engine(name: EngineName): Promise<Engine> {
-    const opened = this.#engines.get(name) ?? this.#open(name);
+    const opened = this.#engines.get(name) ?? this.#engineOptions(name).then(createOciEngine);
     this.#engines.set(name, opened);
     return opened;
   }
 
-  async #open(name: EngineName): Promise<Engine> {
-    const { home, root } = this.#options;
+  async #engineOptions(name: EngineName): Promise<OciEngineOptions> {
+    const { home, root, guestPath, runtimePaths } = this.#options;
     const bin = join(root, ".build/bin");
     const image = await this.#hostImage();
     const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
-    return createOciEngine({
+    const runtimePath = runtimePaths?.[name];
+    return {
       name,
       home,
       image: { ...image, entries: [...image.entries, ...extra] },
-      guestPath: this.#options.guestPath ?? join(bin, "caisson-guest"),
+      guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
-    });
+      ...(runtimePath === undefined ? {} : { runtimePath }),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

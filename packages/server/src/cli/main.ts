@@ -11,7 +11,7 @@ import { parseRun } from "./run-options.ts";
 import { formatError } from "./terminal.ts";
 
 async function withCaisson(environment: Environment, use: (caisson: Caisson) => Promise<number>): Promise<number> {
-  await using caisson = openCaisson({ home: environment.home, root: environment.root });
+  await using caisson = openCaisson(environment);
   return await use(caisson);
 }
 

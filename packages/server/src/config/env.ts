@@ -12,7 +12,8 @@ export interface Environment {
   noColor: boolean;
   /** CAISSON_DEBUG: errors show their stack. */
   debug: boolean;
-  isRoot: boolean;
+  /** CAISSON_RUNSC and CAISSON_RUNC: runtimes that do not lie where system programs do. */
+  runtimePaths: { gvisor?: string; container?: string };
 }
 
 export function readEnvironment(): Environment {
@@ -23,6 +24,9 @@ export function readEnvironment(): Environment {
     variables: env,
     debug: env.CAISSON_DEBUG === "1",
     noColor: env.NO_COLOR !== undefined && env.NO_COLOR !== "",
-    isRoot,
+    runtimePaths: {
+      ...(env.CAISSON_RUNSC === undefined ? {} : { gvisor: env.CAISSON_RUNSC }),
+      ...(env.CAISSON_RUNC === undefined ? {} : { container: env.CAISSON_RUNC }),
+    },
   };
 }

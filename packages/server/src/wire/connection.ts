@@ -16,10 +16,13 @@ import { FifoWriter } from "./fifo-writer.ts";
 import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader } from "./frame.ts";
 import { HelloFinder } from "./hello.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
-import { HostStream } from "./stream.ts";
+import { HostStream, parseState, type StreamState } from "./stream.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
+
+/** Says who listens to a stream that a former owner opened; undefined ends it. */
+export type Adopt = (state: StreamState, stream: WireStream) => OutputListener | undefined;
 
 export interface WirePaths {
   toGuestPath: string;
@@ -47,8 +50,10 @@ export class WireConnection implements Wire {
   #pingTimer: NodeJS.Timeout | undefined;
   #lastPongMs = 0;
   #reason: string | undefined;
+  #adopt: Adopt;
 
-  private constructor(paths: WirePaths) {
+  private constructor(paths: WirePaths, adopt: Adopt) {
+    this.#adopt = adopt;
     this.lost = this.#lostGate.promise;
     this.#helloGate.promise.catch(() => undefined);
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
@@ -60,8 +65,12 @@ export class WireConnection implements Wire {
   }
 
   /** Opens the wire of a sandbox and waits until its guest answers this owner's nonce. */
-  static async attach(paths: WirePaths, died: Promise<string>): Promise<WireConnection> {
-    const wire = new WireConnection(paths);
+  static async attach(
+    paths: WirePaths,
+    died: Promise<string>,
+    adopt: Adopt = () => undefined,
+  ): Promise<WireConnection> {
+    const wire = new WireConnection(paths, adopt);
     died.then(
       (reason) => wire.close(reason),
       (error: unknown) => wire.close(String(error)),
@@ -162,6 +171,8 @@ export class WireConnection implements Wire {
         return;
       case frameTypes.error:
         return this.#failure(header, payload);
+      case frameTypes.state:
+        return this.#adoptStream(header.stream, payload);
       case frameTypes.started:
         return this.#stream(header.stream)?.onStarted(header.offset);
       case frameTypes.credit:
@@ -185,6 +196,18 @@ export class WireConnection implements Wire {
     if (version !== wireLimits.version)
       throw new WireViolation(`version ${version} of the wire, not ${wireLimits.version}`);
     this.#helloGate.resolve();
+  }
+
+  #adoptStream(id: number, payload: Buffer): void {
+    if (id < this.#nextStream) throw new WireViolation(`the state of stream ${id} out of turn`);
+    this.#nextStream = id + 1;
+    const state = parseState(id, payload);
+    let listener: OutputListener | undefined;
+    const receive: OutputListener = (channel, chunk) => listener?.(channel, chunk);
+    const stream = new HostStream(id, receive, (...frame) => this.#send(...frame), state);
+    listener = this.#adopt(state, stream);
+    if (listener === undefined) this.#send(frameTypes.close, 0, id, 0);
+    else this.#streams.set(id, stream);
   }
 
   #failure(header: FrameHeader, payload: Buffer): void {

@@ -39,6 +39,26 @@ function parseExit(payload: Buffer): ExitRecord {
   };
 }
 
+/** Where a stream stands that a former owner opened: what was acknowledged, and what input had arrived. */
+export interface StreamState {
+  id: number;
+  inputReceived: number;
+  inputConsumed: number;
+  acknowledged: Record<OutputChannel, number>;
+}
+
+const stateBytes = 40;
+
+export function parseState(id: number, payload: Buffer): StreamState {
+  if (payload.length !== stateBytes) throw new WireViolation(`a state of ${payload.length} bytes`);
+  const acknowledged = { stdout: readU64(payload, 24), stderr: readU64(payload, 32) };
+  return { id, inputReceived: readU64(payload, 8), inputConsumed: readU64(payload, 16), acknowledged };
+}
+
+function outputFrom(offset: number): Output {
+  return { received: offset, consumed: offset, credited: offset, ended: false };
+}
+
 /** The host's end of one stream. Offsets and windows are checked on every frame. */
 export class HostStream implements WireStream {
   readonly id: number;
@@ -48,18 +68,21 @@ export class HostStream implements WireStream {
   readonly #listener: OutputListener;
   readonly #startedGate = Promise.withResolvers<number>();
   readonly #exitGate = Promise.withResolvers<ExitRecord>();
-  readonly #outputs: Record<OutputChannel, Output> = {
-    stdout: { received: 0, consumed: 0, credited: 0, ended: false },
-    stderr: { received: 0, consumed: 0, credited: 0, ended: false },
-  };
-  #sent = 0;
-  #taken = 0;
+  readonly #outputs: Record<OutputChannel, Output>;
+  #sent: number;
+  #taken: number;
   #inputOpen = true;
   #roomGate: PromiseWithResolvers<void> | undefined;
   #done = false;
 
-  constructor(id: number, listener: OutputListener, send: SendFrame) {
+  constructor(id: number, listener: OutputListener, send: SendFrame, from?: StreamState) {
     this.id = id;
+    this.#outputs = {
+      stdout: outputFrom(from?.acknowledged.stdout ?? 0),
+      stderr: outputFrom(from?.acknowledged.stderr ?? 0),
+    };
+    this.#sent = from?.inputReceived ?? 0;
+    this.#taken = from?.inputConsumed ?? 0;
     this.#listener = listener;
     this.#send = send;
     this.started = this.#startedGate.promise;

@@ -17,7 +17,7 @@ import { type Argument, HelperClient } from "./helper-client.ts";
 import { launch } from "./launch.ts";
 import { reapSandboxes } from "./reap.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
-import { makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
+import { cgroupName, makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
 import { openUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
 import { DiskWatermark } from "./watermark.ts";
@@ -161,7 +161,7 @@ class OciEngine implements Engine {
     const id = newSandboxId();
     const folder = join(this.#engineFolder, "sandboxes", id);
     await this.#helper.request("claim", [["folder", folder]]);
-    const cgroup = new SandboxCgroup(this.#hierarchies, id);
+    const cgroup = new SandboxCgroup(this.#hierarchies, cgroupName(this.#engineFolder, id));
     const live: Live = {
       id,
       folder,

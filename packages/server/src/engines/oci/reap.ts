@@ -6,7 +6,7 @@ import { SandboxCgroup } from "./cgroup.ts";
 import type { Hierarchy } from "./cgroup-mounts.ts";
 import type { HelperClient } from "./helper-client.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
-import { isSandboxId, readRecord } from "./sandbox-folder.ts";
+import { cgroupName, isSandboxId, readRecord } from "./sandbox-folder.ts";
 import { openUidRange, sweepUidRanges } from "./uid-range.ts";
 
 export interface ReapOptions {
@@ -29,12 +29,13 @@ export async function reapSandboxes(options: ReapOptions): Promise<void> {
   await withLock(options.helper, options.registry, () => sweepUidRanges(options.registry));
 }
 
-async function reapOne({ helper, hierarchies, registry }: ReapOptions, folder: string, id: string): Promise<void> {
+async function reapOne(options: ReapOptions, folder: string, id: string): Promise<void> {
+  const { engineFolder, helper, hierarchies, registry } = options;
   await withLock(helper, folder, async () => {
     const record = await readRecord(folder);
     if (record?.kept === true) return;
     const range = record === undefined ? undefined : openUidRange(registry, record.base, folder);
-    await removeSandbox({ folder, cgroup: new SandboxCgroup(hierarchies, id), range });
+    await removeSandbox({ folder, cgroup: new SandboxCgroup(hierarchies, cgroupName(engineFolder, id)), range });
   });
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { geteuid } from "node:process";
@@ -21,6 +21,11 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
 export function newSandboxId(): string {
   return Array.from(randomBytes(16), (byte) => alphabet[byte & 31]).join("");
+}
+
+/** Names of one data folder's cgroups begin alike, so that what belongs to whom can be told apart. */
+export function cgroupName(engineFolder: string, id: string): string {
+  return `${createHash("sha256").update(engineFolder).digest("hex").slice(0, 8)}-${id}`;
 }
 
 export function isSandboxId(name: string): boolean {

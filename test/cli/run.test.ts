@@ -1,0 +1,249 @@
+import { execFile, spawn } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engines, root } from "../harness.ts";
+import { findLeaks } from "../leaks.ts";
+
+let folder: string;
+let home: string;
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function caisson(
+  args: string[],
+  options: { stdin?: string; env?: Record<string, string>; cwd?: string } = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, CAISSON_HOME: home, ...options.env };
+    const child = execFile(
+      join(root, "caisson"),
+      args,
+      { env, cwd: options.cwd ?? folder, maxBuffer: 64 * 1024 ** 2 },
+      (error, stdout, stderr) =>
+        resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr }),
+    );
+    child.stdin?.on("error", () => {}); // a command that reads nothing closes it early
+    child.stdin?.end(options.stdin ?? "");
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp("/var/tmp/caisson-cli-");
+  home = join(folder, "home");
+});
+afterAll(async () => {
+  expect(findLeaks(home)).toEqual([]);
+  await rm(folder, { recursive: true });
+});
+
+describe.each(engines)("caisson run (%s)", (engine) => {
+  it.each(["hello.py", "hello.js", "hello.sh"])("[CLI-02] runs examples/%s with no daemon", async (file) => {
+    const { code, stdout, stderr } = await caisson(["run", "--engine", engine, join(root, "examples", file)]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/uid 1000/);
+  });
+
+  it("[CLI-02] passes arguments, input, output and the exit code", async () => {
+    await writeFile(
+      join(folder, "echo.py"),
+      "import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint('bad', file=sys.stderr)\nsys.exit(7)",
+    );
+    const outcome = await caisson(["run", "--engine", engine, "echo.py", "a b", "--own"], { stdin: "typed" });
+    expect(outcome).toEqual({ code: 7, stdout: "['a b', '--own'] typed\n", stderr: "bad\n" });
+  });
+
+  it("[CLI-03] prints one JSON document with --json", async () => {
+    const { code, stdout } = await caisson(["run", "-", "--language", "python", "--json", "--engine", engine], {
+      stdin: "print(6*7)\nopen('f','w').write('x')",
+    });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      exit_code: 0,
+      stdout: "42\n",
+      stderr: "",
+      duration_ms: expect.any(Number),
+      files_changed: [{ path: "f", action: "created", size_bytes: 1, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+      engine,
+      enforced: expect.arrayContaining(["user_namespace", "network_namespace", "seccomp", "memory", "storage"]),
+      not_enforced: [],
+      timed_out: false,
+      truncated: false,
+      oom_killed: false,
+    });
+  });
+
+  it("[CLI-05] exit codes: 124 for a time-out, 137 out of memory, the shell's way for a signal", async () => {
+    await writeFile(join(folder, "sleep.sh"), "sleep 60");
+    await writeFile(join(folder, "bomb.py"), "a=[]\nwhile True: a.append(bytearray(1<<20))");
+    await writeFile(join(folder, "signal.sh"), "kill -ABRT $$");
+    expect(await caisson(["run", "--engine", engine, "--timeout", "0.5", "sleep.sh"])).toMatchObject({
+      code: 124,
+      stderr: expect.stringMatching(/0.5 s/),
+    });
+    expect(await caisson(["run", "--engine", engine, "--memory", "64", "bomb.py"])).toMatchObject({
+      code: 137,
+      stderr: expect.stringMatching(/memory/),
+    });
+    expect(await caisson(["run", "--engine", engine, "signal.sh"])).toMatchObject({ code: 134 });
+  });
+
+  it("[SBX-06] --input is there to read and not to write; --output comes back", async () => {
+    await mkdir(join(folder, "in/deep"), { recursive: true });
+    await writeFile(join(folder, "in/deep/data.txt"), "from the host");
+    const script =
+      "cat input/deep/data.txt\necho x > input/new 2>/dev/null || echo read-only\nchmod u+w input 2>/dev/null; touch input/y 2>/dev/null || echo still\nmkdir output/sub; echo result > output/sub/r.txt; ln -s /etc/passwd output/link";
+    await writeFile(join(folder, "roles.sh"), script);
+    const outcome = await caisson(["run", "--engine", engine, "--input", "in:ro", "--output", "out", "roles.sh"]);
+    expect(outcome.stdout).toBe("from the hostread-only\nstill\n");
+    expect(outcome.stderr).toMatch(/not copied: link/);
+    expect(await readFile(join(folder, "out/sub/r.txt"), "utf8")).toBe("result\n");
+    expect(await readdir(join(folder, "out"))).toEqual(["sub"]);
+    await rm(join(folder, "out"), { recursive: true });
+  });
+
+  it("[CLI-02] Ctrl-C ends the run, and the sandbox with it", async () => {
+    await writeFile(
+      join(folder, "trap.sh"),
+      "trap 'echo stopped; exit 3' INT\necho ready\nwhile :; do sleep 0.1; done",
+    );
+    const child = spawn(join(root, "caisson"), ["run", "--engine", engine, "trap.sh"], {
+      cwd: folder,
+      env: { ...process.env, CAISSON_HOME: home },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    const ended = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output === "ready\n") child.kill("SIGINT");
+    });
+    expect(await ended).toBe(130);
+    expect(output).toBe("ready\nstopped\n");
+    expect(findLeaks(home)).toEqual([]);
+  });
+});
+
+describe("bad use", () => {
+  /** One clear line and a hint, no stack trace, a documented code, and nothing left behind. */
+  function expectClear(outcome: Outcome, code: number, message: RegExp): void {
+    expect(outcome.stderr).toMatch(message);
+    expect(outcome.stderr).not.toMatch(/ {4}at |node:|Error:/);
+    expect(outcome.stderr.trim().split("\n").length).toBeLessThanOrEqual(2);
+    expect(outcome.stderr).toMatch(/^caisson: /);
+    expect(outcome).toMatchObject({ code, stdout: "" });
+  }
+
+  beforeAll(async () => {
+    await writeFile(join(folder, "ok.py"), "print(1)");
+    await writeFile(join(folder, "binary.py"), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0, 1]));
+    await mkdir(join(folder, "is-a-folder.py"), { recursive: true });
+  });
+
+  it.each([
+    ["an unknown option", ["run", "--nope", "ok.py"], 2, /unknown option '--nope'[\s\S]*hint/],
+    ["an unknown command", ["fly"], 2, /no command 'fly'[\s\S]*hint/],
+    ["no file", ["run"], 2, /no file[\s\S]*hint/],
+    ["a missing file", ["run", "missing.py"], 2, /missing.py.*no such file/],
+    ["a folder", ["run", "is-a-folder.py"], 2, /folder/],
+    ["a binary file", ["run", "binary.py"], 2, /binary file[\s\S]*hint/],
+    ["an unknown engine", ["run", "--engine", "docker", "ok.py"], 2, /no engine 'docker'[\s\S]*hint/],
+    ["memory past its cap", ["run", "--memory", "9G", "ok.py"], 2, /past the cap of 8 GB/],
+    ["a time-out past its cap", ["run", "--timeout", "4000", "ok.py"], 2, /past the cap of 3600 s/],
+    ["a size that is none", ["run", "--memory", "big", "ok.py"], 2, /not a size[\s\S]*hint/],
+    ["an input folder that is not there", ["run", "--input", "nowhere", "ok.py"], 2, /nowhere/],
+  ])("[CLI-03] %s gives one clear line", async (_what, args, code, message) => {
+    expectClear(await caisson(args), code, message);
+    expect(findLeaks(home)).toEqual([]);
+  });
+
+  it("[CLI-03] a runtime that is not installed is named, with what to do", async () => {
+    const outcome = await caisson(["run", "--engine", "gvisor", "ok.py"], { env: { CAISSON_RUNSC: "/nowhere/runsc" } });
+    expectClear(outcome, 125, /runsc[\s\S]*hint/);
+  });
+
+  it("[SBX-10] more storage than the disk has is refused before anything is made", async () => {
+    const outcome = await caisson(["run", "--storage", "100G", "ok.py"]);
+    if (outcome.code === 0) return; // a disk with that much room
+    expectClear(outcome, 125, /disk[\s\S]*hint/);
+  });
+
+  it("[CLI-03] a data folder that cannot be written is named", async () => {
+    await writeFile(join(folder, "file"), "");
+    expectClear(await caisson(["run", "ok.py"], { env: { CAISSON_HOME: join(folder, "file") } }), 125, /file/);
+  });
+
+  it("[SBX-06] an input folder with a socket or a device is refused (hazard 18)", async () => {
+    const odd = join(folder, "odd");
+    await mkdir(odd, { recursive: true });
+    const server = createServer().listen(join(odd, "socket"));
+    await new Promise((resolve) => server.on("listening", resolve));
+    expectClear(await caisson(["run", "--input", "odd", "ok.py"]), 2, /socket/);
+    await new Promise((resolve) => server.close(resolve));
+    await symlink("/etc/passwd", join(odd, "link"));
+    expectClear(await caisson(["run", "--input", "odd", "ok.py"]), 2, /link/);
+  });
+
+  it("[CLI-03] a full disk on our side of --output is told, and the sandbox is gone", async () => {
+    await writeFile(join(folder, "out.sh"), "head -c 100000 /dev/zero > output/big");
+    const outcome = await caisson(["run", "--output", "/dev/full/x", "out.sh"]);
+    expectClear(outcome, 125, /output/);
+  });
+});
+
+describe("help", () => {
+  it("[CLI-03] is there for the program and for run; completion for three shells", async () => {
+    expect((await caisson(["--help"])).stdout).toMatch(/run[\s\S]*doctor/);
+    const { stdout } = await caisson(["run", "--help"]);
+    for (const option of [
+      "--engine",
+      "--memory",
+      "--cpus",
+      "--timeout",
+      "--processes",
+      "--storage",
+      "--env",
+      "--input",
+      "--output",
+      "--json",
+    ])
+      expect(stdout).toContain(option);
+    for (const shell of ["bash", "zsh", "fish"])
+      expect((await caisson(["completion", shell])).stdout).toMatch(/caisson/);
+  });
+
+  it("[CLI-03] the bash completion script is valid and completes commands", async () => {
+    const { stdout } = await caisson(["completion", "bash"]);
+    await writeFile(join(folder, "complete.bash"), stdout);
+    const script = `source ${folder}/complete.bash; COMP_WORDS=(caisson do); COMP_CWORD=1; _caisson; echo "\${COMPREPLY[@]}"`;
+    const found = await new Promise((resolve) => execFile("bash", ["-c", script], (_error, out) => resolve(out)));
+    expect(found).toBe("doctor\n");
+  });
+
+  it("[CLI-04] doctor tries each engine, tells the chosen one, and has a JSON form", async () => {
+    const { code, stdout } = await caisson(["doctor", "--json"]);
+    expect(code).toBe(0);
+    const diagnosis = JSON.parse(stdout);
+    expect(diagnosis.chosen).toBe("gvisor");
+    expect(diagnosis.engines.map((probe: { engine: string; usable: boolean }) => [probe.engine, probe.usable])).toEqual(
+      [
+        ["gvisor", true],
+        ["container", true],
+      ],
+    );
+    const names = diagnosis.checks.map((check: { name: string }) => check.name);
+    expect(names).toEqual(expect.arrayContaining(["user namespaces", "cgroups", "disk", "loop devices", "node"]));
+    expect((await caisson(["doctor"])).stdout).toMatch(/engine gvisor/);
+  });
+});
+
+it("[CLI-05] an ordinary failure of ours is 125", async () => {
+  await chmod(folder, 0o755);
+  const outcome = await caisson(["run", "--engine", "container", "ok.py"], { env: { CAISSON_RUNC: "/nowhere/runc" } });
+  expect(outcome.code).toBe(125);
+});
