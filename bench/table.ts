@@ -8,8 +8,9 @@ const headings = [
   "bare p50",
   "p95",
   "ratio",
+  "of best",
   "target",
-  "",
+  "verdict",
   "n",
   "others",
 ] as const;
