@@ -102,8 +102,9 @@ describe.each(engines)("limits (%s)", (engine) => {
     const after = await used();
     stop.abort();
     await spin.result;
-    // One thread against four on two cores: with shares a sandbox both get one core, without them it is one to four.
-    expect((after.neighbour - before.neighbour) / (after.busy - before.busy)).toBeGreaterThan(0.5);
+    // One thread against four on two cores: one to four without shares by sandbox; with them one to two, since the
+    // busy one's share is spread over both cores.
+    expect((after.neighbour - before.neighbour) / (after.busy - before.busy)).toBeGreaterThan(0.34);
   });
 
   it("[SBX-08] a core quota holds", async () => {

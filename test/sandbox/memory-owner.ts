@@ -2,10 +2,9 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { root } from "../harness.ts";
 
 /** An owner for memory.test.ts: moves much through one sandbox and tells its own largest resident set. */
-const [home = "", engine = "container", lineBytes = "0", file = "", fileBytes = "0"] = process.argv.slice(2);
+const [root = "", home = "", engine = "container", lineBytes = "0", file = "", fileBytes = "0"] = process.argv.slice(2);
 await using caisson = openCaisson({ home, root });
 const storageBytes = Number(fileBytes) + 512 * 1024 ** 2;
 await using sandbox = await caisson.createSandbox({ engine: engine as EngineName, limits: { storageBytes } });

@@ -70,7 +70,11 @@ describe.each(engines)("another owner (%s)", (engineName) => {
     await half.promise;
     first.close("killed");
 
-    const { wire: second, state, stream: adopted } = await adoptOne((channel, chunk) => received[channel].push(chunk));
+    const {
+      wire: second,
+      state,
+      stream: adopted,
+    } = await adoptOne((channel, chunk) => received[channel].push(Buffer.from(chunk)));
     await adopted.write(body.subarray(state.inputReceived));
     adopted.end();
     expect(await adopted.exit).toMatchObject({ exitCode: 0 });

@@ -21,9 +21,9 @@ export interface RunIo {
 /** Hands output on as it comes; a slow reader of ours slows the run, and costs no memory. */
 function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
   return (channel, chunk) => {
-    const target = io[channel];
-    if (target.write(chunk)) return undefined;
-    return new Promise((resolve) => target.once("drain", resolve));
+    const done = Promise.withResolvers<void>();
+    io[channel].write(chunk, () => done.resolve());
+    return done.promise;
   };
 }
 

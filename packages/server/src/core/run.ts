@@ -22,8 +22,9 @@ export interface RunOptions {
   /** Names this run may reach, on top of the sandbox's policy. */
   allowedDomains?: readonly string[];
   /**
-   * Output as it is produced, with back-pressure: the next piece of a channel's window comes when the promise is done.
-   * With it the result holds no output of its own.
+   * Output as it is produced, with back-pressure: a window's worth comes before the promises must be done. A
+   * listener that returns no promise is done with its chunk, which is then written again. With a listener the result
+   * holds no output of its own.
    */
   onOutput?: (channel: OutputChannel, chunk: Buffer) => Promise<void> | undefined;
   /** Ends the run's whole process tree. */

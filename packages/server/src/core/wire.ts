@@ -63,7 +63,7 @@ export interface WireStream {
   consumed(channel: OutputChannel, bytes: number): void;
 }
 
-/** Called with a piece of a receive buffer; the listener says `consumed` when it is done with it. */
+/** Called with a piece of a receive buffer, which is written again if the listener says `consumed` before it returns. */
 export type OutputListener = (channel: OutputChannel, chunk: Buffer) => void;
 
 export interface WireConfiguration {

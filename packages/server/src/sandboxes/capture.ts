@@ -14,7 +14,7 @@ export class Capture {
     if (chunk.length > room) this.truncated = true;
     if (room <= 0) return;
     const kept = chunk.length > room ? chunk.subarray(0, room) : chunk;
-    this.#chunks.push(kept);
+    this.#chunks.push(Buffer.from(kept)); // the receive buffer is written again
     this.#size += kept.length;
   }
 

@@ -124,12 +124,11 @@ export class WireFiles implements SandboxFiles {
     let total = 0;
     let failure: unknown;
     const stream = this.#wire.open(kind, spec, (channel, chunk) => {
-      stream.consumed(channel, chunk.length);
-      if (failure !== undefined) return;
+      if (failure !== undefined) return stream.consumed(channel, chunk.length);
       try {
         total += chunk.length;
         if (total > listBytes) throw new AppError("too_large", `${spec.path}: a listing past ${listBytes} bytes`);
-        rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+        rest = Buffer.concat([rest, chunk]); // a copy: the receive buffer is written again
         for (let row = parseRow(rest); row !== undefined; row = parseRow(rest)) {
           rows.push(row.info);
           rest = rest.subarray(row.size);
@@ -138,6 +137,7 @@ export class WireFiles implements SandboxFiles {
         failure = error;
         stream.killTree();
       }
+      stream.consumed(channel, chunk.length);
     });
     stream.end();
     await settle(stream, spec.path ?? "").catch((error) => {

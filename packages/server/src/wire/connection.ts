@@ -20,6 +20,7 @@ import { HostStream, parseState, type StreamState } from "./stream.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
+const receive = { bufferBytes: 128 * 1024, copyBytes: 16 * 1024 } as const;
 
 /** Says who listens to a stream that a former owner opened; undefined ends it. */
 export type Adopt = (state: StreamState, stream: WireStream) => OutputListener | undefined;
@@ -39,6 +40,8 @@ export class WireConnection implements Wire {
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
   readonly #toGuestFd: number;
+  #buffer = Buffer.allocUnsafeSlow(receive.bufferBytes);
+  #held = false;
   readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
   readonly #streams = new Map<number, HostStream>();
   readonly #epoch = 1 + (randomBytes(2).readUInt16LE() % 0xfffe);
@@ -58,9 +61,13 @@ export class WireConnection implements Wire {
     this.#helloGate.promise.catch(() => undefined);
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     this.#toGuestFd = openSync(paths.toGuestPath, flags);
-    this.#socket = new Socket({ fd: openSync(paths.fromGuestPath, flags), readable: true, writable: false });
+    this.#socket = new Socket({
+      fd: openSync(paths.fromGuestPath, flags),
+      readable: true,
+      writable: false,
+      onread: { buffer: () => this.#buffer, callback: (size) => this.#receive(size) },
+    });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
-    this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#socket.on("error", (error) => this.close(`the wire cannot be read: ${error.message}`));
   }
 
@@ -141,7 +148,11 @@ export class WireConnection implements Wire {
     this.#send(frameTypes.ping, 0, 0, Math.floor(now));
   }
 
-  #receive(chunk: Buffer): void {
+  /** A buffer is read into again once nobody holds a piece of it; little is copied, so that it holds no large buffer. */
+  #receive(size: number): boolean {
+    const view = this.#buffer.subarray(0, size);
+    const chunk = size <= receive.copyBytes ? Buffer.from(view) : view;
+    this.#held = false;
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
       else this.#parser?.push(chunk);
@@ -149,6 +160,8 @@ export class WireConnection implements Wire {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
     }
+    if (this.#held && chunk === view) this.#buffer = Buffer.allocUnsafeSlow(receive.bufferBytes);
+    return true;
   }
 
   #findHello(finder: HelloFinder, chunk: Buffer): void {
@@ -156,7 +169,9 @@ export class WireConnection implements Wire {
     if (rest === undefined) return;
     this.#finder = undefined;
     this.#parser = new FrameParser(this.#epoch, {
-      data: (stream, channel, offset, piece) => this.#stream(stream)?.onData(channel, offset, piece),
+      data: (stream, channel, offset, piece) => {
+        if (this.#stream(stream)?.onData(channel, offset, piece)) this.#held = true;
+      },
       control: (header, payload) => this.#control(header, payload),
     });
     this.#parser.push(rest);

@@ -133,7 +133,8 @@ export class HostStream implements WireStream {
 
   /** Frames of the guest. Each throws WireViolation for what an honest guest does not send. */
 
-  onData(channel: number, offset: number, chunk: Buffer): void {
+  /** Returns whether the listener still holds the chunk. */
+  onData(channel: number, offset: number, chunk: Buffer): boolean {
     const name = channelNames[channel];
     if (name === undefined) throw new WireViolation(`data on channel ${channel}`);
     const output = this.#outputs[name];
@@ -143,6 +144,7 @@ export class HostStream implements WireStream {
     if (output.received - output.consumed > wireLimits.outputWindowBytes)
       throw new WireViolation("more data than its window allows");
     this.#listener(name, chunk);
+    return output.consumed < output.received;
   }
 
   onStarted(pid: number): void {

@@ -246,7 +246,9 @@ class OciEngine implements Engine {
     ];
     if (compare) args.push(["compare", 1]);
     if (live.hasInput) args.push(["skip", "input"]);
-    const reply = await this.#helper.request("changes", args);
+    const reply = await this.#helper.request("changes", args).catch((error: unknown) => {
+      throw new AppError("unavailable", `the workspace cannot be looked at: ${String(error)}`, { cause: error });
+    });
     if (!compare) return { changes: [], truncated: false };
     const changes = parseChanges(await readFile(join(live.folder, "changes.out")));
     return { changes, truncated: reply.truncated === "1" };
