@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { AppError } from "../core/errors.ts";
 
-export interface OptionSpec {
+interface OptionSpec {
   type: "string" | "boolean";
   short?: string;
   multiple?: boolean;

@@ -1,5 +1,3 @@
-import { extname } from "node:path";
-
 export const languages = ["python", "node", "shell"] as const;
 export type Language = (typeof languages)[number];
 
@@ -13,7 +11,7 @@ const extensions: Record<string, Language> = {
 };
 
 export function languageOf(fileName: string): Language | undefined {
-  return extensions[extname(fileName).toLowerCase()];
+  return extensions[/\.[^./]+$/.exec(fileName)?.[0].toLowerCase() ?? ""];
 }
 
 export const interpreters: Record<Language, { program: string; inline: string; extension: string }> = {

@@ -26,7 +26,7 @@ const meanings: Record<string, { code: ErrorCode; text: string }> = {
   ENOMEM: { code: "limit_exceeded", text: "the memory limit is reached" },
 };
 
-export function errnoName(number: number): string {
+function errnoName(number: number): string {
   return names.get(number) ?? `errno ${number}`;
 }
 

@@ -3,7 +3,7 @@ import { AppError } from "../core/errors.ts";
 import type { FileInfo, FileType } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 
-export const rowBytes = 32;
+const rowBytes = 32;
 
 const types = new Map<number, FileType>([
   [constants.S_IFREG, "file"],
