@@ -10,6 +10,7 @@ export const runtimePaths: Record<EngineName, string> = { container: "/usr/sbin/
 export const catPath = "/usr/bin/cat";
 export const shellPath = "/usr/bin/dash";
 export const cpPath = "/usr/bin/cp";
+export const truePath = "/usr/bin/true";
 const gitPath = "/usr/bin/git";
 
 async function firstLine(path: string, ...args: string[]): Promise<string> {

@@ -1,5 +1,6 @@
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { truePath } from "../machine.ts";
 import { programPath } from "../native-programs.ts";
 import { runProgram } from "../program.ts";
 import { interleave, summarize, timeMs } from "../stats.ts";
@@ -21,44 +22,50 @@ const parseUs = (text: string) =>
     .map((line) => Number(line) / 1000);
 
 /** posix_spawn and waitpid in one process: on the host, or inside the same gVisor sandbox. */
-function spawner(engine: EngineName, sandbox: Sandbox, rounds: number): () => Promise<number[]> {
-  if (engine === "container")
-    return async () =>
-      parseUs((await runProgram(programPath("spawner"), [String(rounds), programPath("nothing")])).stdout);
-  const command = ["/workspace/spawner", String(rounds), "/workspace/nothing"];
+function spawner(engine: EngineName, sandbox: Sandbox, rounds: number, program?: string): () => Promise<number[]> {
+  if (engine === "container") {
+    const args = [String(rounds), program ?? programPath("nothing")];
+    return async () => parseUs((await runProgram(programPath("spawner"), args)).stdout);
+  }
+  const command = ["/workspace/spawner", String(rounds), program ?? "/workspace/nothing"];
   return async () => parseUs((await sandbox.exec({ command, trackFiles: false })).stdout);
 }
 
+async function measure(bench: Workbench, engine: EngineName, sandbox: Sandbox) {
+  const command = [await install(sandbox, "nothing")];
+  await install(sandbox, "spawner");
+  const rounds = blockRounds[engine];
+  const steps = {
+    bare: spawner(engine, sandbox, rounds),
+    untracked: () => block(rounds, () => sandbox.exec({ command, trackFiles: false })),
+    bareTrue: spawner(engine, sandbox, rounds, truePath),
+    oursTrue: () => block(rounds, () => sandbox.exec({ command: [truePath], trackFiles: false })),
+    tracked: () => block(rounds, () => sandbox.exec({ command })),
+    stat: () => block(rounds, () => sandbox.files.stat("nothing")),
+    // A process without a program: the guest answers from its loop and forks nothing.
+    answer: () => block(rounds, () => sandbox.wire.open("process", {}, () => undefined).exit),
+  };
+  const names = Object.keys(steps) as (keyof typeof steps)[];
+  const list = names.map((name) => steps[name]);
+  await interleave(1, list);
+  const samples = await interleave(bench.options.quick ? 4 : 16, list);
+  return (name: keyof typeof steps) => summarize(samples[names.indexOf(name)] ?? []);
+}
+
 export async function exec(bench: Workbench): Promise<void> {
-  const blocks = bench.options.quick ? 4 : 16;
   for (const engine of engines) {
     await using sandbox = await bench.caisson.createSandbox({ engine, limits: { storageBytes: 256 * MiB } });
-    const command = [await install(sandbox, "nothing")];
-    await install(sandbox, "spawner");
-    const rounds = blockRounds[engine];
-    const untracked = () => block(rounds, () => sandbox.exec({ command, trackFiles: false }));
-    const tracked = () => block(rounds, () => sandbox.exec({ command }));
-    const stat = () => block(rounds, () => sandbox.files.stat("nothing"));
-    // A process without a program: the guest answers from its loop and forks nothing.
-    const answer = () => block(rounds, () => sandbox.wire.open("process", {}, () => undefined).exit);
-    const bare = spawner(engine, sandbox, rounds);
-    const steps = [bare, untracked, tracked, stat, answer] as const;
-    await interleave(1, steps);
-    const [bareMs, untrackedMs, trackedMs, statMs, answerMs] = await interleave(blocks, steps);
+    const of = await measure(bench, engine, sandbox);
     const where = engine === "container" ? "on the host" : "inside the same sandbox";
-    bench.add({
-      engine,
-      what: "exec of a static program",
-      unit: "ms",
-      ours: summarize(untrackedMs),
-      bare: summarize(bareMs),
-      bareWhat: `posix_spawn and waitpid of the same program by a C program ${where}`,
-      target: { of: "ratio", atMost: targets[engine] },
-      notes: ["trackFiles off, blocks of runs interleaved"],
-    });
-    const bareSummary = summarize(bareMs);
-    bench.add({ engine, what: "with files_changed", unit: "ms", ours: summarize(trackedMs), bare: bareSummary });
-    bench.add({ engine, what: "files.stat", unit: "ms", ours: summarize(statMs) });
-    bench.add({ engine, what: "wire round trip", unit: "ms", ours: summarize(answerMs) });
+    const bareWhat = `posix_spawn and waitpid of the same program by a C program ${where}`;
+    const target = { of: "ratio" as const, atMost: targets[engine] };
+    const notes = ["trackFiles off, blocks of runs interleaved"];
+    const [bare, bareTrue] = [of("bare"), of("bareTrue")];
+    const line = { engine, unit: "ms" } as const;
+    bench.add({ ...line, what: "a static program", ours: of("untracked"), bare, bareWhat, target, notes });
+    bench.add({ ...line, what: `${truePath}, dynamic`, ours: of("oursTrue"), bare: bareTrue });
+    bench.add({ ...line, what: "static, with files_changed", ours: of("tracked"), bare });
+    bench.add({ ...line, what: "files.stat", ours: of("stat") });
+    bench.add({ ...line, what: "wire round trip", ours: of("answer") });
   }
 }
