@@ -1,13 +1,20 @@
+import { execFileSync } from "node:child_process";
 import { constants, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { engineLimits, sandboxLimits } from "../../packages/server/src/core/limits.ts";
 import { processesOf } from "../leaks.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet, uidsOf } from "./fixture.ts";
 
+/** Node cannot ask a pipe for its size. */
+function pipeBytes(path: string): number {
+  const code = "import fcntl,os,sys; print(fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR | os.O_NONBLOCK), 1032))";
+  return Number(execFileSync("/usr/bin/python3", ["-c", code, path], { encoding: "utf8" }));
+}
+
 const slotOf = (uid: number) => Math.floor((uid - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox);
 
 describe.each(engineNames)("the host processes of engine %s", (name) => {
-  it("have uids of their sandbox's range, which no other sandbox shares", async () => {
+  it("[SBX-03] have uids of their sandbox's range, which no other sandbox shares (hazard 11)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     const sandboxes = await Promise.all([engine.create({ limits }), engine.create({ limits })]);
@@ -25,7 +32,7 @@ describe.each(engineNames)("the host processes of engine %s", (name) => {
 });
 
 describe.each(engineNames)("the wire of engine %s", (name) => {
-  it("belongs to the owner named, and to nobody else", async () => {
+  it("belongs to the owner named, and to nobody else (hazard 3)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home, { owner: { uid: 4242, gid: 4243 } });
     const sandbox = await engine.create({ limits });
@@ -36,7 +43,7 @@ describe.each(engineNames)("the wire of engine %s", (name) => {
     }
   });
 
-  it("stays non-blocking for the owner when the guest makes its own end blocking", async () => {
+  it("stays non-blocking for the owner when the guest makes its own end blocking (hazard 4)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     using puppet = new Puppet(await engine.create({ limits }));
@@ -44,6 +51,13 @@ describe.each(engineNames)("the wire of engine %s", (name) => {
     await puppet.run("os.set_blocking(1, True)");
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${puppet.toGuest}`, "utf8"))?.[1];
     expect(Number.parseInt(flags ?? "0", 8) & constants.O_NONBLOCK).toBe(constants.O_NONBLOCK);
+  });
+
+  it("has pipes of full size, also for an owner whose own budget is used up (hazard 30)", async () => {
+    await using home = await makeHome();
+    await using engine = await openEngine(name, home, { owner: { uid: 4242, gid: 4243 } });
+    const sandbox = await engine.create({ limits });
+    for (const path of [sandbox.toGuestPath, sandbox.fromGuestPath]) expect(pipeBytes(path)).toBe(256 * 1024);
   });
 
   it("can be opened again and goes on after the first owner has closed it", async () => {

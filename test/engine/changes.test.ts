@@ -119,7 +119,7 @@ def swap():
 threading.Thread(target=swap, daemon=True).start()
 `;
 
-  it("never yields the hash or size of a file outside it", { timeout: 120_000 }, async () => {
+  it("never yields the hash or size of a file outside it (hazard 1)", { timeout: 120_000 }, async () => {
     await using home = await makeHome();
     const outside = await mkdtemp(join(tmpdir(), "caisson-outside-"));
     try {
@@ -144,34 +144,5 @@ threading.Thread(target=swap, daemon=True).start()
     } finally {
       await rm(outside, { recursive: true, force: true });
     }
-  });
-});
-
-describe("looking for changes", () => {
-  it("takes at most 60 ms for ten thousand files, and grows with their number", { timeout: 120_000 }, async () => {
-    await using home = await makeHome();
-    await using engine = await openEngine("container", home);
-    const sandbox = await engine.create({ limits: { ...limits, storageBytes: 1024 ** 3 * 3 } });
-    using puppet = new Puppet(sandbox);
-    const measure = async () => {
-      const times: number[] = [];
-      for (let i = 0; i < 7; i++) {
-        const started = performance.now();
-        await engine.changedFiles(sandbox.id);
-        times.push(performance.now() - started);
-      }
-      return Math.min(...times);
-    };
-    await puppet.run(
-      `[os.makedirs(f"d{i}") or [open(f"d{i}/f{j}", "w").close() for j in range(100)] for i in range(100)]`,
-    );
-    await engine.markFiles(sandbox.id);
-    const tenThousandMs = await measure();
-    expect(tenThousandMs).toBeLessThan(60);
-    await puppet.run(
-      `[os.makedirs(f"e{i}") or [open(f"e{i}/f{j}", "w").close() for j in range(100)] for i in range(900)]`,
-    );
-    await engine.markFiles(sandbox.id);
-    expect(await measure()).toBeLessThan(tenThousandMs * 15);
   });
 });

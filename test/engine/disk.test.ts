@@ -13,7 +13,7 @@ function workspaceMount(id: string): string {
 }
 
 describe.each(engineNames)("the workspace of engine %s", (name) => {
-  it("is an image mounted so that a damaged one cannot panic the host", async () => {
+  it("is an image mounted so that a damaged one cannot panic the host (hazard 9)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     const { id } = await engine.create({ limits });
@@ -31,7 +31,7 @@ describe.each(engineNames)("the workspace of engine %s", (name) => {
     expect(await puppet.run(`os.path.getsize("big") > 16 << 20`)).toBe(true);
   });
 
-  it("is refused, with the numbers, when the disk could not hold what is promised", async () => {
+  it("[SBX-10] is refused, with the numbers, when the disk could not hold what is promised (hazard 8)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     const create = engine.create({ limits: { ...limits, storageBytes: 10 * TiB } });

@@ -73,7 +73,7 @@ describe("an input folder", () => {
     }
   });
 
-  it("with a mount point in it is refused by name", async () => {
+  it("with a mount point in it is refused by name (hazard 18)", async () => {
     await using home = await makeHome();
     await using engine = await openEngine("container", home);
     const inputFolder = await makeInput(home.home);

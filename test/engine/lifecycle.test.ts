@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { chownSync, statSync } from "node:fs";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +13,19 @@ async function startOwner(name: string, home: string, puppetPath: string) {
   const id = await new Promise<string>((resolve) => owner.stdout.once("data", (text) => resolve(String(text).trim())));
   return { owner, id };
 }
+
+describe("the engine's own folder", () => {
+  it("can be passed through and not listed or written, and is refused when it is another's (hazard 3)", async () => {
+    await using home = await makeHome();
+    {
+      await using _engine = await openEngine("container", home);
+    }
+    const folder = join(home.home, "engine");
+    expect(statSync(folder)).toMatchObject({ uid: 0, mode: 0o40711 });
+    chownSync(folder, 4242, 4242);
+    await expect(openEngine("container", home)).rejects.toMatchObject({ code: "forbidden" });
+  });
+});
 
 describe.each(engineNames)("a sandbox of engine %s", (name) => {
   it("leaves nothing behind when it is destroyed", async () => {
@@ -45,7 +59,7 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     ["the runtime fails", { runtimePath: "/bin/false" }],
     ["the guest does not exist", { guestPath: "/nonexistent/guest" }],
     ["the guest is no program", { guestPath: "/etc/passwd" }],
-  ])("leaves nothing behind when %s", async (_, options) => {
+  ])("[SBX-17] leaves nothing behind when %s (hazard 31)", async (_, options) => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home, options);
     await expect(engine.create({ limits })).rejects.toMatchObject({ name: "AppError" });

@@ -13,7 +13,7 @@ describe.each(engines)("limits (%s)", (engine) => {
   });
   const create = (limits = {}) => test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * MiB, ...limits } });
 
-  it("[SBX-07] memory past the limit ends the run, says so, and leaves the sandbox and its neighbour", async () => {
+  it("[SBX-07] memory past the limit ends the run, says so, and leaves the sandbox and its neighbour (hazard 7)", async () => {
     await using neighbour = await create();
     await using sandbox = await create({ memoryBytes: 128 * MiB });
     const bomb = "a=[]\nwhile True: a.append(bytearray(1<<20))";
