@@ -151,6 +151,7 @@ enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_STATUS, POLL_
 
 /* main.c */
 extern int guest_epoll;
+extern uint64_t guest_last_ping_ms;
 uint64_t now_ms(void);
 uint64_t now_us(void);
 _Noreturn void die(const char *what);

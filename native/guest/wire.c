@@ -33,8 +33,6 @@ struct failure {
   char text[ERROR_TEXT_BYTES];
 };
 
-extern uint64_t guest_last_ping_ms;
-
 static uint16_t epoch;
 static bool attached, hello_due, pong_due, waiting;
 static uint8_t nonce[NONCE_BYTES];
