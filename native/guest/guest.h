@@ -79,7 +79,6 @@ enum spec_tag {
   TAG_CPU_MS,
   TAG_PROCESSES,
   TAG_MEMORY_BYTES,
-  TAG_FILE_BYTES,
   TAG_OPEN_FILES,
   TAG_FLAGS,
   TAG_PATH,
@@ -104,7 +103,7 @@ struct spec {
   char *environment[ARGUMENTS_MAX + 1];
   size_t argument_count, environment_count;
   const char *folder, *path, *target;
-  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, file_bytes, open_files, flags, offset, length, mode, lease_ms;
+  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms;
 };
 
 /* What the other side is told of a finished stream. */
@@ -130,7 +129,7 @@ struct input {
   int fd;
   uint8_t *ring;
   uint64_t consumed, received, credited;
-  bool armed, end, broken_sent;
+  bool armed, end, end_sent, wanted; /* wanted: the process was given a pipe */
 };
 
 struct stream {

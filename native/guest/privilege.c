@@ -35,7 +35,6 @@ static int apply_limits(const struct spec *spec) {
   if (limit(RLIMIT_CORE, 0) < 0) return -1;
   if (spec->processes && limit(RLIMIT_NPROC, spec->processes) < 0) return -1;
   if (spec->open_files && limit(RLIMIT_NOFILE, spec->open_files) < 0) return -1;
-  if (spec->file_bytes && limit(RLIMIT_FSIZE, spec->file_bytes) < 0) return -1;
   if (spec->cpu_ms) {
     uint64_t seconds = (spec->cpu_ms + 999) / 1000;
     struct rlimit wanted = {seconds, seconds + 1}; /* SIGXCPU, then SIGKILL */

@@ -60,7 +60,8 @@ void process_start(struct stream *s, struct spec *spec) {
   s->out[0].fd = p.out[0];
   s->out[1].fd = p.err[0];
   s->status_fd = p.status[0];
-  if (s->in.fd >= 0) follow_pipe(s->in.fd, POLL_INPUT, s);
+  s->in.wanted = s->in.fd >= 0;
+  if (s->in.wanted) follow_pipe(s->in.fd, POLL_INPUT, s);
   follow_pipe(s->out[0].fd, POLL_OUTPUT, s);
   follow_pipe(s->out[1].fd, POLL_ERROR, s);
   follow_pipe(s->status_fd, POLL_STATUS, s);

@@ -60,7 +60,7 @@ static void emit_search(const long *allowed, size_t from, size_t to) {
   emit_search(allowed, from, middle);
 }
 
-/* One checked call: `emit_check` leaves the argument loaded; the caller emits the verdicts, then it is patched. */
+/* What stands between begin_call and end_call is for one call only, and must decide it. */
 static unsigned short begin_call(long number) {
   emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 1, 0);
   emit(BPF_JMP | BPF_JA, 0, 0, 0);

@@ -35,7 +35,6 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_CPU_MS: return number(data, size, &spec->cpu_ms);
     case TAG_PROCESSES: return number(data, size, &spec->processes);
     case TAG_MEMORY_BYTES: return number(data, size, &spec->memory_bytes);
-    case TAG_FILE_BYTES: return number(data, size, &spec->file_bytes);
     case TAG_OPEN_FILES: return number(data, size, &spec->open_files);
     case TAG_FLAGS: return number(data, size, &spec->flags);
     case TAG_OFFSET: return number(data, size, &spec->offset);

@@ -205,7 +205,7 @@ void stream_resync(struct stream *s) {
     s->out[i].end_sent = false;
   }
   s->in.credited = s->in.consumed;
-  s->in.broken_sent = false;
+  s->in.end_sent = false;
   s->started_sent = s->exit_sent = false;
   s->state_due = true;
 }

@@ -6,7 +6,7 @@
      the machine                reboot kexec_* init_module … settimeofday clock_settime swapon acct syslog quotactl
      hardware                   iopl ioperm modify_ldt
      reaching files by handle   open_by_handle_at name_to_handle_at
-     page cache side channels   mincore is in: interpreters' allocators use it; fanotify_init lookup_dcookie are out
+     watching whole mounts      fanotify_init fanotify_mark lookup_dcookie
    Checked by argument in seccomp.c, so not in the list: clone clone3 socket socketpair ioctl personality. */
 #ifndef CAISSON_SYSCALLS_H
 #define CAISSON_SYSCALLS_H
@@ -104,7 +104,7 @@
 #define REFUSED_IOCTLS                                                                                                 \
   { 0x5412, 0x541c, 0x5423 }
 
-/* PER_LINUX, ADDR_NO_RANDOMIZE off-by-query, UNAME26, PER_LINUX32 and the query itself; as Docker's profile has it. */
+/* PER_LINUX, PER_LINUX32, each with and without UNAME26, and the query; as Docker's profile has it. */
 #define ALLOWED_PERSONALITIES                                                                                          \
   { 0x0, 0x0008, 0x20000, 0x20008, 0xffffffff }
 

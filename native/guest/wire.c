@@ -178,6 +178,10 @@ static void put_stream(struct stream *s) {
     s->in.credited = s->in.consumed;
     put(FRAME_CREDIT, CHANNEL_IN, s->id, s->in.consumed, NULL, 0);
   }
+  if (s->in.wanted && s->in.fd < 0 && !s->in.end && !s->in.end_sent) {
+    put(FRAME_END, CHANNEL_IN, s->id, s->in.received, NULL, 0);
+    s->in.end_sent = true;
+  }
   for (int i = 0; i < 2; i++) {
     struct output *o = &s->out[i];
     if (!o->eof || o->end_sent || o->sent != o->tail) continue;

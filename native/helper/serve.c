@@ -96,13 +96,13 @@ static void start_job(void (*verb)(const struct request *)) {
 /* A process that a job started is watched before the owner hears of it: its end is never missed. */
 static void end_job(struct job *job) {
   job->line[job->length] = '\0';
-  char *pid = strstr(job->line, " ok pid=");
+  int pid = 0;
   bool whole = job->length > 0 && job->line[job->length - 1] == '\n';
   if (whole)
     write_whole(STDOUT_FILENO, job->line, job->length);
   else
     say_error(job->seq, EIO, "the verb ended without a reply");
-  if (whole && pid != NULL) watch_add(job->id, (pid_t)atoi(pid + strlen(" ok pid=")));
+  if (whole && sscanf(job->line, "%*s ok pid=%d", &pid) == 1) watch_add(job->id, (pid_t)pid);
   close(job->fd);
   free(job);
 }

@@ -36,6 +36,7 @@ void volume_prepare(const struct launch *launch) {
   if (launch->input >= 0) {
     close(make_folder(workspace, "input", 0755, launch->base));
     int input = make_folder(volume, "input", 0755, launch->base);
+    reply_step("input");
     input_copy(launch->input, input, launch->base, request_number(launch->request, "inputFiles"));
     close(input);
   }

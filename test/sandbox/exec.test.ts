@@ -75,6 +75,34 @@ describe.each(engines)("running things (%s)", (engine) => {
     expect(await sandbox.exec({ command: "kill -SEGV $$" })).toMatchObject({ signal: "SIGSEGV", exit_code: 139 });
   });
 
+  it("[EXE-01] asks for no more input once the program has closed its own", async () => {
+    let asked = 0;
+    const endless = (async function* () {
+      for (;;) {
+        asked++;
+        yield Buffer.alloc(64 * 1024);
+      }
+    })();
+    const run = await sandbox.start({ command: "exec 0<&-; sleep 1; echo done", stdin: endless, trackFiles: false });
+    expect((await run.result).stdout).toBe("done\n");
+    expect(asked).toBeLessThan(20);
+  });
+
+  it("[EXE-01] gives the caller the error of its own input or listener", async () => {
+    const broken = (async function* () {
+      yield Buffer.from("a");
+      throw new Error("the source broke");
+    })();
+    await expect(sandbox.exec({ command: ["cat"], stdin: broken })).rejects.toThrow("the source broke");
+    const onOutput = () => {
+      throw new Error("the listener broke");
+    };
+    await expect((await sandbox.start({ command: "echo x; sleep 60", onOutput })).result).rejects.toThrow(
+      "the listener broke",
+    );
+    expect((await sandbox.exec({ command: "echo alive" })).stdout).toBe("alive\n");
+  });
+
   it("[EXE-02] streams output while the program runs, both channels in the order it was written", async () => {
     const seen: [OutputChannel, string][] = [];
     const first = Promise.withResolvers<void>();
@@ -98,6 +126,7 @@ describe.each(engines)("running things (%s)", (engine) => {
         .join(""),
     ).toBe("one\nthree\n");
     expect(seen[0]).toEqual(["stdout", "one\n"]);
+    expect(seen.map(([channel]) => channel).indexOf("stderr")).toBeGreaterThan(0);
     expect(seen.some(([channel, text]) => channel === "stderr" && text === "two\n")).toBe(true);
   });
 
@@ -133,6 +162,11 @@ describe.each(engines)("running things (%s)", (engine) => {
     const result = await sandbox.executeCode({ language: "python", code });
     expect(result).toMatchObject({ exit_code: 0, stdout: "__main__\n", files_changed: [] });
     expect((await sandbox.exec({ command: "ls -a | grep caisson-code | wc -l" })).stdout).toBe("0\n");
+  });
+
+  it("[EXE-05] takes code that removes its own file", async () => {
+    const code = `${"# padding\n".repeat(30_000)}import os,sys\nos.remove(sys.argv[0])\nprint("gone")`;
+    expect(await sandbox.executeCode({ language: "python", code })).toMatchObject({ exit_code: 0, stdout: "gone\n" });
   });
 
   it("[EXE-08] tells what was created, modified and deleted, and not what was only read", async () => {

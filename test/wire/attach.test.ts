@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { constants, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CreatedSandbox, Engine } from "../../packages/server/src/core/engine.ts";
+import { errnoOf } from "../../packages/server/src/core/errors.ts";
 import type { OutputChannel, OutputListener, WireStream } from "../../packages/server/src/core/wire.ts";
 import { WireConnection } from "../../packages/server/src/wire/connection.ts";
 import type { StreamState } from "../../packages/server/src/wire/stream.ts";
@@ -117,10 +118,11 @@ describe.each(engines)("another owner (%s)", (engineName) => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       try {
         bytes = readSync(fd, Buffer.alloc(65536));
-      } catch {
-        bytes = 0; // EAGAIN: not yet
+      } catch (error) {
+        if (errnoOf(error) !== "EAGAIN") throw error;
       }
     }
+    closeSync(fd);
     expect(bytes).toBeGreaterThan(0);
     const { wire: second, stream: adopted } = await adoptOne(() => {});
     expect(await adopted.exit).toMatchObject({ exitCode: 9 });
@@ -137,21 +139,6 @@ describe.each(engines)("another owner (%s)", (engineName) => {
     killProcessesOf(created.id);
     expect(await ended).toMatchObject({ code: "unavailable" });
     expect(await wire.lost).toMatch(/ended/);
-    await engine.destroy(created.id);
-  });
-
-  it("a frame to the guest that is torn by a full FIFO never exists: each write is whole or refused (hazard 13)", async () => {
-    await create();
-    await engine.pause(created.id);
-    const fd = openSync(created.toGuestPath, constants.O_RDWR | constants.O_NONBLOCK);
-    const frame = Buffer.alloc(4096);
-    let written = 0;
-    try {
-      for (;;) written += writeSync(fd, frame);
-    } catch (error) {
-      expect(error).toMatchObject({ code: "EAGAIN" });
-    }
-    expect(written % 4096).toBe(0);
     await engine.destroy(created.id);
   });
 });

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
+import { cliLimits } from "../core/limits.ts";
 
-const graceMs = 2_000;
 const watched = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export interface Interrupt {
@@ -8,6 +8,8 @@ export interface Interrupt {
   readonly signal: AbortSignal;
   /** Set once we were told to end. */
   readonly exitCode: number | undefined;
+  /** Ends the run for a reason of our own. */
+  end(code: number): void;
   /** Where the first signal goes, so that the program can end in its own way. */
   pass(to: (number: number) => void): void;
   dispose(): void;
@@ -25,7 +27,7 @@ export function onInterrupt(): Interrupt {
     exitCode ??= 128 + number;
     if (again || forward === undefined) return controller.abort();
     forward(number);
-    timer = setTimeout(() => controller.abort(), graceMs);
+    timer = setTimeout(() => controller.abort(), cliLimits.graceMs);
   };
   for (const name of watched) process.on(name, receive);
   return {
@@ -35,6 +37,10 @@ export function onInterrupt(): Interrupt {
     },
     pass: (to) => {
       forward = to;
+    },
+    end: (code) => {
+      exitCode ??= code;
+      controller.abort();
     },
     dispose: () => {
       clearTimeout(timer);

@@ -51,11 +51,16 @@ async function main(): Promise<void> {
   const environment = readEnvironment();
   const { stdin, stdout, stderr } = process;
   const color = isatty(2) && !environment.noColor;
-  const io: RunIo = { stdin, stdout, stderr, terminal: { color, interactive: isatty(2) } };
-  // Whoever read our output has gone: there is nobody left to tell.
-  stdout.on("error", () => process.exit(128 + 13));
+  const io: RunIo = { stdin, stdout, stderr, terminal: { color } };
+  // Whoever read our output has gone: there is nobody left to tell. A run ends in order (run.ts).
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", () => {
+      process.exitCode = exitCodes.pipe;
+    });
+  }
   try {
-    process.exitCode = await dispatch(process.argv.slice(2), environment, io);
+    const code = await dispatch(process.argv.slice(2), environment, io);
+    process.exitCode ??= code;
   } catch (error) {
     const told =
       error instanceof AppError

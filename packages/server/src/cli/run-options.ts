@@ -1,10 +1,15 @@
 import type { SandboxLimits } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { type Language, languageOf, languages } from "../core/language.ts";
+import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
-import { parseNumber, parseSize } from "../core/size.ts";
+import { parseNumber, parseSize, showBytes } from "../core/size.ts";
 import { type OptionSpecs, parseOptions } from "./options.ts";
+
+function bytesRange(range: Range): string {
+  return `default ${showBytes(range.default)}, at most ${showBytes(range.max)}`;
+}
 
 export const runOptionSpecs = {
   engine: {
@@ -20,16 +25,36 @@ export const runOptionSpecs = {
     value: "NAME",
     help: "python, node or shell; otherwise by the file's extension",
   },
-  memory: { type: "string", short: "m", alias: "ram", value: "SIZE", help: "memory limit (default 512M, at most 8G)" },
-  cpus: { type: "string", alias: "cpu", value: "N", help: "cores, fractions allowed (default 1)" },
-  timeout: { type: "string", short: "t", value: "SECONDS", help: "wall-clock limit (default none, at most 3600)" },
+  memory: {
+    type: "string",
+    short: "m",
+    alias: "ram",
+    value: "SIZE",
+    help: `memory limit (${bytesRange(requestLimits.memoryBytes)})`,
+  },
+  cpus: {
+    type: "string",
+    alias: "cpu",
+    value: "N",
+    help: `cores, fractions allowed (default ${requestLimits.cpus.default})`,
+  },
+  timeout: {
+    type: "string",
+    short: "t",
+    value: "SECONDS",
+    help: `wall-clock limit (default none, at most ${requestLimits.timeoutMs.max / 1000})`,
+  },
   "cpu-time": {
     type: "string",
     value: "SECONDS",
-    help: "CPU-seconds of all processes together (default 60, at most 3600)",
+    help: `CPU-seconds of all processes together (default ${requestLimits.cpuTimeMs.default / 1000}, at most ${requestLimits.cpuTimeMs.max / 1000})`,
   },
-  processes: { type: "string", value: "N", help: "processes and threads (default 64, at most 512)" },
-  storage: { type: "string", value: "SIZE", help: "size of the workspace (default 5G, at most 100G)" },
+  processes: {
+    type: "string",
+    value: "N",
+    help: `processes and threads (default ${requestLimits.processes.default}, at most ${requestLimits.processes.max})`,
+  },
+  storage: { type: "string", value: "SIZE", help: `size of the workspace (${bytesRange(requestLimits.storageBytes)})` },
   "max-output": {
     type: "string",
     value: "SIZE",

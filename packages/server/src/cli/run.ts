@@ -63,6 +63,8 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
   const fromInput = plan.file === "-";
   const script = fromInput ? await readCode(io.stdin) : await readScript(plan.file);
   const interrupt = onInterrupt();
+  const readerGone = () => interrupt.end(exitCodes.pipe);
+  for (const stream of [io.stdout, io.stderr]) stream.on("error", readerGone);
   try {
     await using sandbox = await caisson.createSandbox({
       engine: plan.engine,
@@ -96,5 +98,6 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
     throw error;
   } finally {
     interrupt.dispose();
+    for (const stream of [io.stdout, io.stderr]) stream.off("error", readerGone);
   }
 }

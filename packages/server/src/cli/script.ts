@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { sandboxLimits } from "../core/limits.ts";
+import { cliLimits, sandboxLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
 
 const reasons: Record<string, string> = {
@@ -11,7 +11,7 @@ const reasons: Record<string, string> = {
 };
 
 function checkText(bytes: Buffer, name: string): Buffer {
-  if (bytes.subarray(0, 8192).includes(0))
+  if (bytes.subarray(0, cliLimits.textProbeBytes).includes(0))
     throw new AppError("invalid", `${name} is a binary file, not a script`, {
       hint: "give the source of a Python, Node or shell program",
     });

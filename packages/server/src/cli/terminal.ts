@@ -2,10 +2,9 @@ import type { AppError } from "../core/errors.ts";
 
 export interface Terminal {
   color: boolean;
-  interactive: boolean;
 }
 
-const styles = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 } as const;
+const styles = { red: 31, green: 32, yellow: 33, dim: 2 } as const;
 
 export function paint(terminal: Terminal, style: keyof typeof styles, text: string): string {
   return terminal.color ? `\x1b[${styles[style]}m${text}\x1b[0m` : text;

@@ -38,8 +38,6 @@ export interface SandboxSpec {
   inputFolder?: string;
   /** Whether /workspace/output is made. */
   output?: boolean;
-  /** Host name inside. */
-  hostname?: string;
 }
 
 export interface CreatedSandbox {
@@ -50,6 +48,10 @@ export interface CreatedSandbox {
   fromGuestPath: string;
   enforced: Containment[];
   notEnforced: NotEnforced[];
+  /** The guest must watch the memory limit: the boundary's own guard would take the whole sandbox. */
+  guestWatchesMemory: boolean;
+  /** How many processes more than asked for the boundary lets start. */
+  processSlack: number;
 }
 
 export interface SandboxStats {
@@ -97,6 +99,8 @@ export interface Engine extends AsyncDisposable {
   pause(id: string): Promise<void>;
   resume(id: string): Promise<void>;
   stats(id: string): Promise<SandboxStats>;
+  /** Of the stats the one number that every run asks for. */
+  oomKills(id: string): Promise<number>;
   /** Remembers the workspace as it is now. */
   markFiles(id: string): Promise<void>;
   /** What differs from the last mark; the state found becomes the new mark. */

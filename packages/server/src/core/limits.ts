@@ -34,6 +34,13 @@ export const wireLimits = {
   inputWindowBytes: 64 * KiB,
   streams: 256,
   specBytes: 1 * MiB,
+  /** A receive buffer, and what is copied out of one rather than held in it. */
+  receiveBytes: 128 * KiB,
+  receiveCopyBytes: 16 * KiB,
+  controlPayloadBytes: 256,
+  /** How soon a full FIFO is tried again. */
+  retryMs: 1,
+  retryMostMs: 16,
   /** Control and data frames that wait for a guest which does not read. */
   queuedFrames: 1024,
   helloTimeoutMs: 20_000,
@@ -46,7 +53,6 @@ export const wireLimits = {
 /** What a sandbox gets that no caller chooses. */
 export const sandboxLimits = {
   uidsPerSandbox: 65_536,
-  userId: 1000,
   tmpBytes: 256 * MiB,
   shmBytes: 64 * MiB,
   openFiles: 4096,
@@ -54,10 +60,19 @@ export const sandboxLimits = {
   pidsHeadroom: { container: 64, gvisor: 4096 },
   /** Memory of the guest (container), or of sentry and gofer and the slack in which the guest still acts (gvisor). */
   memoryHeadroomBytes: { container: 4 * MiB, gvisor: 192 * MiB },
-  environmentBytes: 128 * KiB,
   argumentBytes: 100 * KiB,
   codeBytes: 4 * MiB,
   pathBytes: 4096,
+  listBytes: 64 * MiB,
+  arguments: 4096,
+} as const;
+
+/** The command line. */
+export const cliLimits = {
+  /** Time that a program gets to end by itself after Ctrl-C. */
+  graceMs: 2_000,
+  /** What of a script is looked at to tell whether it is text. */
+  textProbeBytes: 8 * KiB,
 } as const;
 
 /** The engine on the host. */

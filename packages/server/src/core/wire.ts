@@ -20,7 +20,6 @@ export interface StreamSpec {
   cpuMs?: number;
   processes?: number;
   memoryBytes?: number;
-  fileBytes?: number;
   openFiles?: number;
   path?: string;
   target?: string;

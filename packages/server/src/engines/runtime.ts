@@ -19,6 +19,8 @@ export interface Runtime {
   /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
   gofer: boolean;
   options: readonly string[];
+  guestWatchesMemory: boolean;
+  processSlack: number;
 }
 
 const shared = [`--root=${view.state}`, `--log=${view.log}`, "--log-format=json"] as const;
@@ -30,8 +32,17 @@ export const runtimes: Record<EngineName, Runtime> = {
     gofer: true,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
     options: [...shared, "--platform=ptrace", "--network=none", "--ignore-cgroups"],
+    guestWatchesMemory: true,
+    processSlack: 1,
   },
-  container: { engine: "container", program: "runc", gofer: false, options: shared },
+  container: {
+    engine: "container",
+    program: "runc",
+    gofer: false,
+    options: shared,
+    guestWatchesMemory: false,
+    processSlack: 0,
+  },
 };
 
 export function runArguments(runtime: Runtime, id: string): string[] {

@@ -17,18 +17,21 @@ export async function startCode(sandbox: Sandbox, request: CodeRequest): Promise
   if (size <= sandboxLimits.argumentBytes) return startRun(sandbox, { ...options, command: [program, inline, code] });
   const file = `.caisson-code-${randomBytes(6).toString("hex")}${extension}`;
   await sandbox.files.write(file, code);
-  const run = await startRun(sandbox, { ...options, command: [program, `/workspace/${file}`] });
-  const remove = () => sandbox.files.remove(file);
-  const result = run.result.then(
-    async (done) => {
-      await remove();
-      return { ...done, files_changed: done.files_changed.filter((change) => change.path !== file) };
-    },
-    async (error) => {
-      await remove().catch(() => undefined); // the first error is the one to tell
-      throw error;
-    },
-  );
-  result.catch(() => undefined);
-  return { ...run, result };
+  const remove = () => sandbox.files.remove(file).catch(ignoreGone);
+  try {
+    const run = await startRun(sandbox, { ...options, command: [program, `/workspace/${file}`] });
+    const result = run.result
+      .then((done) => ({ ...done, files_changed: done.files_changed.filter((change) => change.path !== file) }))
+      .finally(remove);
+    result.catch(() => undefined); // whoever awaits it gets the error; nobody must
+    return { ...run, result };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** The code may have removed its own file, or the sandbox may be gone with it. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof AppError) || (error.code !== "not_found" && error.code !== "unavailable")) throw error;
 }

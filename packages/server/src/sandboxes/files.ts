@@ -2,10 +2,9 @@ import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
+import { type Body, sendBody } from "./body.ts";
 import { errorOfErrno } from "./errno.ts";
 import { parseRow } from "./file-rows.ts";
-
-const listBytes = 64 * 1024 * 1024;
 
 function checkPath(path: string): string {
   if (path.includes("\0")) throw new AppError("invalid", "the path holds a NUL");
@@ -70,21 +69,16 @@ export class WireFiles implements SandboxFiles {
     }
   }
 
-  async write(path: string, body: string | Uint8Array | AsyncIterable<Uint8Array>, mode = 0o644): Promise<void> {
+  async write(path: string, body: Body, mode = 0o644): Promise<void> {
     this.#touched();
     const stream = this.#open("write", { path: checkPath(path), mode, parents: true });
     try {
-      if (typeof body === "string" || body instanceof Uint8Array) {
-        await stream.write(typeof body === "string" ? Buffer.from(body) : body);
-      } else {
-        for await (const chunk of body) if (!(await stream.write(chunk))) break;
-      }
+      await sendBody(stream, body);
     } catch (error) {
       stream.killTree(); // the worker removes its unfinished file
       await stream.exit.catch(() => undefined);
       throw error;
     }
-    stream.end();
     await settle(stream, path);
   }
 
@@ -127,7 +121,8 @@ export class WireFiles implements SandboxFiles {
       if (failure !== undefined) return stream.consumed(channel, chunk.length);
       try {
         total += chunk.length;
-        if (total > listBytes) throw new AppError("too_large", `${spec.path}: a listing past ${listBytes} bytes`);
+        if (total > sandboxLimits.listBytes)
+          throw new AppError("too_large", `${spec.path}: a listing past ${sandboxLimits.listBytes} bytes`);
         rest = Buffer.concat([rest, chunk]); // a copy: the receive buffer is written again
         for (let row = parseRow(rest); row !== undefined; row = parseRow(rest)) {
           rows.push(row.info);

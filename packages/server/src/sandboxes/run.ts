@@ -3,7 +3,8 @@ import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
-import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
+import type { ExitRecord, OutputChannel, StreamSpec } from "../core/wire.ts";
+import { sendBody } from "./body.ts";
 import { Capture } from "./capture.ts";
 import { errorOfErrno } from "./errno.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -43,6 +44,8 @@ function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>):
 function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): StreamSpec {
   const argv = typeof request.command === "string" ? ["/bin/bash", "-c", request.command] : request.command;
   if (argv.length === 0 || argv[0] === "") throw new AppError("invalid", "the command is empty");
+  if (argv.length > sandboxLimits.arguments)
+    throw new AppError("too_large", `more than ${sandboxLimits.arguments} arguments`);
   if (argv.some((argument) => argument.includes("\0"))) throw new AppError("invalid", "the command holds a NUL");
   return {
     arguments: argv,
@@ -50,27 +53,17 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
     folder: request.cwd ?? "/workspace",
     timeoutMs: limits.timeoutMs,
     cpuMs: limits.cpuTimeMs,
-    // gVisor lets one more start than the limit says.
-    processes: Math.max(1, limits.processes - (sandbox.engine === "gvisor" ? 1 : 0)),
+    processes: Math.max(1, limits.processes - sandbox.processSlack),
     openFiles: sandboxLimits.openFiles,
     ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
     stdin: request.stdin !== undefined,
   };
 }
 
-async function feed(stream: WireStream, stdin: NonNullable<RunRequest["stdin"]>): Promise<void> {
-  if (typeof stdin === "string" || stdin instanceof Uint8Array) {
-    await stream.write(typeof stdin === "string" ? Buffer.from(stdin) : stdin);
-  } else {
-    for await (const chunk of stdin) if (!(await stream.write(chunk))) break;
-  }
-  stream.end();
-}
-
 type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated">;
 
 async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitRecord): Promise<Ending> {
-  const found = await sandbox.endRun(request.trackFiles !== false);
+  const [found, oomKilled] = await Promise.all([sandbox.endRun(request.trackFiles !== false), sandbox.oomKilled()]);
   if (exit.startError !== null) {
     const program = typeof request.command === "string" ? "/bin/bash" : (request.command[0] ?? "");
     throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? "/workspace"}`);
@@ -83,7 +76,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
     max_rss: exit.maxRssBytes,
     timed_out: exit.timedOut,
     cpu_limit: exit.cpuLimit,
-    oom_killed: exit.memoryLimit || (await sandbox.oomKilled()),
+    oom_killed: oomKilled || exit.memoryLimit,
     files_changed: found.changes,
     files_changed_truncated: found.truncated,
     engine: sandbox.engine,
@@ -111,19 +104,30 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
   request.signal?.throwIfAborted();
   await sandbox.beginRun(request.trackFiles !== false);
   const captures = { stdout: new Capture(limits.outputBytes), stderr: new Capture(limits.outputBytes) };
+  let failure: { error: unknown } | undefined;
+  // What the caller's own input or listener throws ends the run, and is what the caller gets.
+  const fail = (error: unknown) => {
+    failure ??= { error };
+    stream.killTree();
+  };
   const stream = sandbox.wire.open("process", spec, (channel: OutputChannel, chunk: Buffer) => {
-    if (request.onOutput === undefined) captures[channel].add(chunk);
-    const done = request.onOutput?.(channel, chunk);
-    if (done === undefined) stream.consumed(channel, chunk.length);
-    else
-      done.then(
-        () => stream.consumed(channel, chunk.length),
-        () => stream.killTree(),
-      );
+    const consumed = () => stream.consumed(channel, chunk.length);
+    if (request.onOutput === undefined) {
+      captures[channel].add(chunk);
+      return consumed();
+    }
+    try {
+      const done = failure === undefined ? request.onOutput(channel, chunk) : undefined;
+      if (done === undefined) consumed();
+      else done.catch(fail).then(consumed);
+    } catch (error) {
+      fail(error);
+      consumed();
+    }
   });
   const abort = () => stream.killTree();
   request.signal?.addEventListener("abort", abort, { once: true });
-  if (request.stdin !== undefined) feed(stream, request.stdin).catch(abort);
+  if (request.stdin !== undefined) sendBody(stream, request.stdin).catch(fail);
   const result = stream.exit
     .then(
       async (exit) => ({
@@ -134,7 +138,10 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
       }),
       (error) => tellLoss(sandbox, error),
     )
-    .finally(() => request.signal?.removeEventListener("abort", abort));
-  result.catch(() => undefined);
+    .finally(() => {
+      request.signal?.removeEventListener("abort", abort);
+      if (failure !== undefined) throw failure.error;
+    });
+  result.catch(() => undefined); // whoever awaits it gets the error; nobody must
   return { result, signal: (number) => stream.signal(number), kill: abort };
 }

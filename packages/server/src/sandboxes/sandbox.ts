@@ -33,6 +33,7 @@ export class Sandbox implements AsyncDisposable {
   readonly notEnforced: NotEnforced[];
   readonly environment: Readonly<Record<string, string>>;
   readonly files: SandboxFiles;
+  readonly processSlack: number;
   readonly wire: Wire;
   readonly #engine: Engine;
   #filesMarked = false;
@@ -47,6 +48,7 @@ export class Sandbox implements AsyncDisposable {
     this.enforced = created.enforced;
     this.notEnforced = created.notEnforced;
     this.environment = parts.environment;
+    this.processSlack = created.processSlack;
     this.wire = wire;
     this.files = new WireFiles(wire, () => this.touchFiles());
     this.#engine = parts.engine;
@@ -60,7 +62,7 @@ export class Sandbox implements AsyncDisposable {
       wire.configure({
         leaseMs: wireLimits.leaseMs,
         memoryBytes: spec.limits.memoryBytes,
-        watchMemory: created.engine === "gvisor",
+        watchMemory: created.guestWatchesMemory,
       });
       return new Sandbox(created, spec, wire, parts);
     } catch (error) {
@@ -137,7 +139,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Whether the kernel ended a process for memory since this was last asked. */
   async oomKilled(): Promise<boolean> {
-    const { oomKills } = await this.#engine.stats(this.id);
+    const oomKills = await this.#engine.oomKills(this.id);
     const more = oomKills > this.#oomKills;
     this.#oomKills = oomKills;
     return more;

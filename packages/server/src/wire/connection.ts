@@ -20,7 +20,6 @@ import { HostStream, parseState, type StreamState } from "./stream.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
-const receive = { bufferBytes: 128 * 1024, copyBytes: 16 * 1024 } as const;
 
 /** Says who listens to a stream that a former owner opened; undefined ends it. */
 export type Adopt = (state: StreamState, stream: WireStream) => OutputListener | undefined;
@@ -40,7 +39,7 @@ export class WireConnection implements Wire {
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
   readonly #toGuestFd: number;
-  #buffer = Buffer.allocUnsafeSlow(receive.bufferBytes);
+  #buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
   #held = false;
   readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
   readonly #streams = new Map<number, HostStream>();
@@ -80,7 +79,7 @@ export class WireConnection implements Wire {
     const wire = new WireConnection(paths, adopt);
     died.then(
       (reason) => wire.close(reason),
-      (error: unknown) => wire.close(String(error)),
+      (error: unknown) => wire.close(error instanceof Error ? error.message : String(error)),
     );
     const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
     try {
@@ -151,7 +150,7 @@ export class WireConnection implements Wire {
   /** A buffer is read into again once nobody holds a piece of it; little is copied, so that it holds no large buffer. */
   #receive(size: number): boolean {
     const view = this.#buffer.subarray(0, size);
-    const chunk = size <= receive.copyBytes ? Buffer.from(view) : view;
+    const chunk = size <= wireLimits.receiveCopyBytes ? Buffer.from(view) : view;
     this.#held = false;
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
@@ -160,7 +159,7 @@ export class WireConnection implements Wire {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
     }
-    if (this.#held && chunk === view) this.#buffer = Buffer.allocUnsafeSlow(receive.bufferBytes);
+    if (this.#held && chunk === view) this.#buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
     return true;
   }
 

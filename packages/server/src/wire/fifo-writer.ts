@@ -2,18 +2,17 @@ import { writeSync } from "node:fs";
 import { errnoOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 
-const retryMs = { first: 1, last: 16 } as const;
-
 /**
  * Writes whole frames to a FIFO, each in one write of at most PIPE_BUF bytes, so that a killed owner never leaves half a
- * frame behind (hazard 13). Frames wait here only while the guest does not read; their number is bounded.
+ * frame behind (hazard 13). libuv's own queue would cut frames in two, and a FIFO cannot be waited for without it: a full
+ * one is tried again by timer. Frames wait here only while the guest does not read; their number is bounded.
  */
 export class FifoWriter {
   readonly #fd: number;
   readonly #failed: (reason: string) => void;
   readonly #queue: Buffer[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #delayMs: number = retryMs.first;
+  #delayMs: number = wireLimits.retryMs;
   #closed = false;
 
   constructor(fd: number, failed: (reason: string) => void) {
@@ -50,7 +49,7 @@ export class FifoWriter {
       frame = this.#queue[0];
     }
     if (this.#closed || frame === undefined) return;
-    this.#delayMs = progress ? retryMs.first : Math.min(this.#delayMs * 2, retryMs.last);
+    this.#delayMs = progress ? wireLimits.retryMs : Math.min(this.#delayMs * 2, wireLimits.retryMostMs);
     this.#timer = setTimeout(() => this.#drain(), this.#delayMs);
   }
 

@@ -27,7 +27,7 @@ export interface FrameHeader {
   offset: number;
 }
 
-const { headerBytes } = wireLimits;
+const { controlPayloadBytes, headerBytes } = wireLimits;
 const two32 = 2 ** 32;
 
 export function writeHeader(into: Buffer, header: FrameHeader): void {
@@ -52,8 +52,6 @@ export function readU64(from: Buffer, at: number): number {
 
 /** A frame that no honest guest sends. The sandbox it came from ends; nothing else does. */
 export class WireViolation extends Error {}
-
-const controlPayloadBytes = 256;
 
 const guestFrames: ReadonlySet<number> = new Set([
   frameTypes.hello,

@@ -9,15 +9,14 @@ const tags = {
   cpuMs: 5,
   processes: 6,
   memoryBytes: 7,
-  fileBytes: 8,
-  openFiles: 9,
-  flags: 10,
-  path: 11,
-  target: 12,
-  offset: 13,
-  length: 14,
-  mode: 15,
-  leaseMs: 16,
+  openFiles: 8,
+  flags: 9,
+  path: 10,
+  target: 11,
+  offset: 12,
+  length: 13,
+  mode: 14,
+  leaseMs: 15,
 } as const;
 
 const flags = { stdin: 1, parents: 2, recursive: 4, replace: 8, watchMemory: 16 } as const;
@@ -56,7 +55,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   rows.text(tags.folder, spec.folder);
   rows.text(tags.path, spec.path);
   rows.text(tags.target, spec.target);
-  for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "fileBytes", "openFiles"] as const)
+  for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "openFiles"] as const)
     rows.number(tags[name], spec[name]);
   for (const name of ["offset", "length", "mode"] as const) rows.number(tags[name], spec[name]);
   let bits = 0;

@@ -93,7 +93,7 @@ function mounts({ engine, spec }: BundleOptions): Mount[] {
 export function makeBundle(options: BundleOptions) {
   return {
     ociVersion: "1.0.2",
-    hostname: options.spec.hostname ?? "caisson",
+    hostname: "caisson",
     root: { path: view.rootfs, readonly: true },
     process: {
       terminal: false,

@@ -16,11 +16,16 @@ export function readStats(folderOf: (controller: Controller) => Folder): Sandbox
     cpuMs: Math.round(cpu(["cpuacct.usage", first, 1e-6], ["cpu.stat", field("usage_usec"), 1e-3])),
     memoryBytes: memory(["memory.usage_in_bytes", first], ["memory.current", first]),
     memoryPeakBytes: memory(["memory.max_usage_in_bytes", first], ["memory.peak", first]),
-    oomKills: memory(["memory.oom_control", field("oom_kill")], ["memory.events", field("oom_kill")]),
+    oomKills: readOomKills(folderOf),
     processes: pids(["pids.current", first], ["pids.current", first]),
     ioReadBytes: io(["blkio.throttle.io_service_bytes", sum(/ Read (\d+)/g)], ["io.stat", sum(/rbytes=(\d+)/g)]),
     ioWriteBytes: io(["blkio.throttle.io_service_bytes", sum(/ Write (\d+)/g)], ["io.stat", sum(/wbytes=(\d+)/g)]),
   };
+}
+
+export function readOomKills(folderOf: (controller: Controller) => Folder): number {
+  const count = field("oom_kill");
+  return reader(folderOf("memory"))(["memory.oom_control", count], ["memory.events", count]);
 }
 
 type Parse = (text: string) => number;

@@ -6,7 +6,7 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { applyLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
-import { readStats } from "./cgroup-stats.ts";
+import { readOomKills, readStats } from "./cgroup-stats.ts";
 
 const PARENT = "caisson";
 
@@ -53,6 +53,10 @@ export class SandboxCgroup {
 
   limit(engine: EngineName, limits: SandboxLimits, wanted: readonly Containment[]): Map<Containment, string | null> {
     return applyLimits((controller) => this.#folderOf(controller), engine, limits, wanted);
+  }
+
+  oomKills(): number {
+    return readOomKills((controller) => this.#folderOf(controller));
   }
 
   stats(): SandboxStats {

@@ -133,6 +133,10 @@ class OciEngine implements Engine {
     return this.#find(id).cgroup.stats();
   }
 
+  async oomKills(id: string): Promise<number> {
+    return this.#find(id).cgroup.oomKills();
+  }
+
   async markFiles(id: string): Promise<void> {
     await this.#look(this.#find(id), false);
   }
@@ -204,6 +208,8 @@ class OciEngine implements Engine {
       engine: this.name,
       toGuestPath: join(live.folder, "wire", "to-guest"),
       fromGuestPath: join(live.folder, "wire", "from-guest"),
+      guestWatchesMemory: this.#runtime.guestWatchesMemory,
+      processSlack: this.#runtime.processSlack,
       ...summarise(new Map([...before, ...after, ...verified, ["storage", workspace.unlimited]])),
     };
   }
@@ -247,9 +253,13 @@ class OciEngine implements Engine {
     if (compare) args.push(["compare", 1]);
     if (live.hasInput) args.push(["skip", "input"]);
     const reply = await this.#helper.request("changes", args).catch((error: unknown) => {
-      throw new AppError("unavailable", `the workspace cannot be looked at: ${String(error)}`, { cause: error });
+      throw new AppError(
+        "unavailable",
+        `the workspace cannot be looked at: ${error instanceof Error ? error.message : error}`,
+        { cause: error },
+      );
     });
-    if (!compare) return { changes: [], truncated: false };
+    if (!compare || reply.changes === "0") return { changes: [], truncated: false };
     const changes = parseChanges(await readFile(join(live.folder, "changes.out")));
     return { changes, truncated: reply.truncated === "1" };
   }
@@ -271,7 +281,7 @@ class OciEngine implements Engine {
   #ended(id: string, how: string): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
-    const { oomKills } = live.cgroup.stats();
+    const oomKills = live.cgroup.oomKills();
     const memory = oomKills > 0 ? `; the kernel ended ${oomKills} of its processes for the memory limit` : "";
     live.exit.resolve(`the sandbox has ended${how === "" ? "" : ` (${how.replace("=", " ")})`}${memory}`);
   }

@@ -75,8 +75,6 @@ function launchArguments(options: LaunchOptions, input: string | undefined): Arg
 
 function entryArgument(entry: RootEntry): Argument {
   switch (entry.kind) {
-    case "folder":
-      return ["dir", entry.path];
     case "mask":
       return ["mask", entry.path];
     case "link":
@@ -87,7 +85,7 @@ function entryArgument(entry: RootEntry): Argument {
 }
 
 function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions): AppError {
-  const aboutInput = spec.inputFolder !== undefined && error.message.startsWith("volume:");
+  const aboutInput = spec.inputFolder !== undefined && error.message.startsWith("input:");
   const code = aboutInput && error.code === "internal" ? "invalid" : error.code;
   const full = error.details?.errno === "ENOSPC";
   const hint = aboutInput

@@ -1,0 +1,62 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { errnoOf } from "../core/errors.ts";
+import { wireLimits } from "../core/limits.ts";
+import { FifoWriter } from "./fifo-writer.ts";
+
+let folder: string;
+let fd: number;
+let failures: string[];
+let writer: FifoWriter;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "caisson-fifo-"));
+  execFileSync("mkfifo", [join(folder, "fifo")]);
+  fd = openSync(join(folder, "fifo"), constants.O_RDWR | constants.O_NONBLOCK);
+  failures = [];
+  writer = new FifoWriter(fd, (reason) => failures.push(reason));
+});
+afterEach(() => {
+  writer.close();
+  closeSync(fd);
+  rmSync(folder, { recursive: true });
+});
+
+function readAll(): Buffer {
+  const chunks: Buffer[] = [];
+  try {
+    for (;;) {
+      const chunk = Buffer.alloc(65_536);
+      chunks.push(chunk.subarray(0, readSync(fd, chunk)));
+    }
+  } catch (error) {
+    if (errnoOf(error) !== "EAGAIN") throw error;
+  }
+  return Buffer.concat(chunks);
+}
+
+const frame = (i: number) => Buffer.alloc(wireLimits.toGuestFrameBytes, i);
+
+describe("frames to a guest", () => {
+  it("that do not fit arrive later, whole and in order (hazard 13)", async () => {
+    const count = 100; // more than the pipe holds
+    for (let i = 0; i < count; i++) writer.send(frame(i));
+    let received = readAll();
+    expect(received.length % wireLimits.toGuestFrameBytes).toBe(0);
+    expect(received.length).toBeLessThan(count * wireLimits.toGuestFrameBytes);
+    while (received.length < count * wireLimits.toGuestFrameBytes) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      received = Buffer.concat([received, readAll()]);
+    }
+    expect(received).toEqual(Buffer.concat(Array.from({ length: count }, (_, i) => frame(i))));
+    expect(failures).toEqual([]);
+  });
+
+  it("that nobody reads are bounded in number, and the guest is given up", () => {
+    for (let i = 0; i < wireLimits.queuedFrames + 100; i++) writer.send(frame(0));
+    expect(failures[0]).toMatch(/does not read/);
+  });
+});
