@@ -18,7 +18,7 @@ enum {
   SMALL_RING_BYTES = 16 * 1024,
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
   INPUT_RING_BYTES = 64 * 1024,
-  STREAMS_MAX = 256,
+  STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   SPEC_BYTES = 1024 * 1024,
   ARGUMENTS_MAX = 4096,
   NONCE_BYTES = 16,

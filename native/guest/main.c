@@ -82,7 +82,11 @@ static void reap(void) {
   }
   int status;
   pid_t pid;
-  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+    if (WIFSTOPPED(status)) {
+      kill(pid, SIGKILL); /* a worker has the user's uid, and was stopped by user code: its call fails, and does not hang */
+      continue;
+    }
     for (uint32_t i = 0; i < STREAMS_MAX; i++) {
       struct stream *s = streams[i];
       if (!s || s->pid != pid) continue;

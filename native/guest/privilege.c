@@ -51,8 +51,7 @@ static int be_killed_first(void) {
   return written == 4 ? 0 : -1;
 }
 
-/* Turns this process into user code's: called between fork and exec, with raw calls only, since after vfork the memory
-   is the parent's. The group marks the processes of a run (tree.c); 0 gives none. Returns -1 with errno; the caller must then not go on. */
+/* Turns this process into user code's: called between fork and exec. The group marks the processes of a run (tree.c); 0 gives none. Returns -1 with errno; the caller must then not go on. */
 int privilege_drop(const struct spec *spec, gid_t group) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};

@@ -79,7 +79,12 @@ static void check_clone(void) {
   deny_if_any(low_word(0), NEW_NAMESPACES, EPERM);
   answer(SECCOMP_RET_ALLOW);
   end_call(start);
-  start = begin_call(SYS_clone3); /* its flags lie in memory: libraries fall back to clone */
+}
+
+/* Libraries do without what is not there: clone3, whose flags lie in memory, and asynchronous reads and writes, whose
+   slots all sandboxes of a machine share. */
+static void check_missing(long number) {
+  unsigned short start = begin_call(number);
   deny(ENOSYS);
   end_call(start);
 }
@@ -147,6 +152,8 @@ void seccomp_prepare(void) {
   deny(ENOSYS);
 #endif
   check_clone();
+  check_missing(SYS_clone3);
+  check_missing(SYS_io_setup);
   check_socket(SYS_socket);
   check_socket(SYS_socketpair);
   check_ioctl();

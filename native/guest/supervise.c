@@ -21,14 +21,12 @@ struct run {
   const struct spec *spec;
   gid_t group;
   pid_t main_pid;
+  int failure_fd;
   bool main_done, subreaper;
   uint32_t count_before;
   uint64_t started_us, reaped_cpu_us, max_rss_bytes;
   struct exit_record exit;
 };
-
-/* Shared with the child of vfork: what stopped it before exec. */
-static volatile int start_error;
 
 static const char *variable(const struct spec *spec, const char *name) {
   size_t length = strlen(name);
@@ -62,22 +60,42 @@ static void execute(const struct spec *spec) {
   errno = error;
 }
 
-static pid_t start_main(const struct spec *spec, gid_t group, int in, int out, int err) {
-  start_error = 0;
-  pid_t pid = vfork();
-  if (pid != 0) return pid;
+/* The child tells over a pipe what stopped it before exec; exec closes it. Not vfork: user code, whose uid the child
+   already has, could stop it there and with it the supervisor and its clock. */
+static pid_t start_main(const struct spec *spec, gid_t group, int in, int out, int err, int *failure_fd) {
+  int failure[2];
+  if (pipe2(failure, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
+  *failure_fd = failure[0];
+  pid_t pid = fork();
+  if (pid != 0) {
+    close(failure[1]);
+    return pid;
+  }
   sigset_t none;
   sigemptyset(&none);
-  if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) goto failed;
-  close_all_from(3);
+  int tell = 3;
+  if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 || dup3(failure[1], tell, O_CLOEXEC) < 0)
+    _exit(127);
+  close_all_from(tell + 1);
   signal(SIGPIPE, SIG_DFL);
-  if (privilege_drop(spec, group) < 0) goto failed;
-  if (chdir(spec->folder ? spec->folder : "/") < 0) goto failed;
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  execute(spec);
-failed:
-  start_error = errno ? errno : EIO;
+  if (privilege_drop(spec, group) == 0 && chdir(spec->folder ? spec->folder : "/") == 0) {
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execute(spec);
+  }
+  int error = errno ? errno : EIO;
+  (void)!write(tell, &error, sizeof error);
   _exit(127);
+}
+
+/* What the child said, or 0 once it has become the program; -1 while it is neither. */
+static int start_outcome(struct run *run) {
+  int error;
+  if (run->failure_fd < 0) return 0;
+  ssize_t size = read(run->failure_fd, &error, sizeof error);
+  if (size < 0) return -1;
+  close(run->failure_fd);
+  run->failure_fd = -1;
+  return size == sizeof error ? error : 0;
 }
 
 static uint32_t process_count(void) {
@@ -100,8 +118,10 @@ static bool reap_children(struct run *run) {
   for (;;) {
     int status;
     struct rusage use;
-    pid_t pid = wait4(-1, &status, WNOHANG, &use);
-    if (pid > 0) account(run, pid, status, &use);
+    pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED, &use);
+    if (pid > 0 && WIFSTOPPED(status)) {
+      if (pid == run->main_pid && start_outcome(run) < 0) kill(pid, SIGCONT); /* stopped before it was the program */
+    } else if (pid > 0) account(run, pid, status, &use);
     else return pid == 0;
   }
 }
@@ -188,17 +208,15 @@ static void follow(struct run *run) {
 }
 
 void supervise(const struct spec *spec, gid_t group, int in, int out, int err, int status_fd) {
-  struct run run = {.spec = spec, .group = group, .started_us = now_us()};
+  struct run run = {.spec = spec, .group = group, .failure_fd = -1, .started_us = now_us()};
   run.subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
   run.count_before = process_count();
   prctl(PR_SET_NAME, "caisson-run");
-  run.main_pid = start_main(spec, group, in, out, err);
-  if (run.main_pid < 0) start_error = errno;
+  run.main_pid = start_main(spec, group, in, out, err, &run.failure_fd);
   struct status_record record = {.kind = RECORD_STARTED, .pid = run.main_pid};
-  if (start_error) {
-    if (run.main_pid > 0) waitpid(run.main_pid, NULL, 0);
+  if (run.main_pid < 0) {
     record.kind = RECORD_EXIT;
-    record.exit = (struct exit_record){.status = start_error, .flags = EXIT_NOT_STARTED};
+    record.exit = (struct exit_record){.status = errno, .flags = EXIT_NOT_STARTED};
     tell(status_fd, &record);
     _exit(0);
   }
@@ -212,6 +230,8 @@ void supervise(const struct spec *spec, gid_t group, int in, int out, int err, i
   run.exit.cpu_us = run.reaped_cpu_us;
   run.exit.max_rss_bytes = run.max_rss_bytes;
   run.exit.wall_us = now_us() - run.started_us;
+  int error = start_outcome(&run);
+  if (error > 0) run.exit = (struct exit_record){.status = error, .flags = EXIT_NOT_STARTED};
   record.kind = RECORD_EXIT;
   record.exit = run.exit;
   tell(status_fd, &record);

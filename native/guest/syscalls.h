@@ -5,9 +5,10 @@
      kernel attack surface      bpf perf_event_open userfaultfd io_uring_* keyctl add_key request_key
      the machine                reboot kexec_* init_module … settimeofday clock_settime swapon acct syslog quotactl
      hardware                   iopl ioperm modify_ldt
+     machine-wide slots         io_setup io_submit … (ENOSYS, so that libraries do without)
      reaching files by handle   open_by_handle_at name_to_handle_at
      watching whole mounts      fanotify_init fanotify_mark lookup_dcookie
-   Checked by argument in seccomp.c, so not in the list: clone clone3 socket socketpair ioctl personality. */
+   Checked by argument in seccomp.c, so not in the list: clone clone3 io_setup socket socketpair ioctl personality. */
 #ifndef CAISSON_SYSCALLS_H
 #define CAISSON_SYSCALLS_H
 
@@ -60,8 +61,7 @@
         SYS_sync_file_range, SYS_flock, SYS_fcntl, SYS_umask, SYS_copy_file_range, SYS_sendfile, SYS_splice, SYS_tee,  \
         SYS_vmsplice, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,       \
         SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,               \
-        SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch, SYS_io_setup, SYS_io_destroy,                  \
-        SYS_io_getevents, SYS_io_submit, SYS_io_cancel, SYS_memfd_create,                                              \
+        SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch, SYS_memfd_create,                              \
     /* descriptors and waiting */                                                                                      \
         SYS_dup, SYS_dup3, SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,      \
         SYS_epoll_pwait2, SYS_eventfd2, SYS_signalfd4, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,   \

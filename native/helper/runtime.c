@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +36,18 @@ static void take_stdio(const struct launch *launch, int status_fd) {
   if (to_guest < 0 || from_guest < 0 || null < 0) child_fail(status_fd, "cannot open its standard streams");
   if (dup2(to_guest, 0) < 0 || dup2(from_guest, 1) < 0 || dup2(null, 2) < 0)
     child_fail(status_fd, "cannot take its standard streams");
+}
+
+/* What the kernel counts by user (inotify, message queues, pending signals) it also counts against whoever made the user
+   namespace. Made by root, one sandbox could take all of root's; so it is made under the first uid of its own range,
+   with the capabilities that hosts ask for which restrict it to the privileged. */
+static void become_first_of_range(const struct launch *launch, int status_fd) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct held[2];
+  if (syscall(SYS_capget, &header, held) != 0 || prctl(PR_SET_KEEPCAPS, 1) != 0 || setgroups(0, NULL) != 0 ||
+      setresgid(launch->base, launch->base, launch->base) != 0 ||
+      setresuid(launch->base, launch->base, launch->base) != 0 || syscall(SYS_capset, &header, held) != 0)
+    child_fail(status_fd, "cannot take a uid of the range");
 }
 
 static void become_root_of_range(int status_fd, int ready_fd, int go_fd) {
@@ -61,6 +75,7 @@ static NORETURN void child(const struct launch *launch, int status_fd, int ready
   write_file("/proc/self/oom_score_adj", "0");
   if (chdir("/") != 0) child_fail(status_fd, "cannot leave its folder");
   take_stdio(launch, status_fd);
+  become_first_of_range(launch, status_fd);
   become_root_of_range(status_fd, ready_fd, go_fd);
   die_with_parent();
   execve(path, argv, environment);

@@ -69,6 +69,7 @@ function shared(claim: string, word: string, wanted: Record<EngineName, number>,
       await using held = await holdInSandbox(ground.sandbox, [word, String(wanted[ground.engine])]).catch(() => null);
       if (held === null) return null;
       const reached = mostReached(held.text());
+      if (reached === 0) return null; // the filter gives none to anybody
       await using host = await Holder.start([ground.stage.program, word, String(few)], ground.stage.folder);
       if (mostReached(host.text) < few) return `all that the host's root has: ${reached} were taken`;
       await using neighbour = await holdInSandbox(ground.neighbour, [word, String(few)]);

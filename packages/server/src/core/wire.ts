@@ -57,6 +57,7 @@ export interface WireStream {
   write(chunk: Uint8Array): Promise<boolean>;
   end(): void;
   signal(number: number): void;
+  /** Ends the whole tree; output that was not handed on yet is dropped, so that a listener that takes none cannot hold it up. */
   killTree(): void;
   /** Output up to here is stored; the guest may send as much again. */
   consumed(channel: OutputChannel, bytes: number): void;

@@ -74,6 +74,7 @@ export class HostStream implements WireStream {
   #inputOpen = true;
   #roomGate: PromiseWithResolvers<void> | undefined;
   #done = false;
+  #discard = false;
 
   constructor(id: number, listener: OutputListener, send: SendFrame, from?: StreamState) {
     this.id = id;
@@ -119,16 +120,23 @@ export class HostStream implements WireStream {
   }
 
   killTree(): void {
-    if (!this.#done) this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
+    if (this.#done) return;
+    this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
+    this.#discard = true;
+    for (const channel of ["stdout", "stderr"] as const) this.#consumeAll(channel);
   }
 
   consumed(channel: OutputChannel, bytes: number): void {
     const output = this.#outputs[channel];
-    output.consumed += bytes;
+    output.consumed = Math.min(output.consumed + bytes, output.received);
     const owed = output.consumed - output.credited;
     if (this.#done || output.ended || owed < wireLimits.outputWindowBytes / 2) return;
     output.credited = output.consumed;
     this.#send(frameTypes.credit, channels[channel], this.id, output.consumed);
+  }
+
+  #consumeAll(channel: OutputChannel): void {
+    this.consumed(channel, this.#outputs[channel].received - this.#outputs[channel].consumed);
   }
 
   /** Frames of the guest. Each throws WireViolation for what an honest guest does not send. */
@@ -143,7 +151,8 @@ export class HostStream implements WireStream {
     output.received += chunk.length;
     if (output.received - output.consumed > wireLimits.outputWindowBytes)
       throw new WireViolation("more data than its window allows");
-    this.#listener(name, chunk);
+    if (this.#discard) this.#consumeAll(name);
+    else this.#listener(name, chunk);
     return output.consumed < output.received;
   }
 

@@ -259,9 +259,9 @@ class OciEngine implements Engine {
         { cause: error },
       );
     });
-    if (!compare || reply.changes === "0") return { changes: [], truncated: false };
-    const changes = parseChanges(await readFile(join(live.folder, "changes.out")));
-    return { changes, truncated: reply.truncated === "1" };
+    const truncated = reply.truncated === "1";
+    if (!compare || reply.changes === "0") return { changes: [], truncated };
+    return { changes: parseChanges(await readFile(join(live.folder, "changes.out"))), truncated };
   }
 
   async #remove(live: Live): Promise<void> {
