@@ -15,7 +15,7 @@ const count: Record<EngineName, { full: number; quick: number }> = {
 };
 
 /** What the machine tells beside MemAvailable, to see where the memory is. */
-const kinds = ["Slab", "KernelStack", "PageTables", "Percpu", "Cached"] as const;
+const kinds = ["AnonPages", "Shmem", "Buffers", "Slab", "KernelStack", "PageTables", "Percpu", "Cached"] as const;
 
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
@@ -33,10 +33,17 @@ interface Look {
   memory: Record<string, number>;
 }
 
+/** Of some moments the one with most memory free: what others use for a moment is not ours. */
 async function look(): Promise<Look> {
-  await sleep(1500);
+  await sleep(1000);
   await collectGarbage();
-  return { pss: await pssByProcess(), memory: await meminfo() };
+  let memory = await meminfo();
+  for (let moment = 0; moment < 8; moment++) {
+    await sleep(250);
+    const now = await meminfo();
+    if ((now.MemAvailable ?? 0) > (memory.MemAvailable ?? 0)) memory = now;
+  }
+  return { pss: await pssByProcess(), memory };
 }
 
 /** Megabytes of one sandbox, by where they are. */
