@@ -15,14 +15,14 @@
 /* One supervisor a run, under the guest's uid: it owns the run's process tree, its clock and its limits. Signals to it:
    SIGTERM ends the tree, SIGUSR1 ends it for memory, SIGRTMIN carries a signal for the process group. */
 
-enum { KILL_MS = 5000, KILL_ROUND_MS = 2, CPU_LOOK_MS = 200, MEMORY_LOOK_MS = 50 };
+enum { TELL_START_MS = 2, KILL_MS = 5000, KILL_ROUND_MS = 2, CPU_LOOK_MS = 200, MEMORY_LOOK_MS = 50 };
 
 struct run {
   const struct spec *spec;
   gid_t group;
   pid_t main_pid;
-  int failure_fd;
-  bool main_done, subreaper;
+  int failure_fd, status_fd;
+  bool main_done, subreaper, start_told;
   uint32_t count_before;
   uint64_t started_us, reaped_cpu_us, max_rss_bytes;
   struct exit_record exit;
@@ -73,8 +73,9 @@ static pid_t start_main(const struct spec *spec, gid_t group, int in, int out, i
   }
   sigset_t none;
   sigemptyset(&none);
-  int tell = 3;
-  if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 || dup3(failure[1], tell, O_CLOEXEC) < 0)
+  /* The supervisor has no 0 and 1 of its own: the pipe may lie there, where the standard streams go. */
+  int tell = 3, kept = fcntl(failure[1], F_DUPFD_CLOEXEC, 16);
+  if (setsid() < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 || dup3(kept, tell, O_CLOEXEC) < 0)
     _exit(127);
   close_all_from(tell + 1);
   signal(SIGPIPE, SIG_DFL);
@@ -132,26 +133,24 @@ static void wait_signal(const sigset_t *set, int ms, siginfo_t *info) {
   if (sigtimedwait(set, info, &t) < 0) info->si_signo = 0;
 }
 
-/* Whether any process of the run may be left. A subreaper's children are all of it. Without subreapers (gVisor) the
-   processes are counted: as many as before the run means none, unless another run began or ended meanwhile. */
-static bool may_be_left(struct run *run) {
-  if (reap_children(run)) return true;
-  return !run->subreaper && process_count() != run->count_before;
-}
-
-/* Rounds of scan and SIGKILL until two in a row find nothing: what forks behind the first one's back is seen by the
+/* Rounds of scan and SIGKILL. With a subreaper no child left means that nothing is; without one (gVisor) a scan must
+   find nothing, and a second one too where anything moved: what forks behind the first one's back is seen by the
    second. A tree that forks faster than it is killed for KILL_MS wins, and the caller ends the whole sandbox. */
 static bool kill_tree(struct run *run) {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   uint64_t deadline = now_ms() + KILL_MS;
-  for (int clean = 0; clean < 2 && may_be_left(run);) {
-    if (tree_visit(run->group, SIGKILL, false).count == 0 && !reap_children(run)) {
+  for (int clean = 0, needed = 1; clean < needed;) {
+    bool children = reap_children(run);
+    if (!children && run->subreaper) return true;
+    if (tree_visit(run->group, SIGKILL, false).count == 0 && !children) {
+      if (process_count() != run->count_before) needed = 2;
       clean++;
       continue;
     }
     clean = 0;
+    needed = 2;
     if (now_ms() > deadline) return false;
     siginfo_t info;
     wait_signal(&child, KILL_ROUND_MS, &info);
@@ -185,8 +184,9 @@ static int next_look_ms(const struct run *run) {
   return (int)wait;
 }
 
-static void tell(int status_fd, struct status_record *record) {
-  if (write(status_fd, record, sizeof *record) != sizeof *record) _exit(71);
+static void tell(const struct run *run, enum record_kind kind) {
+  struct status_record record = {.kind = kind, .pid = run->main_pid, .exit = run->exit};
+  if (write(run->status_fd, &record, sizeof record) != sizeof record) _exit(71);
 }
 
 static void follow(struct run *run) {
@@ -196,34 +196,42 @@ static void follow(struct run *run) {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGRTMIN);
+  uint64_t look_at = now_ms() + (uint64_t)next_look_ms(run);
   while (reap_children(run) && !run->main_done) {
     siginfo_t info;
-    wait_signal(&set, next_look_ms(run), &info);
+    /* What ends at once is told of once: its start would only wake everybody up. */
+    uint64_t now = now_ms(), until = run->start_told ? look_at : run->started_us / 1000 + TELL_START_MS + 1;
+    wait_signal(&set, until > now ? (int)(until - now) : 0, &info);
+    if (!run->start_told && now_us() - run->started_us >= TELL_START_MS * 1000) {
+      tell(run, RECORD_STARTED);
+      run->start_told = true;
+    }
     if (info.si_signo == SIGTERM) run->exit.flags |= EXIT_KILLED;
     else if (info.si_signo == SIGUSR1) run->exit.flags |= EXIT_MEMORY_LIMIT;
     else if (info.si_signo == SIGRTMIN) kill(-run->main_pid, info.si_value.sival_int);
-    else if (info.si_signo == 0) run->exit.flags |= passed_limit(run);
+    /* Whatever woke us: signals that user code can cause must not keep the look away. */
+    if (now_ms() >= look_at) {
+      run->exit.flags |= passed_limit(run);
+      look_at = now_ms() + (uint64_t)next_look_ms(run);
+    }
     if (run->exit.flags) return;
   }
 }
 
 void supervise(const struct spec *spec, gid_t group, int in, int out, int err, int status_fd) {
-  struct run run = {.spec = spec, .group = group, .failure_fd = -1, .started_us = now_us()};
+  struct run run = {.spec = spec, .group = group, .failure_fd = -1, .status_fd = status_fd, .started_us = now_us()};
   run.subreaper = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
   run.count_before = process_count();
   prctl(PR_SET_NAME, "caisson-run");
   run.main_pid = start_main(spec, group, in, out, err, &run.failure_fd);
-  struct status_record record = {.kind = RECORD_STARTED, .pid = run.main_pid};
   if (run.main_pid < 0) {
-    record.kind = RECORD_EXIT;
-    record.exit = (struct exit_record){.status = errno, .flags = EXIT_NOT_STARTED};
-    tell(status_fd, &record);
+    run.exit = (struct exit_record){.status = errno, .flags = EXIT_NOT_STARTED};
+    tell(&run, RECORD_EXIT);
     _exit(0);
   }
   close(in);
   close(out);
   close(err);
-  tell(status_fd, &record);
   follow(&run);
   if (!kill_tree(&run)) _exit(72); /* no exit record: the guest reports the sandbox as lost */
   if (WIFSIGNALED(run.exit.status) && WTERMSIG(run.exit.status) == SIGXCPU) run.exit.flags |= EXIT_CPU_LIMIT;
@@ -232,8 +240,6 @@ void supervise(const struct spec *spec, gid_t group, int in, int out, int err, i
   run.exit.wall_us = now_us() - run.started_us;
   int error = start_outcome(&run);
   if (error > 0) run.exit = (struct exit_record){.status = error, .flags = EXIT_NOT_STARTED};
-  record.kind = RECORD_EXIT;
-  record.exit = run.exit;
-  tell(status_fd, &record);
+  tell(&run, RECORD_EXIT);
   _exit(0);
 }

@@ -47,10 +47,13 @@ static bool has_group(const char *status, gid_t group) {
 static uint64_t cpu_us(const char *pid) {
   char text[1024];
   unsigned long user, system;
+  long children_user, children_system;
   if (!read_file(pid, "stat", text, sizeof text)) return 0;
   char *rest = strrchr(text, ')');
-  if (!rest || sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) return 0;
-  return (user + system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+  if (!rest || sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &children_user,
+                      &children_system) != 4)
+    return 0;
+  return (user + system + (unsigned long)children_user + (unsigned long)children_system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* Sums the living processes of a run, and sends each the signal unless it is 0. */

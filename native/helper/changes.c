@@ -12,6 +12,7 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +22,8 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+
+enum { WALK_MEMORY_BYTES = 256 << 20, WALK_FILE_BYTES = 64 << 20 };
 
 struct task {
   const struct request *request;
@@ -64,6 +67,9 @@ static void give_up_rights(const struct task *task) {
     fail("cannot become the user of the sandbox");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
     fail("cannot give up privileges");
+  /* The tree is hostile: what reading it may cost the host has an end of its own. */
+  struct rlimit memory = {WALK_MEMORY_BYTES, WALK_MEMORY_BYTES}, file = {WALK_FILE_BYTES, WALK_FILE_BYTES};
+  if (setrlimit(RLIMIT_AS, &memory) != 0 || setrlimit(RLIMIT_FSIZE, &file) != 0) fail("cannot limit the walk");
   if (setresuid(0, 0, 0) == 0) fail_with(EPERM, "privileges came back");
   die_with_parent();
 }
@@ -131,7 +137,8 @@ static void write_changes(const struct task *task, int root, const struct change
 
 static NORETURN void work(const struct task *task) {
   struct walk_limits limits = {.files = request_number(task->request, "files"),
-                               .depth = request_number(task->request, "depth")};
+                               .depth = request_number(task->request, "depth"),
+                               .path_bytes = request_number(task->request, "pathBytes")};
   struct entries before = {0}, after = {0};
   struct changes changes = {0};
   give_up_rights(task);

@@ -132,6 +132,7 @@ struct entries {
 struct walk_limits {
   uint64_t files;
   uint64_t depth;
+  uint64_t path_bytes; /* of all paths together: links make entries that cost the sandbox nothing */
 };
 /* False when a limit cut it short. */
 bool walk(int root, const char *skip, struct walk_limits limits, struct entries *found);

@@ -18,6 +18,7 @@
 
 struct job {
   int fd;
+  pid_t pid;
   char seq[32];
   char id[ID_BYTES_MAX];
   size_t length;
@@ -88,6 +89,7 @@ static void start_job(void (*verb)(const struct request *)) {
     return;
   }
   job->fd = ends[0];
+  job->pid = pid;
   snprintf(job->seq, sizeof job->seq, "%s", request.seq);
   snprintf(job->id, sizeof job->id, "%s", id);
   *slot = job;
@@ -120,6 +122,13 @@ static void read_job(struct job **slot) {
   end_job(job);
 }
 
+/* The owner takes the sandbox away: what is still being done for it is not wanted any more. */
+static void cancel_jobs(const char *id) {
+  for (size_t i = 0; i < JOBS_MAX; i++)
+    if (jobs[i] != NULL && strcmp(jobs[i]->id, id) == 0) kill(jobs[i]->pid, SIGKILL);
+  say_result(request.seq, 0, "");
+}
+
 static void watch_or_unwatch(const char *id) {
   const char *pid = request_find(&request, "pid");
   say_result(request.seq, 0, "");
@@ -139,6 +148,7 @@ static void dispatch(char *bytes, size_t length) {
   const char *id = request_find(&request, "id");
   if (strcmp(verb, "launch") == 0) return start_job(verb_launch);
   if (strcmp(verb, "changes") == 0) return start_job(verb_changes);
+  if (strcmp(verb, "cancel") == 0 && id != NULL) return cancel_jobs(id);
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");
   if (strcmp(verb, "lock") == 0 && folder != NULL) return say_result(request.seq, lock_take(folder), "lock");

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES_MAX = 1 << 16, ARENA_BYTES = 1 << 20 };
+enum { PATH_BYTES_MAX = 4096, ARENA_BYTES = 1 << 20 };
 
 struct walker {
   dev_t device;
@@ -16,6 +16,7 @@ struct walker {
   struct walk_limits limits;
   struct entries *found;
   bool whole;
+  uint64_t path_bytes;
   char path[PATH_BYTES_MAX];
 };
 
@@ -44,7 +45,8 @@ void entries_add(struct entries *entries, const struct entry *entry) {
 }
 
 static void add_file(struct walker *walker, size_t length, const struct stat *info) {
-  if (walker->found->count >= walker->limits.files) {
+  walker->path_bytes += length + 1;
+  if (walker->found->count >= walker->limits.files || walker->path_bytes > walker->limits.path_bytes) {
     walker->whole = false;
     return;
   }
@@ -105,10 +107,12 @@ static void walk_folder(struct walker *walker, int fd, size_t length, unsigned d
     return;
   }
   const struct dirent *entry;
-  while ((entry = readdir(folder)) != NULL && walker->found->count <= walker->limits.files) {
+  while ((entry = readdir(folder)) != NULL && walker->found->count < walker->limits.files &&
+         walker->path_bytes <= walker->limits.path_bytes) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     walk_entry(walker, fd, entry, length, depth);
   }
+  if (entry != NULL) walker->whole = false;
   closedir(folder);
 }
 

@@ -68,7 +68,9 @@ static void drop(struct watch **at) {
 }
 
 void watch_add(const char *id, pid_t pid) {
-  for (size_t i = 0; i < ENDED_MAX; i++)
+  /* Numbers are given again: one that ended before says nothing of a process that is there, in its sandbox's cgroup. */
+  bool there = process_in_sandbox(pid, id);
+  for (size_t i = 0; i < ENDED_MAX && !there; i++)
     if (ended[i].pid == pid) {
       say_ended(id, &ended[i].status);
       ended[i].pid = 0;
@@ -83,7 +85,7 @@ void watch_add(const char *id, pid_t pid) {
   watch->next = all;
   all = watch;
   /* The number may have been given to another process by now. */
-  if (watch->started == 0 || !process_in_sandbox(pid, id)) {
+  if (watch->started == 0 || !there) {
     say_ended(id, NULL);
     drop(&all);
   }

@@ -207,6 +207,22 @@ describe("bad use", () => {
     expect(findLeaks(home)).toEqual([]);
   });
 
+  it("[CLI-03] output that is larger here than it was there is cut off (sparse files)", async () => {
+    await writeFile(join(folder, "sparse.sh"), "truncate -s 1G output/zero");
+    const outcome = await caisson([
+      "run",
+      "--engine",
+      "container",
+      "--storage",
+      "16M",
+      "--output",
+      "sparse-out",
+      "sparse.sh",
+    ]);
+    expectClear(outcome, 125, /larger than the workspace[\s\S]*hint/);
+    expect(await readdir(join(folder, "sparse-out"))).toEqual([]);
+  });
+
   it("[CLI-05] a reader of ours that goes away ends the run, and the sandbox with it", async () => {
     await writeFile(join(folder, "endless.sh"), "while :; do echo line; done");
     const command = `${join(root, "caisson")} run --engine container endless.sh | head -1; echo \${PIPESTATUS[0]}`;

@@ -151,6 +151,31 @@ describe.each(engines)("running things (%s)", (engine) => {
     expect(taken).toBe(20_000_000);
   });
 
+  it("[EXE-02] a stream goes on when the rings of others hold all the memory there is for them", async () => {
+    const stop = new AbortController();
+    const talkers = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        sandbox.start({
+          command: "echo out; echo err >&2; sleep 60",
+          signal: stop.signal,
+          trackFiles: false,
+          onOutput: () => undefined,
+        }),
+      ),
+    );
+    const result = await sandbox.exec({ command: "seq 1 20000", limits: { timeoutMs: 20_000 }, trackFiles: false });
+    expect(result).toMatchObject({ exit_code: 0, timed_out: false });
+    expect(result.stdout.length).toBe(108_894);
+    stop.abort();
+    await Promise.all(talkers.map((talker) => talker.result));
+  });
+
+  it("[EXE-02] a killed run ends though its listener takes nothing", async () => {
+    const run = await sandbox.start({ command: "yes", trackFiles: false, onOutput: () => new Promise(() => {}) });
+    run.kill();
+    expect(await run.result).toMatchObject({ exit_code: 137 });
+  });
+
   it("[EXE-05] executes python, node and shell code", async () => {
     expect((await sandbox.executeCode({ language: "python", code: "print(6*7)" })).stdout).toBe("42\n");
     expect((await sandbox.executeCode({ language: "node", code: "console.log(6*7)" })).stdout).toBe("42\n");
@@ -196,6 +221,22 @@ describe.each(engines)("running things (%s)", (engine) => {
     const { files_changed } = await sandbox.exec({ command: "echo bbbb > forged; touch -d 2001-01-01 forged" });
     expect(files_changed).toMatchObject([{ path: "forged", action: "modified" }]);
   });
+
+  it("[EXE-08] says so when the workspace cannot be read, and loses no result", async () => {
+    const result = await sandbox.exec({ command: "echo worked; chmod 0 /workspace" });
+    expect(result).toMatchObject({ stdout: "worked\n", files_changed: [], files_changed_truncated: true });
+    const after = await sandbox.exec({ command: "chmod 755 /workspace; echo again", cwd: "/" });
+    expect(after.stdout).toBe("again\n");
+  });
+
+  it("[EXE-08] a hostile tree of long paths costs the host little, and is told as not seen whole", async () => {
+    const code =
+      "import os\nfor i in range(15): os.mkdir('d'*240); os.chdir('d'*240)\nopen('f','w').close()\nfor i in range(12000): os.link('f',f'l{i}')";
+    const result = await sandbox.executeCode({ language: "python", code });
+    expect(result).toMatchObject({ exit_code: 0, files_changed_truncated: true });
+    expect(result.files_changed.length).toBeLessThanOrEqual(10_000);
+    await sandbox.exec({ command: "rm -rf d*", trackFiles: false });
+  }, 120_000);
 
   it("[SBX-12] cuts output past its limit and says so", async () => {
     const result = await sandbox.exec({

@@ -80,6 +80,52 @@ describe.each(engines)("limits (%s)", (engine) => {
     expect(result.cpu_ms).toBeLessThan(4_000);
   });
 
+  it.each([
+    [
+      "children that are waited for",
+      "import os,time\nwhile True:\n  p=os.fork()\n  if p==0:\n    t=time.process_time()\n    while time.process_time()-t<0.1: pass\n    os._exit(0)\n  os.waitpid(p,0)",
+    ],
+    [
+      "children that nobody waits for",
+      "import os,time,signal\nsignal.signal(signal.SIGCHLD,signal.SIG_IGN)\nwhile True:\n  if os.fork()==0:\n    t=time.process_time()\n    while time.process_time()-t<0.1: pass\n    os._exit(0)\n  time.sleep(0.1)",
+    ],
+  ])(
+    "[SBX-11] CPU seconds are not saved by %s",
+    async (_what, code) => {
+      await using sandbox = await create();
+      const result = await sandbox.executeCode({
+        language: "python",
+        code,
+        limits: { cpuTimeMs: 1_000, timeoutMs: 40_000 },
+      });
+      expect(result).toMatchObject({ cpu_limit: true, timed_out: false });
+    },
+    60_000,
+  );
+
+  it("[SBX-11] signals of the run's own making do not keep its limits away", async () => {
+    await using sandbox = await create({ cpus: 2 });
+    const code =
+      "import os,signal,time\np=os.getpid()\nif os.fork()==0:\n  while True:\n    os.kill(p,signal.SIGSTOP); os.kill(p,signal.SIGCONT); time.sleep(0.002)\nwhile True: pass";
+    const result = await sandbox.executeCode({
+      language: "python",
+      code,
+      limits: { cpuTimeMs: 1_000, timeoutMs: 40_000 },
+    });
+    expect(result).toMatchObject({ cpu_limit: true, timed_out: false });
+  }, 60_000);
+
+  it("[SBX-11] a daemon ends with its run, also while another run's processes come and go (hazard 28)", async () => {
+    await using sandbox = await create();
+    const other = await sandbox.start({ command: "sleep 0.5 & sleep 30", trackFiles: false });
+    await sandbox.exec({ command: "(setsid sleep 200 >/dev/null 2>&1 &) ; sleep 1.5", trackFiles: false });
+    expect((await sandbox.exec({ command: "cat /proc/[0-9]*/cmdline | tr '\\0' ' '" })).stdout).not.toMatch(
+      /sleep 200/,
+    );
+    other.kill();
+    await other.result;
+  });
+
   it("[SBX-11] what a run leaves in the background ends with it (hazard 28)", async () => {
     await using sandbox = await create();
     await sandbox.exec({ command: "(setsid sleep 300 >/dev/null 2>&1 &); nohup sleep 300 >/dev/null 2>&1 & exit 0" });

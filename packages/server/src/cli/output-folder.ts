@@ -20,12 +20,35 @@ async function makeFolder(path: string): Promise<void> {
   if (!(await lstat(path)).isDirectory()) throw new AppError("conflict", `'${path}' is not a folder`);
 }
 
-async function copyFile(files: SandboxFiles, info: FileInfo, target: string): Promise<void> {
+/** Every folder on the way, whether the sandbox listed it or not: none may be a link. */
+async function makeParents(folder: string, name: string): Promise<void> {
+  const parts = name.split("/").slice(0, -1);
+  for (let i = 1; i <= parts.length; i++) await makeFolder(join(folder, ...parts.slice(0, i)));
+}
+
+/** What may still be copied. A sparse file, or one with many names, takes more here than it took there. */
+interface Budget {
+  left: number;
+}
+
+async function* count(chunks: AsyncIterable<Buffer>, budget: Budget): AsyncIterable<Buffer> {
+  for await (const chunk of chunks) {
+    budget.left -= chunk.length;
+    if (budget.left < 0)
+      throw new AppError("limit_exceeded", "the output is larger than the workspace could hold", {
+        hint: "it has sparse files, or files with several names; --storage sets the limit",
+      });
+    yield chunk;
+  }
+}
+
+async function copyFile(files: SandboxFiles, info: FileInfo, target: string, budget: Budget): Promise<void> {
   const temporary = `${target}.caisson-part`;
   await rm(temporary, { force: true });
   try {
     const mode = info.mode & 0o111 ? 0o755 : 0o644;
-    await pipeline(files.read(`${source}/${info.name}`), createWriteStream(temporary, { flags: "wx", mode }));
+    const body = count(files.read(`${source}/${info.name}`), budget);
+    await pipeline(body, createWriteStream(temporary, { flags: "wx", mode }));
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });
@@ -33,17 +56,26 @@ async function copyFile(files: SandboxFiles, info: FileInfo, target: string): Pr
   }
 }
 
-/** Copies /workspace/output to a host folder: regular files and folders only. Returns what was left out, with the reason. */
-export async function copyOutput(files: SandboxFiles, folder: string): Promise<string[]> {
+/**
+ * Copies /workspace/output to a host folder: regular files and folders only, no more bytes than the workspace may hold.
+ * Returns what was left out, with the reason.
+ */
+export async function copyOutput(files: SandboxFiles, folder: string, mostBytes: number): Promise<string[]> {
   const skipped: string[] = [];
+  const budget: Budget = { left: mostBytes };
   try {
     await mkdir(folder, { recursive: true });
     for (const info of await files.list(source, { recursive: true })) {
       const target = join(folder, info.name);
-      if (!isPlain(info.name)) skipped.push(`${info.name}: its name is not plain text`);
-      else if (info.type === "directory") await makeFolder(target);
-      else if (info.type === "file") await copyFile(files, info, target);
-      else skipped.push(`${info.name}: it is a ${info.type}, not a file`);
+      if (!isPlain(info.name)) {
+        skipped.push(`${info.name}: its name is not plain text`);
+      } else if (info.type === "directory" || info.type === "file") {
+        await makeParents(folder, info.name);
+        if (info.type === "directory") await makeFolder(target);
+        else await copyFile(files, info, target, budget);
+      } else {
+        skipped.push(`${info.name}: it is a ${info.type}, not a file`);
+      }
     }
   } catch (error) {
     if (error instanceof AppError) throw error;

@@ -88,7 +88,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
     const result = await running.result;
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
     if (plan.outputFolder !== undefined)
-      for (const left of await copyOutput(sandbox.files, plan.outputFolder))
+      for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
         io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
     if (plan.json) await printJson(io, result);
     else explain(io, plan, result);

@@ -32,6 +32,8 @@ export const wireLimits = {
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
+  /** Bytes owed before credit is given: half of the guest's smallest ring. */
+  creditBytes: 8 * KiB,
   streams: 256,
   specBytes: 1 * MiB,
   /** A receive buffer, and what is copied out of one rather than held in it. */
@@ -68,6 +70,14 @@ export const sandboxLimits = {
   arguments: 4096,
 } as const;
 
+/** The host's own look at the CPU seconds of a run. */
+export const runLimits = {
+  cpuLookMs: 1_000,
+  /** What the sandbox as a whole may use past a run's limit: the boundary's own work is in it. */
+  cpuSlack: 1.5,
+  cpuSlackMs: 2_000,
+} as const;
+
 /** The command line. */
 export const cliLimits = {
   /** Time that a program gets to end by itself after Ctrl-C. */
@@ -102,7 +112,9 @@ export const imageLimits = {
 
 /** Looking for changed files. */
 export const changeLimits = {
-  files: 1_000_000,
+  files: 200_000,
+  /** Of all paths together: hard links make names that cost a sandbox nothing. */
+  pathBytes: 32 * MiB,
   reported: 10_000,
   depth: 256,
   /** Bytes hashed in one look; a file past it is listed without a hash. Sparse files make sizes free. */

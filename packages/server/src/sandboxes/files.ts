@@ -3,6 +3,7 @@ import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
 import { type Body, sendBody } from "./body.ts";
+import { ChunkQueue } from "./chunk-queue.ts";
 import { errorOfErrno } from "./errno.ts";
 import { parseRow } from "./file-rows.ts";
 
@@ -31,7 +32,7 @@ export class WireFiles implements SandboxFiles {
 
   async *read(path: string, options: ReadOptions = {}): AsyncIterable<Buffer> {
     const spec: StreamSpec = { path: checkPath(path), offset: options.offset ?? 0, length: options.length ?? 0 };
-    const waiting: Buffer[] = [];
+    const waiting = new ChunkQueue();
     let wake = Promise.withResolvers<void>();
     let ended = false;
     const stream = this.#wire.open("read", spec, (_channel, chunk) => {

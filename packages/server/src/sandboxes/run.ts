@@ -6,6 +6,7 @@ import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { ExitRecord, OutputChannel, StreamSpec } from "../core/wire.ts";
 import { sendBody } from "./body.ts";
 import { Capture } from "./capture.ts";
+import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -126,12 +127,13 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
     }
   });
   const abort = () => stream.killTree();
+  const guard = new CpuGuard(sandbox, limits.cpuTimeMs, abort);
   request.signal?.addEventListener("abort", abort, { once: true });
   if (request.stdin !== undefined) sendBody(stream, request.stdin).catch(fail);
   const result = stream.exit
     .then(
       async (exit) => ({
-        ...(await describeEnd(sandbox, request, exit)),
+        ...(await describeEnd(sandbox, request, guard.fired ? { ...exit, cpuLimit: true } : exit)),
         stdout: captures.stdout.text(),
         stderr: captures.stderr.text(),
         truncated: captures.stdout.truncated || captures.stderr.truncated,
@@ -139,6 +141,7 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
       (error) => tellLoss(sandbox, error),
     )
     .finally(() => {
+      guard[Symbol.dispose]();
       request.signal?.removeEventListener("abort", abort);
       if (failure !== undefined) throw failure.error;
     });

@@ -9,6 +9,7 @@ import type {
   SandboxSpec,
   SandboxStats,
 } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { CodeRequest, Run, RunRequest, RunResult } from "../core/run.ts";
@@ -16,6 +17,10 @@ import type { Wire } from "../core/wire.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
 import { startRun } from "./run.ts";
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === "unavailable";
+}
 
 export interface SandboxParts {
   engine: Engine;
@@ -39,7 +44,6 @@ export class Sandbox implements AsyncDisposable {
   #filesMarked = false;
   #runs = 0;
   #oomKills = 0;
-  #destroyed: Promise<void> | undefined;
 
   private constructor(created: CreatedSandbox, spec: SandboxSpec, wire: Wire, parts: SandboxParts) {
     this.id = created.id;
@@ -105,15 +109,17 @@ export class Sandbox implements AsyncDisposable {
   }
 
   destroy(): Promise<void> {
-    this.#destroyed ??= (async () => {
-      this.wire.close("destroyed");
-      await this.#engine.destroy(this.id);
-    })();
-    return this.#destroyed;
+    this.wire.close("destroyed");
+    return this.#engine.destroy(this.id);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.destroy();
+  }
+
+  /** How many runs are under way. */
+  get runs(): number {
+    return this.#runs;
   }
 
   /** Something may have changed files since they were last looked at. */
@@ -123,7 +129,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Remembers the files as they are before a run, unless the last look still holds. */
   async beginRun(trackFiles: boolean): Promise<void> {
-    if (trackFiles && !this.#filesMarked) await this.#engine.markFiles(this.id);
+    if (trackFiles && !this.#filesMarked) await this.#mark();
     this.#runs++;
     this.touchFiles();
   }
@@ -132,9 +138,22 @@ export class Sandbox implements AsyncDisposable {
   async endRun(trackFiles: boolean): Promise<Changes> {
     this.#runs--;
     if (!trackFiles) return { changes: [], truncated: false };
-    const changes = await this.#engine.changedFiles(this.id);
-    this.#filesMarked = this.#runs === 0;
-    return changes;
+    try {
+      const changes = await this.#engine.changedFiles(this.id);
+      this.#filesMarked = this.#runs === 0;
+      return changes;
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      return { changes: [], truncated: true }; // a run is not lost because its workspace cannot be read
+    }
+  }
+
+  async #mark(): Promise<void> {
+    try {
+      await this.#engine.markFiles(this.id);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error; // the look after the run will say that it saw nothing
+    }
   }
 
   /** Whether the kernel ended a process for memory since this was last asked. */

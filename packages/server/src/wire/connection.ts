@@ -147,10 +147,9 @@ export class WireConnection implements Wire {
     this.#send(frameTypes.ping, 0, 0, Math.floor(now));
   }
 
-  /** A buffer is read into again once nobody holds a piece of it; little is copied, so that it holds no large buffer. */
+  /** The buffer is read into again unless somebody holds a piece of it. */
   #receive(size: number): boolean {
-    const view = this.#buffer.subarray(0, size);
-    const chunk = size <= wireLimits.receiveCopyBytes ? Buffer.from(view) : view;
+    const chunk = this.#buffer.subarray(0, size);
     this.#held = false;
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
@@ -159,7 +158,7 @@ export class WireConnection implements Wire {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
     }
-    if (this.#held && chunk === view) this.#buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
+    if (this.#held) this.#buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
     return true;
   }
 
@@ -169,7 +168,10 @@ export class WireConnection implements Wire {
     this.#finder = undefined;
     this.#parser = new FrameParser(this.#epoch, {
       data: (stream, channel, offset, piece) => {
-        if (this.#stream(stream)?.onData(channel, offset, piece)) this.#held = true;
+        // What is small is copied, so that whoever holds it holds no large buffer.
+        const small = piece.length <= wireLimits.receiveCopyBytes;
+        const held = this.#stream(stream)?.onData(channel, offset, small ? Buffer.from(piece) : piece);
+        if (held && !small) this.#held = true;
       },
       control: (header, payload) => this.#control(header, payload),
     });

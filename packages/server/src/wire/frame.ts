@@ -151,6 +151,7 @@ export class FrameParser {
     if (type === frameTypes.data && size === 0) throw new WireViolation("an empty data frame");
     const stream = from.readUInt32LE(at + 8);
     const offset = readU64(from, at + 16);
+    if (offset > Number.MAX_SAFE_INTEGER) throw new WireViolation("an offset past any stream's end");
     return { size, type, channel: from.readUInt8(at + 5), epoch, stream, offset };
   }
 }

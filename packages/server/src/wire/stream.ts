@@ -52,6 +52,11 @@ const stateBytes = 40;
 export function parseState(id: number, payload: Buffer): StreamState {
   if (payload.length !== stateBytes) throw new WireViolation(`a state of ${payload.length} bytes`);
   const acknowledged = { stdout: readU64(payload, 24), stderr: readU64(payload, 32) };
+  if (
+    Math.max(readU64(payload, 8), readU64(payload, 16), acknowledged.stdout, acknowledged.stderr) >
+    Number.MAX_SAFE_INTEGER
+  )
+    throw new WireViolation("a state past any stream's end");
   return { id, inputReceived: readU64(payload, 8), inputConsumed: readU64(payload, 16), acknowledged };
 }
 
@@ -130,7 +135,7 @@ export class HostStream implements WireStream {
     const output = this.#outputs[channel];
     output.consumed = Math.min(output.consumed + bytes, output.received);
     const owed = output.consumed - output.credited;
-    if (this.#done || output.ended || owed < wireLimits.outputWindowBytes / 2) return;
+    if (this.#done || output.ended || owed < wireLimits.creditBytes) return;
     output.credited = output.consumed;
     this.#send(frameTypes.credit, channels[channel], this.id, output.consumed);
   }

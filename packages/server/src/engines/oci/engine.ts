@@ -61,6 +61,7 @@ interface Live {
   exit: PromiseWithResolvers<string>;
   /** Looks at the files follow one another: each makes the next one's mark. */
   lastLook: Promise<unknown>;
+  looks: number;
   removal: Promise<void> | undefined;
 }
 
@@ -176,6 +177,7 @@ class OciEngine implements Engine {
       hasInput: spec.inputFolder !== undefined,
       exit: Promise.withResolvers(),
       lastLook: Promise.resolve(),
+      looks: 0,
       removal: undefined,
     };
     live.exit.promise.catch(() => {});
@@ -233,7 +235,12 @@ class OciEngine implements Engine {
   }
 
   #look(live: Live, compare: boolean): Promise<Changes> {
-    const look = live.lastLook.then(() => this.#lookNow(live, compare));
+    live.looks++;
+    const look = live.lastLook
+      .then(() => this.#lookNow(live, compare))
+      .finally(() => {
+        live.looks--;
+      });
     live.lastLook = look.catch(() => {});
     return look;
   }
@@ -247,6 +254,7 @@ class OciEngine implements Engine {
       ["files", changeLimits.files],
       ["reported", changeLimits.reported],
       ["depth", changeLimits.depth],
+      ["pathBytes", changeLimits.pathBytes],
       ["hashBytes", changeLimits.hashBytes],
       ["timeoutMs", changeLimits.timeoutMs],
     ];
@@ -266,6 +274,8 @@ class OciEngine implements Engine {
 
   async #remove(live: Live): Promise<void> {
     const range = live.base === undefined ? undefined : openUidRange(registry, live.base, live.folder);
+    // A look under way holds the workspace's mount.
+    if (live.looks > 0) await this.#helper.request("cancel", [["id", live.id]]);
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range });
     await this.#helper.forget(live.id, live.folder);
     live.exit.resolve("the sandbox was destroyed");
