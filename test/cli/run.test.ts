@@ -13,6 +13,7 @@ const hugeDisk = statfsSync("/var/tmp").bavail * statfsSync("/var/tmp").bsize > 
 
 let folder: string;
 let home: string;
+const bundle = join(root, ".build/app/caisson.mjs");
 
 interface Outcome {
   code: number;
@@ -35,6 +36,29 @@ function caisson(
     );
     child.stdin?.on("error", () => {}); // a command that reads nothing closes it early
     child.stdin?.end(options.stdin ?? "");
+  });
+}
+
+/** On a machine that lacks a program: hidden by a mount that only this one process sees. */
+function caissonWithout(program: string, args: string[]): Promise<Outcome> {
+  const hide = `mount --bind /dev/null "$(command -v ${program})" && exec "$@"`;
+  const words = ["-m", "sh", "-c", hide, "sh", join(root, ".build/bin/node"), bundle, ...args];
+  // Not by the launcher, which would install what is missing.
+  const env = { ...process.env, CAISSON_HOME: home, CAISSON_ROOT: root, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+  return new Promise((resolve) => {
+    execFile("/usr/bin/unshare", words, { env, cwd: folder }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr }),
+    ).stdin?.end();
+  });
+}
+
+/** What a terminal gets to see. */
+function onTerminal(command: string, env: Record<string, string> = {}): Promise<string> {
+  const { NO_COLOR: _, ...plain } = process.env;
+  const options = { env: { ...plain, CAISSON_HOME: home, ...env }, cwd: folder };
+  return new Promise((resolve) => {
+    const words = ["-qec", `${join(root, "caisson")} ${command}`, "/dev/null"];
+    execFile("/usr/bin/script", words, options, (_error, stdout) => resolve(stdout)).stdin?.end();
   });
 }
 
@@ -162,12 +186,12 @@ describe("bad use", () => {
     ["a time-out past its cap", ["run", "--timeout", "4000", "ok.py"], 2, /past the cap of 3600 s/],
     ["a size that is none", ["run", "--memory", "big", "ok.py"], 2, /not a size[\s\S]*hint/],
     ["an input folder that is not there", ["run", "--input", "nowhere", "ok.py"], 2, /nowhere/],
-  ])("[CLI-03] %s gives one clear line", async (_what, args, code, message) => {
+  ])("[CLI-03] [CLI-05] %s gives one clear line, and the code for it", async (_what, args, code, message) => {
     expectClear(await caisson(args), code, message);
     expect(findLeaks(home)).toEqual([]);
   });
 
-  it("[CLI-03] a runtime that is not installed is named, with what to do", async () => {
+  it("[CLI-03] [CLI-05] a runtime that is not installed is named, with what to do", async () => {
     const outcome = await caisson(["run", "--engine", "gvisor", "ok.py"], { env: { CAISSON_RUNSC: "/nowhere/runsc" } });
     expectClear(outcome, 125, /runsc[\s\S]*hint/);
   });
@@ -191,6 +215,15 @@ describe("bad use", () => {
     await new Promise((resolve) => server.close(resolve));
     await symlink("/etc/passwd", join(odd, "link"));
     expectClear(await caisson(["run", "--input", "odd", "ok.py"]), 2, /link/);
+  });
+
+  it("[CLI-03] is told in colour on a terminal, and without where NO_COLOR is set or nobody looks", async () => {
+    const red = "\x1b[31mcaisson:\x1b[0m";
+    expect(await onTerminal("fly")).toContain(red);
+    const plain = await onTerminal("fly", { NO_COLOR: "1" });
+    expect(plain).toContain("caisson: there is no command 'fly'");
+    expect(plain).not.toContain("\x1b[");
+    expect((await caisson(["fly"])).stderr).not.toContain("\x1b[");
   });
 
   it("[CLI-03] a full disk on our side of --output is told, and the sandbox is gone", async () => {
@@ -276,5 +309,41 @@ describe("help", () => {
     const names = diagnosis.checks.map((check: { name: string }) => check.name);
     expect(names).toEqual(expect.arrayContaining(["user namespaces", "cgroups", "disk", "loop devices", "node"]));
     expect((await caisson(["doctor"])).stdout).toMatch(/engine gvisor/);
+  });
+});
+
+describe("a machine that lacks something", () => {
+  it.each(engines)("[SBX-14] without mkfs.ext4 a run on %s says that its storage is not limited", async (engine) => {
+    await writeFile(join(folder, "ok.py"), "print(1)");
+    const args = ["run", "--json", "--engine", engine, "ok.py"];
+    expect((await caisson(args)).code).toBe(0); // by the launcher, which bundles what the next line runs
+    const result = JSON.parse((await caissonWithout("mkfs.ext4", args)).stdout);
+    expect(result).toMatchObject({ exit_code: 0, stdout: "1\n" });
+    expect(result.not_enforced).toEqual([{ what: "storage", why: expect.stringMatching(/mkfs.ext4/) }]);
+    expect(result.enforced).not.toContain("storage");
+    expect(result.enforced).toContain("memory");
+  });
+
+  it("[SBX-14] [CLI-04] doctor says so as well, and what to do", async () => {
+    const { checks } = JSON.parse((await caissonWithout("mkfs.ext4", ["doctor", "--json"])).stdout);
+    expect(checks.find((check: { name: string }) => check.name === "loop devices")).toMatchObject({
+      state: "warning",
+      detail: expect.stringMatching(/not enforced/),
+      hint: expect.stringMatching(/e2fsprogs/),
+    });
+  });
+
+  it("[CLI-04] doctor tells a runtime that starts nothing from one that works, with a hint", async () => {
+    const env = { CAISSON_RUNSC: "/bin/true" };
+    const diagnosis = JSON.parse((await caisson(["doctor", "--json"], { env })).stdout);
+    expect(diagnosis).toMatchObject({
+      chosen: "container",
+      engines: [
+        { engine: "gvisor", usable: false, hint: expect.stringMatching(/\w/) },
+        { engine: "container", usable: true, detail: expect.stringMatching(/\d+\.\d+/) },
+      ],
+    });
+    const none = await caisson(["doctor"], { env: { ...env, CAISSON_RUNC: "/bin/true" } });
+    expect(none).toMatchObject({ code: 125, stdout: expect.stringMatching(/No engine works here/) });
   });
 });

@@ -59,7 +59,7 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
     ["nothing, when nothing changed", `open("a", "w").write("one")`, `open("a").read()`, []],
   ];
 
-  it("are told as they are", { timeout: 120_000 }, async () => {
+  it("[EXE-08] are told as they are, links as links", { timeout: 120_000 }, async () => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     const sandbox = await engine.create({ limits });
@@ -119,7 +119,7 @@ def swap():
 threading.Thread(target=swap, daemon=True).start()
 `;
 
-  it("never yields the hash or size of a file outside it (hazard 1)", { timeout: 120_000 }, async () => {
+  it("[EXE-08] never yields the hash or size of a file outside it (hazard 1)", { timeout: 120_000 }, async () => {
     await using home = await makeHome();
     const outside = await mkdtemp(join(tmpdir(), "caisson-outside-"));
     try {

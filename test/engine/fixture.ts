@@ -7,6 +7,7 @@ import type { CreatedSandbox, EngineName, SandboxLimits } from "../../packages/s
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
 import { createOciEngine, type OciEngineOptions } from "../../packages/server/src/engines/oci/engine.ts";
 import { prepareHostImage } from "../../packages/server/src/images/host.ts";
+import { findLeaks } from "../leaks.ts";
 
 export const engineNames: EngineName[] = ["container", "gvisor"];
 const root = join(import.meta.dirname, "../..");
@@ -23,13 +24,18 @@ export const limits: SandboxLimits = {
   storageBytes: 64 * MiB,
 };
 
-/** A data folder of its own, with a copy of the puppet that sandboxes may read. */
+/** A data folder of its own, with a copy of the puppet that sandboxes may read; the end checks for leaks (SBX-17). */
 export async function makeHome() {
   const home = await mkdtemp(join(tmpdir(), "caisson-engine-"));
   const puppetPath = join(home, "puppet");
   await copyFile(join(import.meta.dirname, "puppet.py"), puppetPath);
   await chmod(puppetPath, 0o755);
-  return { home, puppetPath, [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }) };
+  const dispose = async () => {
+    const leaks = findLeaks(home);
+    await rm(home, { recursive: true, force: true });
+    if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+  };
+  return { home, puppetPath, [Symbol.asyncDispose]: dispose };
 }
 
 type Home = Awaited<ReturnType<typeof makeHome>>;

@@ -71,6 +71,35 @@ describe.each(engines)("running things (%s)", (engine) => {
     });
   });
 
+  it("[EXE-01] takes limits for one run, inside those of its sandbox", async () => {
+    const hold = {
+      language: "python",
+      code: "import time; a=bytearray(120<<20); time.sleep(0.5); print(len(a))",
+    } as const;
+    expect(await sandbox.executeCode({ ...hold, limits: { memoryBytes: 64 * 1024 ** 2 } })).toMatchObject({
+      oom_killed: true,
+      stdout: "",
+    });
+    expect(await sandbox.executeCode(hold)).toMatchObject({ oom_killed: false, stdout: `${120 * 1024 ** 2}\n` });
+    const fork = "for i in $(seq 12); do sleep 0.2 & done; wait";
+    expect((await sandbox.exec({ command: fork, limits: { processes: 6 } })).stderr).toMatch(/fork/);
+    expect((await sandbox.exec({ command: fork })).stderr).toBe("");
+    expect(await sandbox.exec({ command: "sleep 9", limits: { timeoutMs: 200 } })).toMatchObject({ timed_out: true });
+  });
+
+  it.each([
+    [{ timeoutMs: 3_601_000 }, "past the cap of 3600 s"],
+    [{ cpuTimeMs: 3_601_000 }, "past the cap of 3600 s"],
+    [{ memoryBytes: 9 * 1024 ** 3 }, "past the cap of 8 GB"],
+    [{ processes: 513 }, "past the cap of 512"],
+    [{ outputBytes: 1024 ** 3 }, "past the cap of 256 MB"],
+  ])("[SBX-13] a run that asks for %j is invalid and told the cap", async (limits, message) => {
+    await expect(sandbox.exec({ command: "true", limits })).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(message),
+    });
+  });
+
   it("[EXE-01] tells the signal that ended a program", async () => {
     expect(await sandbox.exec({ command: "kill -SEGV $$" })).toMatchObject({ signal: "SIGSEGV", exit_code: 139 });
   });
@@ -128,6 +157,30 @@ describe.each(engines)("running things (%s)", (engine) => {
     expect(seen[0]).toEqual(["stdout", "one\n"]);
     expect(seen.map(([channel]) => channel).indexOf("stderr")).toBeGreaterThan(0);
     expect(seen.some(([channel, text]) => channel === "stderr" && text === "two\n")).toBe(true);
+  });
+
+  it("[EXE-02] what was written before on one channel comes before what is written after on the other", async () => {
+    const seen: string[] = [];
+    let next = Promise.withResolvers<void>();
+    const lines = ["out 1", "err 1", "out 2", "err 2", "err 3", "out 3"];
+    const say = lines.map((line) => `echo ${line} >&${line.startsWith("out") ? 1 : 2}; read _`).join("; ");
+    const run = await sandbox.start({
+      command: say,
+      stdin: (async function* () {
+        for (const _ of lines) {
+          await next.promise; // the program writes its next line only after this one was seen
+          next = Promise.withResolvers<void>();
+          yield Buffer.from("\n");
+        }
+      })(),
+      onOutput: (_channel, chunk) => {
+        seen.push(chunk.toString().trim());
+        next.resolve();
+        return undefined;
+      },
+    });
+    expect((await run.result).timed_out).toBe(false);
+    expect(seen).toEqual(lines);
   });
 
   it("[EXE-02] holds a program back whose output nobody takes, while others run on", async () => {

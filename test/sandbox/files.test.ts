@@ -113,6 +113,8 @@ describe.each(engines)("files (%s)", (engine) => {
     await sandbox.exec({ command: "echo x > secret; chmod 000 secret; ln -sfn /proc/1/fd/0 wire; ln -sfn /run own" });
     for (const path of ["secret", "wire", "own"])
       await expect(collect(sandbox.files.read(path))).rejects.toMatchObject({ code: "forbidden" });
+    await sandbox.files.write("mine/upload", "x");
+    expect((await sandbox.exec({ command: "stat -c %u:%g mine mine/upload" })).stdout).toBe("1000:1000\n1000:1000\n");
   });
 
   it("[FIL-02] no path, however made, leaves the workspace or hurts the sandbox", async () => {

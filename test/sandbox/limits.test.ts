@@ -1,4 +1,10 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SandboxCgroup } from "../../packages/server/src/engines/oci/cgroup.ts";
+import { findHierarchies } from "../../packages/server/src/engines/oci/cgroup-mounts.ts";
+import { cgroupName } from "../../packages/server/src/engines/oci/sandbox-folder.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 
 const MiB = 1024 ** 2;
@@ -22,6 +28,24 @@ describe.each(engines)("limits (%s)", (engine) => {
     expect((await sandbox.exec({ command: "echo alive" })).stdout).toBe("alive\n");
     expect((await neighbour.exec({ command: "echo alive" })).stdout).toBe("alive\n");
   });
+
+  // In a container the cgroup's limit is the only one, and it ends the process, not the sandbox.
+  it.runIf(engine === "gvisor")(
+    "[SBX-07] a cgroup that fires before the guest does loses the sandbox, and is told as that",
+    async () => {
+      await using neighbour = await create();
+      await using sandbox = await create({ memoryBytes: 1024 * MiB });
+      const hierarchies = await findHierarchies(await readFile("/proc/mounts", "utf8"));
+      const cgroup = new SandboxCgroup(hierarchies, cgroupName(join(test.home, "engine"), sandbox.id));
+      cgroup.limit("container", { ...sandbox.limits, memoryBytes: 192 * MiB }, ["memory"]);
+      const bomb = "a=[]\nwhile True: a.append(bytearray(1<<20))";
+      await expect(sandbox.executeCode({ language: "python", code: bomb })).rejects.toMatchObject({
+        code: "limit_exceeded",
+        details: { sandbox_lost: true, oom_killed: true },
+      });
+      expect((await neighbour.exec({ command: "echo alive" })).stdout).toBe("alive\n");
+    },
+  );
 
   it("[SBX-07] memory within the limit is given", async () => {
     await using sandbox = await create({ memoryBytes: 256 * MiB });
@@ -153,12 +177,29 @@ describe.each(engines)("limits (%s)", (engine) => {
     expect((after.neighbour - before.neighbour) / (after.busy - before.busy)).toBeGreaterThan(0.34);
   });
 
-  it("[SBX-08] a core quota holds", async () => {
-    await using sandbox = await create({ cpus: 0.5 });
-    const spin = "import time\nw=time.monotonic()\nwhile time.monotonic()-w<2: pass";
+  it("[SBX-08] shares weigh: one with eight times as many gets far more of the processor", async () => {
+    await using light = await create({ cpus: 2, cpuShares: 512 });
+    await using heavy = await create({ cpus: 2, cpuShares: 4096 });
+    const stop = new AbortController();
+    const spin = { command: "for i in 1 2 3; do (while :; do :; done) & done; wait", signal: stop.signal };
+    const runs = await Promise.all([light, heavy].map((sandbox) => sandbox.start({ ...spin, trackFiles: false })));
+    const used = () => Promise.all([light, heavy].map(async (sandbox) => (await sandbox.stats()).cpuMs));
+    const [lightBefore = 0, heavyBefore = 0] = await used();
+    await sleep(2_000);
+    const [lightAfter = 0, heavyAfter = 0] = await used();
+    stop.abort();
+    await Promise.all(runs.map((run) => run.result));
+    expect((heavyAfter - heavyBefore) / (lightAfter - lightBefore)).toBeGreaterThan(2.5);
+  });
+
+  it("[SBX-08] a core quota holds, however many want to run", async () => {
+    await using sandbox = await create({ cpus: 0.2 });
+    const spin = "for i in 1 2 3; do timeout 2 bash -c 'while :; do :; done' & done; wait";
     const before = (await sandbox.stats()).cpuMs;
-    await sandbox.executeCode({ language: "python", code: spin, trackFiles: false });
-    expect((await sandbox.stats()).cpuMs - before).toBeLessThan(1_600);
+    const startedMs = performance.now();
+    await sandbox.exec({ command: spin, trackFiles: false });
+    const usedMs = (await sandbox.stats()).cpuMs - before;
+    expect(usedMs / (performance.now() - startedMs)).toBeLessThan(0.28);
   });
 
   it("[SBX-14] what is enforced is told, and nothing is told that was not applied", async () => {

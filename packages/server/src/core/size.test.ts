@@ -34,6 +34,7 @@ describe("limits", () => {
     expect(requestLimits.timeoutMs).toMatchObject({ default: 60_000, max: 3_600_000 });
     expect(requestLimits.cpuTimeMs).toMatchObject({ default: 60_000, max: 3_600_000 });
     expect(requestLimits.processes.max).toBe(512);
+    expect(requestLimits.outputBytes.default).toBe(1_000_000);
     expect(requestLimits.storageBytes.max).toBe(100 * 1024 ** 3);
   });
 

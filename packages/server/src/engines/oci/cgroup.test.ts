@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -49,12 +49,29 @@ describe("cgroups of version 2", () => {
     expect(readFileSync(join(root, "caisson/cgroup.subtree_control"), "utf8")).toMatch(/\+(cpu|io|memory|pids)/);
   });
 
-  it("say why a limit does not hold when its file is missing", async () => {
+  it("[SBX-14] say why a limit does not hold when its file is missing", async () => {
     const { mounts } = fakeUnified({ "cpu.max": "", "cpu.weight": "", "pids.max": "" });
     const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
     const outcome = cgroup.limit("container", limits, ["memory", "cpu"]);
     expect(outcome.get("memory")).toMatch(/memory\.max cannot be set/);
     expect(outcome.get("cpu")).toBeNull();
+  });
+
+  it("[SBX-14] say why a limit does not hold when the host has no such controller", async () => {
+    const { root, mounts } = fakeUnified(limitFiles);
+    writeFileSync(join(root, "cgroup.controllers"), "memory cpu\n");
+    const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
+    const outcome = cgroup.limit("container", limits, ["memory", "processes"]);
+    expect(outcome.get("processes")).toMatch(/no pids cgroup/);
+    expect(outcome.get("memory")).toBeNull();
+  });
+
+  it("[SBX-14] say so when a limit was taken and does not stand", async () => {
+    const { group, mounts } = fakeUnified({ ...limitFiles });
+    rmSync(join(group, "pids.max"));
+    symlinkSync("/dev/null", join(group, "pids.max"));
+    const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
+    expect(cgroup.limit("container", limits, ["processes"]).get("processes")).toBe("pids.max is , not 128");
   });
 
   it("tell what was used", async () => {

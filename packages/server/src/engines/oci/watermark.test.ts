@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("the watermark of the disk", () => {
-  it("freezes sandboxes while the disk is nearly full, and lets them go after", async () => {
+  it("[SBX-10] freezes sandboxes while the disk is nearly full, and lets them go after", async () => {
     let freeBytes = engineLimits.diskWatermarkBytes;
     let frozen = false;
     const freezer = new Freezer({
