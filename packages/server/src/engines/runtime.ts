@@ -16,6 +16,8 @@ export const view = {
 export interface Runtime {
   engine: EngineName;
   program: string;
+  /** Another that takes the same words, for hosts that have only that; its probe says whether it works. */
+  alternative?: string;
   /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
   gofer: boolean;
   options: readonly string[];
@@ -38,6 +40,7 @@ export const runtimes: Record<EngineName, Runtime> = {
   container: {
     engine: "container",
     program: "runc",
+    alternative: "crun",
     gofer: false,
     options: shared,
     guestWatchesMemory: false,
@@ -50,6 +53,11 @@ export function runArguments(runtime: Runtime, id: string): string[] {
 }
 
 const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+export async function findRuntime(runtime: Runtime): Promise<string | undefined> {
+  const found = await findProgram(runtime.program);
+  return found ?? (runtime.alternative === undefined ? undefined : findProgram(runtime.alternative));
+}
 
 /** Looks where system programs live, whatever PATH the caller has. */
 export async function findProgram(name: string): Promise<string | undefined> {

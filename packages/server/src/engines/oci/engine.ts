@@ -5,7 +5,7 @@ import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxS
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
 import { changeLimits } from "../../core/limits.ts";
-import { findProgram, type Runtime, runtimes } from "../runtime.ts";
+import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
 import { SandboxCgroup } from "./cgroup.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
@@ -318,7 +318,7 @@ export async function createOciEngine(options: OciEngineOptions): Promise<Engine
     });
   }
   const { program } = runtimes[options.name];
-  const runtimePath = options.runtimePath ?? (await findProgram(program));
+  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
   if (runtimePath === undefined) {
     throw new AppError("unsupported", `${program} is not installed`, { hint: `Install the package ${program}.` });
   }

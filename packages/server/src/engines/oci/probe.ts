@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineProbe } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits, requestLimits } from "../../core/limits.ts";
-import { findProgram, runtimes } from "../runtime.ts";
+import { findRuntime, runtimes } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
 import { createOciEngine, type OciEngineOptions } from "./engine.ts";
 import { makeEngineFolders, readBootId } from "./sandbox-folder.ts";
@@ -23,7 +23,7 @@ const limits = {
 /** Starts a sandbox for real, with a program that only waits, and ends it: what is installed may still not work. */
 export async function probeOciEngine(options: ProbeOptions): Promise<EngineProbe> {
   const { program } = runtimes[options.name];
-  const runtimePath = options.runtimePath ?? (await findProgram(program));
+  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
   const found = runtimePath === undefined ? {} : { runtimePath };
   try {
     const detail = await Promise.race([tryEngine(options, runtimePath), failLater(program)]);
@@ -66,7 +66,7 @@ async function failLater(program: string): Promise<never> {
 }
 
 async function describeRuntime(options: ProbeOptions): Promise<string> {
-  const runtimePath = options.runtimePath ?? (await findProgram(runtimes[options.name].program)) ?? "";
+  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name])) ?? "";
   const [runtime, helper, bootId] = await Promise.all([
     stat(runtimePath).catch(() => undefined),
     stat(options.helperPath).catch(() => undefined),
