@@ -57,6 +57,8 @@ static void become_root_of_range(int status_fd, int ready_fd, int go_fd) {
     child_fail(status_fd, "the user namespace was not mapped");
   if (setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
     child_fail(status_fd, "cannot become root of the user namespace");
+  /* Of the runtime itself, gVisor's sentry and gofer included: its root is the sandbox's cgroup, joined by now. */
+  if (unshare(CLONE_NEWCGROUP) != 0) child_fail(status_fd, "cannot make a cgroup namespace");
 }
 
 static NORETURN void child(const struct launch *launch, int status_fd, int ready_fd, int go_fd) {

@@ -65,8 +65,8 @@ describe.each(engines)("the boundary (%s)", (engine) => {
     const run = await startWaiting(sandbox);
     const pids = processesOf(sandbox.id);
     expect(pids.length).toBeGreaterThan(1);
-    // gVisor's ptrace platform needs the pid namespace of its caller, and runsc makes no cgroup namespace.
-    const own = ["ipc", "mnt", "net", "user", "uts", ...(engine === "container" ? ["cgroup", "pid"] : [])];
+    // gVisor's ptrace platform needs the pid namespace of its caller.
+    const own = ["cgroup", "ipc", "mnt", "net", "user", "uts", ...(engine === "container" ? ["pid"] : [])];
     const shared = pids.flatMap((pid) =>
       own.filter((name) => readlinkSync(`/proc/${pid}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`)),
     );
