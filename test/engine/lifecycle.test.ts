@@ -102,7 +102,8 @@ describe.each(engineNames)("a sandbox of engine %s", (name) => {
     const { id } = await engine.create({ limits });
     const exit = engine.waitExit(id);
     killProcessesOf(id);
-    expect(await exit).toMatch(/signal 9/);
+    // A sentry whose gofer is killed first ends by itself.
+    expect(await exit).toMatch(name === "container" ? /signal 9/ : /signal 9|code \d+/);
   });
 
   it("stands still while paused and goes on when resumed", async () => {
