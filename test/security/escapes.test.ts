@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { engines } from "../harness.ts";
@@ -29,6 +30,8 @@ const probes: readonly Probe[] = [
   ...countExhaustion,
   ...outputExhaustion,
 ];
+
+const layeredRoot = statfsSync("/").type === 0x794c7630; // OVERLAYFS_SUPER_MAGIC
 
 describe("escape suite", () => {
   const report = new Report();
@@ -85,9 +88,12 @@ describe("escape suite", () => {
           expect(await probe(one, engine)).toBeNull();
         });
       for (const engine of one.twin.inSandbox ? engines : engines.slice(0, 1))
-        it(`[SBX-18] the probe to ${one.claim} works ${one.twin.where}${one.twin.inSandbox ? ` (${engine})` : ""}`, async () => {
-          expect(await twin(one, engine)).not.toBeNull();
-        });
+        it.skipIf(one.twin.plainRoot === true && layeredRoot)(
+          `[SBX-18] the probe to ${one.claim} works ${one.twin.where}${one.twin.inSandbox ? ` (${engine})` : ""}`,
+          async () => {
+            expect(await twin(one, engine)).not.toBeNull();
+          },
+        );
     });
   }
 });

@@ -36,5 +36,7 @@ export interface Twin {
   where: string;
   /** In a sandbox, so once an engine; otherwise on the host, once. */
   inSandbox?: boolean;
+  /** Works only where the root is a file system of this machine: not over layers, as in a container or a test root. */
+  plainRoot?: boolean;
   attempt: (ground: Ground) => Promise<Effect>;
 }

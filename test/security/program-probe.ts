@@ -30,6 +30,7 @@ export interface HostTwin {
   wrap?: readonly string[];
   /** Instead of the probe's own words. */
   words?: readonly string[];
+  plainRoot?: boolean;
   /** Where the program lies, for a wrap that changes the root. */
   program?: string;
 }
@@ -67,6 +68,7 @@ export function programProbe(probe: ProgramProbe): Probe {
 export function hostTwin(words: readonly string[], twin: HostTwin, judge: Judge = reached): Twin {
   return {
     where: twin.where,
+    plainRoot: twin.plainRoot ?? false,
     attempt: async (ground) => judge(await runProgramOnHost(ground.stage, words, twin), ground),
   };
 }

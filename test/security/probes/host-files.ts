@@ -79,7 +79,11 @@ export const hostFiles: readonly Probe[] = [
     words: ["read-through-processes", "/workspace/secret"],
     twin: neighbourTwin(["read-through-processes", "/workspace/secret"], "in the sandbox whose workspace it is"),
   }),
-  probe({ claim: "open the host's root folder by a file handle", words: ["read-by-handle", "{canary}"], twin: asRoot }),
+  probe({
+    claim: "open the host's root folder by a file handle",
+    words: ["read-by-handle", "{canary}"],
+    twin: { ...asRoot, plainRoot: true },
+  }),
   probe({ claim: "bind-mount the root elsewhere", words: ["read-by-bind", "{canary}"], twin: inOwnMounts }),
   probe({
     claim: "leave its root by chroot",

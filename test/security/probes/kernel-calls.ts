@@ -65,7 +65,7 @@ export const kernelCalls: readonly Probe[] = [
     },
   }),
   probe({ claim: "set the clock", words: ["set-clock"], twin: { where: "on the host as root, to what it is" } }),
-  probe({ claim: "add swap space", words: ["swap-on"], twin: asRoot }),
+  probe({ claim: "add swap space", words: ["swap-on"], twin: { ...asRoot, plainRoot: true } }),
   probe({
     claim: "reach input and output ports or physical memory",
     words: ["reach-hardware"],

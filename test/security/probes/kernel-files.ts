@@ -157,6 +157,7 @@ export const kernelFiles: readonly Probe[] = [
     },
     twin: {
       where: "on the host by a hierarchy of its own",
+      plainRoot: true,
       attempt: async (ground) => {
         const { folder } = ground.stage;
         await writeFile(join(folder, "agent"), `#!/bin/sh\n: >${folder}/agent-ran\n`, { mode: 0o755 });
