@@ -168,7 +168,7 @@ int main(void) {
   prepare_descriptors();
   prepare_signals();
   privilege_prepare();
-  seccomp_prepare();
+  seccomp_apply();
   poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
   poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);
   poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, STREAMS_MAX);

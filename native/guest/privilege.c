@@ -62,8 +62,7 @@ int privilege_drop(const struct spec *spec, gid_t group) {
   if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_capset, &header, none) < 0) return -1;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
-  return seccomp_apply();
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
 /* gVisor takes no last descriptor past INT_MAX. */
