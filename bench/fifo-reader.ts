@@ -1,11 +1,12 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
+import { wireLimits } from "../packages/server/src/core/limits.ts";
 import { programPath } from "./native-programs.ts";
 import { runProgram } from "./program.ts";
 
 const pipeBytes = 256 * 1024;
 
-/** The least a Node process can do to read a FIFO: the same socket and pipe size as the wire, and no frames. */
+/** The least a Node process can do to read a FIFO: the socket, buffer and pipe size of the wire, and no frames. */
 export class FifoReader implements Disposable {
   readonly writeEnd: number;
   readonly #socket: Socket;
@@ -16,11 +17,12 @@ export class FifoReader implements Disposable {
   private constructor(path: string) {
     const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     this.writeEnd = openSync(path, constants.O_WRONLY);
-    this.#socket = new Socket({ fd, readable: true, writable: false });
-    this.#socket.on("data", (chunk: Buffer) => {
-      this.#lastMs = performance.now();
-      if (this.#bytes === 0) this.#firstMs = this.#lastMs;
-      this.#bytes += chunk.length;
+    const buffer = Buffer.alloc(wireLimits.receiveBytes);
+    this.#socket = new Socket({
+      fd,
+      readable: true,
+      writable: false,
+      onread: { buffer, callback: (size) => this.#count(size) },
     });
   }
 
@@ -36,6 +38,13 @@ export class FifoReader implements Disposable {
     const taken = { bytes: this.#bytes, ms: this.#lastMs - this.#firstMs };
     this.#bytes = 0;
     return taken;
+  }
+
+  #count(size: number): boolean {
+    this.#lastMs = performance.now();
+    if (this.#bytes === 0) this.#firstMs = this.#lastMs;
+    this.#bytes += size;
+    return true;
   }
 
   [Symbol.dispose](): void {
