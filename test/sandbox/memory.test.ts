@@ -20,7 +20,7 @@ async function digest(path: string): Promise<string> {
 
 describe.each(engines)("memory of the owner (%s)", (engine) => {
   const lineBytes = soak || engine === "container" ? GiB : GiB / 8;
-  const fileBytes = soak ? 5 * GiB : engine === "container" ? GiB / 2 : GiB / 8;
+  const fileBytes = soak ? 5 * GiB : GiB / 8;
 
   it("[SBX-12] [FIL-01] stays under 150 MB while a huge line comes out and a huge file goes up and down", async () => {
     const folder = await mkdtemp("/var/tmp/caisson-memory-");
