@@ -68,11 +68,13 @@ async function report(machine: Record<string, string>, lines: readonly MeasuredL
   const facts = Object.entries(machine).map(([name, value]) => `- ${name}: ${value}`);
   const notes = notesOf(lines).map((note) => `- ${note}`);
   await mkdir(folder, { recursive: true });
-  await writeFile(`${path}.json`, json);
+  // Kept results name no folder of the machine they were taken on.
+  const portable = (text: string) => text.replaceAll(`${root}/`, "");
+  await writeFile(`${path}.json`, portable(json));
   const about =
     "p95 is the slow end, `of best` the ratio of the fastest rounds. `others` is the CPU that other programs used around the benchmark; past 10 % the line is disturbed.";
   const parts = [`# Numbers of ${date.slice(0, 10)}`, facts.join("\n"), markdownTable(lines), about, notes.join("\n")];
-  await writeFile(`${path}.md`, `${parts.join("\n\n")}\n`);
+  await writeFile(`${path}.md`, portable(`${parts.join("\n\n")}\n`));
 }
 
 async function main(): Promise<number> {
