@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { pipeline } from "node:stream/promises";
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 
@@ -26,7 +26,8 @@ const captured = await sandbox.exec({
   trackFiles: false,
 });
 await sandbox.files.write("big", createReadStream(file));
-await pipeline(sandbox.files.read("big"), createWriteStream(`${file}.back`));
+await using back = await open(`${file}.back`, "wx");
+await sandbox.files.readEach("big", (piece) => back.writeFile(piece));
 const maxRssBytes = process.resourceUsage().maxRSS * 1024;
 console.log(
   JSON.stringify({

@@ -14,19 +14,11 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** What a taken-over guest could say; an honest one cannot. */
-function lying(...names: string[]): SandboxFiles {
+function lying(...names: string[]): Pick<SandboxFiles, "list" | "readEach"> {
   const row = (name: string): FileInfo => ({ name, type: "file", size: 4, mode: 0o644, mtimeMs: 0 });
-  const refuse = () => Promise.reject(new Error("not asked for"));
   return {
-    read: async function* () {
-      yield Buffer.from("evil");
-    },
+    readEach: async (_path, take) => take(Buffer.from("evil")),
     list: async () => names.map(row),
-    write: refuse,
-    stat: refuse,
-    mkdir: refuse,
-    move: refuse,
-    remove: refuse,
   };
 }
 

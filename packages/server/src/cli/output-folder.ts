@@ -1,7 +1,5 @@
-import { createWriteStream } from "node:fs";
-import { lstat, mkdir, rename, rm } from "node:fs/promises";
+import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { FileInfo, SandboxFiles } from "../core/file.ts";
 
@@ -26,29 +24,31 @@ async function makeParents(folder: string, name: string): Promise<void> {
   for (let i = 1; i <= parts.length; i++) await makeFolder(join(folder, ...parts.slice(0, i)));
 }
 
+type Source = Pick<SandboxFiles, "list" | "readEach">;
+
 /** What may still be copied. A sparse file, or one with many names, takes more here than it took there. */
 interface Budget {
   left: number;
 }
 
-async function* count(chunks: AsyncIterable<Buffer>, budget: Budget): AsyncIterable<Buffer> {
-  for await (const chunk of chunks) {
-    budget.left -= chunk.length;
-    if (budget.left < 0)
-      throw new AppError("limit_exceeded", "the output is larger than the workspace could hold", {
-        hint: "it has sparse files, or files with several names; --storage sets the limit",
-      });
-    yield chunk;
-  }
+function spend(budget: Budget, bytes: number): void {
+  budget.left -= bytes;
+  if (budget.left < 0)
+    throw new AppError("limit_exceeded", "the output is larger than the workspace could hold", {
+      hint: "it has sparse files, or files with several names; --storage sets the limit",
+    });
 }
 
-async function copyFile(files: SandboxFiles, info: FileInfo, target: string, budget: Budget): Promise<void> {
+async function copyFile(files: Source, info: FileInfo, target: string, budget: Budget): Promise<void> {
   const temporary = `${target}.caisson-part`;
   await rm(temporary, { force: true });
   try {
     const mode = info.mode & 0o111 ? 0o755 : 0o644;
-    const body = count(files.read(`${source}/${info.name}`), budget);
-    await pipeline(body, createWriteStream(temporary, { flags: "wx", mode }));
+    await using file = await open(temporary, "wx", mode);
+    await files.readEach(`${source}/${info.name}`, (piece) => {
+      spend(budget, piece.length);
+      return file.writeFile(piece);
+    });
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });
@@ -60,7 +60,7 @@ async function copyFile(files: SandboxFiles, info: FileInfo, target: string, bud
  * Copies /workspace/output to a host folder: regular files and folders only, no more bytes than the workspace may hold.
  * Returns what was left out, with the reason.
  */
-export async function copyOutput(files: SandboxFiles, folder: string, mostBytes: number): Promise<string[]> {
+export async function copyOutput(files: Source, folder: string, mostBytes: number): Promise<string[]> {
   const skipped: string[] = [];
   const budget: Budget = { left: mostBytes };
   try {

@@ -18,6 +18,8 @@ export interface ReadOptions {
 /** Files of a workspace. Paths are relative to it, or absolute under /workspace; links out of it lead nowhere. */
 export interface SandboxFiles {
   read(path: string, options?: ReadOptions): AsyncIterable<Buffer>;
+  /** The same without a copy, for what is large: a piece is written again once `take` is done with it. */
+  readEach(path: string, take: (piece: Buffer) => Promise<void> | undefined, options?: ReadOptions): Promise<void>;
   write(path: string, body: string | Uint8Array | AsyncIterable<Uint8Array>, mode?: number): Promise<void>;
   list(path: string, options?: { recursive?: boolean }): Promise<FileInfo[]>;
   stat(path: string): Promise<FileInfo>;

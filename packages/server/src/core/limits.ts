@@ -39,6 +39,8 @@ export const wireLimits = {
   /** A receive buffer, and what is copied out of one rather than held in it. */
   receiveBytes: 128 * KiB,
   receiveCopyBytes: 16 * KiB,
+  /** Buffers of one wire that wait to be read into again. */
+  receiveSpares: 4,
   controlPayloadBytes: 256,
   /** How soon a full FIFO is tried again. */
   retryMs: 1,

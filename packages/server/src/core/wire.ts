@@ -63,7 +63,7 @@ export interface WireStream {
   consumed(channel: OutputChannel, bytes: number): void;
 }
 
-/** Called with a piece of a receive buffer, which is written again if the listener says `consumed` before it returns. */
+/** Called with a piece of a receive buffer, which is written again once the listener has said `consumed` of it. */
 export type OutputListener = (channel: OutputChannel, chunk: Buffer) => void;
 
 export interface WireConfiguration {

@@ -31,6 +31,19 @@ export class WireFiles implements SandboxFiles {
   }
 
   async *read(path: string, options: ReadOptions = {}): AsyncIterable<Buffer> {
+    for await (const piece of this.#pieces(path, options)) yield Buffer.from(piece);
+  }
+
+  async readEach(
+    path: string,
+    take: (piece: Buffer) => Promise<void> | undefined,
+    options: ReadOptions = {},
+  ): Promise<void> {
+    for await (const piece of this.#pieces(path, options)) await take(piece);
+  }
+
+  /** Each piece holds until the next is asked for. */
+  async *#pieces(path: string, options: ReadOptions): AsyncIterable<Buffer> {
     const spec: StreamSpec = { path: checkPath(path), offset: options.offset ?? 0, length: options.length ?? 0 };
     const waiting = new ChunkQueue();
     let wake = Promise.withResolvers<void>();

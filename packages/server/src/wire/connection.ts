@@ -15,6 +15,7 @@ import {
 import { FifoWriter } from "./fifo-writer.ts";
 import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader } from "./frame.ts";
 import { HelloFinder } from "./hello.ts";
+import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState, type StreamState } from "./stream.ts";
 
@@ -39,8 +40,7 @@ export class WireConnection implements Wire {
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
   readonly #toGuestFd: number;
-  #buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
-  #held = false;
+  readonly #buffers = new ReceiveBuffers();
   readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
   readonly #streams = new Map<number, HostStream>();
   readonly #epoch = 1 + (randomBytes(2).readUInt16LE() % 0xfffe);
@@ -64,7 +64,7 @@ export class WireConnection implements Wire {
       fd: openSync(paths.fromGuestPath, flags),
       readable: true,
       writable: false,
-      onread: { buffer: () => this.#buffer, callback: (size) => this.#receive(size) },
+      onread: { buffer: () => this.#buffers.current.bytes, callback: (size) => this.#receive(size) },
     });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
     this.#socket.on("error", (error) => this.close(`the wire cannot be read: ${error.message}`));
@@ -147,10 +147,8 @@ export class WireConnection implements Wire {
     this.#send(frameTypes.ping, 0, 0, Math.floor(now));
   }
 
-  /** The buffer is read into again unless somebody holds a piece of it. */
   #receive(size: number): boolean {
-    const chunk = this.#buffer.subarray(0, size);
-    this.#held = false;
+    const chunk = this.#buffers.current.bytes.subarray(0, size);
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
       else this.#parser?.push(chunk);
@@ -158,7 +156,7 @@ export class WireConnection implements Wire {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
     }
-    if (this.#held) this.#buffer = Buffer.allocUnsafeSlow(wireLimits.receiveBytes);
+    this.#buffers.turn();
     return true;
   }
 
@@ -169,9 +167,9 @@ export class WireConnection implements Wire {
     this.#parser = new FrameParser(this.#epoch, {
       data: (stream, channel, offset, piece) => {
         // What is small is copied, so that whoever holds it holds no large buffer.
-        const small = piece.length <= wireLimits.receiveCopyBytes;
-        const held = this.#stream(stream)?.onData(channel, offset, small ? Buffer.from(piece) : piece);
-        if (held && !small) this.#held = true;
+        if (piece.length <= wireLimits.receiveCopyBytes)
+          this.#stream(stream)?.onData(channel, offset, Buffer.from(piece));
+        else this.#stream(stream)?.onData(channel, offset, piece, this.#buffers.current);
       },
       control: (header, payload) => this.#control(header, payload),
     });

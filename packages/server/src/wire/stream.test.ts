@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { wireLimits } from "../core/limits.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
+import { ReceiveBuffers } from "./receive-buffers.ts";
 import { HostStream } from "./stream.ts";
 
 interface Sent {
@@ -36,6 +37,50 @@ describe("the host's end of a stream", () => {
     stream.consumed("stdout", piece.length);
     expect(sent).toEqual([{ type: frameTypes.credit, channel: 1, offset: piece.length, size: 0 }]);
     stream.onData(1, piece.length, piece);
+  });
+
+  it("gives a receive buffer back once all pieces in it were consumed, and not before", () => {
+    const { stream } = open();
+    const buffers = new ReceiveBuffers();
+    const first = buffers.current;
+    stream.onData(1, 0, first.bytes.subarray(0, 20_000), first);
+    stream.onData(2, 0, first.bytes.subarray(20_000, 40_000), first);
+    buffers.turn();
+    const second = buffers.current;
+    expect(second).not.toBe(first);
+    stream.onData(1, 20_000, second.bytes.subarray(0, 20_000), second);
+    stream.consumed("stdout", 20_000);
+    buffers.turn();
+    const third = buffers.current;
+    expect(third).not.toBe(first);
+    stream.onData(1, 40_000, third.bytes.subarray(0, 20_000), third);
+    stream.consumed("stderr", 20_000);
+    buffers.turn();
+    expect(buffers.current).toBe(first);
+  });
+
+  it("reads into the same buffer again when nothing of it is held, and keeps it once only", () => {
+    const { stream } = open();
+    const buffers = new ReceiveBuffers();
+    const first = buffers.current;
+    stream.onData(1, 0, first.bytes.subarray(0, 20_000), first);
+    stream.consumed("stdout", 20_000);
+    buffers.turn();
+    expect(buffers.current).toBe(first);
+    stream.onData(1, 20_000, first.bytes.subarray(0, 20_000), first);
+    buffers.turn();
+    expect(buffers.current).not.toBe(first);
+  });
+
+  it("never writes again what a listener of a killed run may still look at", () => {
+    const { stream } = open();
+    const buffers = new ReceiveBuffers();
+    const first = buffers.current;
+    stream.onData(1, 0, first.bytes.subarray(0, 20_000), first);
+    stream.killTree();
+    stream.consumed("stdout", 20_000);
+    buffers.turn();
+    expect(buffers.current).not.toBe(first);
   });
 
   it.each<[string, ...((stream: HostStream) => void)[]]>([

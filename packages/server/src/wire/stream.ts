@@ -2,6 +2,7 @@ import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { ExitRecord, OutputChannel, OutputListener, WireStream } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
+import type { ReceiveBuffer } from "./receive-buffers.ts";
 
 export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
 
@@ -17,6 +18,8 @@ interface Output {
   consumed: number;
   credited: number;
   ended: boolean;
+  /** Receive buffers that hold what was not consumed yet, and where in the channel each one's piece ends. */
+  held: { end: number; buffer: ReceiveBuffer }[];
 }
 
 function parseExit(payload: Buffer): ExitRecord {
@@ -61,7 +64,7 @@ export function parseState(id: number, payload: Buffer): StreamState {
 }
 
 function outputFrom(offset: number): Output {
-  return { received: offset, consumed: offset, credited: offset, ended: false };
+  return { received: offset, consumed: offset, credited: offset, ended: false, held: [] };
 }
 
 /** The host's end of one stream. Offsets and windows are checked on every frame. */
@@ -128,12 +131,16 @@ export class HostStream implements WireStream {
     if (this.#done) return;
     this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
     this.#discard = true;
-    for (const channel of ["stdout", "stderr"] as const) this.#consumeAll(channel);
+    for (const channel of ["stdout", "stderr"] as const) {
+      this.#outputs[channel].held = []; // the listener may still look at them: they are not written again
+      this.#consumeAll(channel);
+    }
   }
 
   consumed(channel: OutputChannel, bytes: number): void {
     const output = this.#outputs[channel];
     output.consumed = Math.min(output.consumed + bytes, output.received);
+    while (output.held[0] !== undefined && output.held[0].end <= output.consumed) output.held.shift()?.buffer.release();
     const owed = output.consumed - output.credited;
     if (this.#done || output.ended || owed < wireLimits.creditBytes) return;
     output.credited = output.consumed;
@@ -146,8 +153,8 @@ export class HostStream implements WireStream {
 
   /** Frames of the guest. Each throws WireViolation for what an honest guest does not send. */
 
-  /** Returns whether the listener still holds the chunk. */
-  onData(channel: number, offset: number, chunk: Buffer): boolean {
+  /** `buffer` is where the chunk lies, unless the chunk is a copy. */
+  onData(channel: number, offset: number, chunk: Buffer, buffer?: ReceiveBuffer): void {
     const name = channelNames[channel];
     if (name === undefined) throw new WireViolation(`data on channel ${channel}`);
     const output = this.#outputs[name];
@@ -156,9 +163,12 @@ export class HostStream implements WireStream {
     output.received += chunk.length;
     if (output.received - output.consumed > wireLimits.outputWindowBytes)
       throw new WireViolation("more data than its window allows");
-    if (this.#discard) this.#consumeAll(name);
-    else this.#listener(name, chunk);
-    return output.consumed < output.received;
+    if (this.#discard) return this.#consumeAll(name);
+    if (buffer !== undefined) {
+      buffer.hold();
+      output.held.push({ end: output.received, buffer });
+    }
+    this.#listener(name, chunk);
   }
 
   onStarted(pid: number): void {
