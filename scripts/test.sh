@@ -18,5 +18,8 @@ echo "$failed" >.build/lint-failed
 echo "seed: $CAISSON_SEED"
 vitest run --reporter=default --reporter=json --outputFile.json=.build/test-report.json "$@"
 status=$?
+if [ "$status" -ne 0 ] && [ -f .build/test-report.json ] && [ "${CAISSON_SOAK-}" != 1 ]; then
+  node scripts/again.mjs && status=0
+fi
 [ "$status" -ne 0 ] || status=$failed
 exit "$status"
