@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits } from "./core/engine.ts";
-import { AppError, errnoOf } from "./core/errors.ts";
+import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import { checkHost } from "./engines/host-checks.ts";
@@ -46,6 +46,14 @@ export class Caisson implements AsyncDisposable {
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
     const limits = resolveSandboxLimits(options.limits ?? {});
+    try {
+      return await this.#create(options, limits);
+    } catch (error) {
+      throw explainFullDisk(error, this.#options.home);
+    }
+  }
+
+  async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
     const engine = await this.#engine(await this.#choose(options.engine ?? "auto"));
     const { searchPath } = await this.#hostImage();
     const parts = {

@@ -40,3 +40,14 @@ export function errnoOf(error: unknown): string | undefined {
   if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
   return undefined;
 }
+
+/** What a full disk looks like to whoever asked; any other error as it is. */
+export function explainFullDisk(error: unknown, folder: string): unknown {
+  const errno = error instanceof AppError ? error.details?.errno : errnoOf(error);
+  if (errno !== "ENOSPC" && errno !== "EDQUOT") return error;
+  return new AppError("limit_exceeded", `the disk that holds ${folder} is full`, {
+    hint: "free some room there, or set CAISSON_HOME to a folder on another disk",
+    details: { errno },
+    cause: error,
+  });
+}

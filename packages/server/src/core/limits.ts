@@ -91,6 +91,8 @@ export const cliLimits = {
 /** The engine on the host. */
 export const engineLimits = {
   startTimeoutMs: 30_000,
+  /** How often a start is tried that failed for a reason which passes. */
+  startTries: 3,
   probeTimeoutMs: 20_000,
   killTimeoutMs: 10_000,
   /** Disk that workspaces may never claim, for the host itself. */

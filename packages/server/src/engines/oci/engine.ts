@@ -4,7 +4,7 @@ import { emitWarning, getegid, geteuid } from "node:process";
 import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
-import { changeLimits } from "../../core/limits.ts";
+import { changeLimits, engineLimits } from "../../core/limits.ts";
 import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
 import { SandboxCgroup } from "./cgroup.ts";
@@ -109,12 +109,14 @@ class OciEngine implements Engine {
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
-    const live = await this.#claim(spec);
-    try {
-      return await this.#start(live, spec);
-    } catch (error) {
-      await this.destroy(live.id).catch(this.#onError);
-      throw error;
+    for (let tries = 1; ; tries++) {
+      const live = await this.#claim(spec);
+      try {
+        return await this.#start(live, spec);
+      } catch (error) {
+        await this.destroy(live.id).catch(this.#onError);
+        if (tries === engineLimits.startTries || !passes(error)) throw error;
+      }
     }
   }
 
@@ -299,6 +301,11 @@ class OciEngine implements Engine {
   #lost(error: AppError): void {
     for (const { exit } of this.#live.values()) exit.reject(error);
   }
+}
+
+/** runc now and then finds the copy of itself that it just made still open for writing, and starts nothing. */
+function passes(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("could not ensure we are a cloned binary");
 }
 
 function warn(error: unknown): void {
