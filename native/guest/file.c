@@ -245,13 +245,14 @@ void file_start(struct stream *s, struct spec *spec) {
     if (out[0] >= 0) close(out[0]);
     return stream_fail(s, error);
   }
-  s->pid = s->main_pid = pid;
+  s->pid = pid;
+  children_left = true;
   s->started = true;
   s->in.fd = in[1];
   s->out[0].fd = out[0];
   s->out[0].armed = true;
   fcntl(in[1], F_SETFL, O_NONBLOCK);
   fcntl(out[0], F_SETFL, O_NONBLOCK);
-  poll_add(in[1], 0, POLL_INPUT, stream_slot(s));
-  poll_add(out[0], EPOLLIN, POLL_OUTPUT, stream_slot(s));
+  poll_add(in[1], 0, POLL_INPUT, s->slot);
+  poll_add(out[0], EPOLLIN, POLL_OUTPUT, s->slot);
 }

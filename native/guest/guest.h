@@ -133,11 +133,10 @@ struct input {
 };
 
 struct stream {
-  uint32_t id;
+  uint32_t id, slot;
   uint8_t kind;
-  pid_t pid;     /* the supervisor of a process, or the worker of a file operation */
-  pid_t main_pid; /* the process itself */
-  int status_fd; /* records of the supervisor */
+  pid_t pid; /* the run's first process, or the worker of a file operation */
+  struct run *run; /* until a process has ended with its whole tree */
   uint8_t *spec;
   uint32_t spec_size, spec_have;
   struct input in;
@@ -146,7 +145,7 @@ struct stream {
   struct exit_record exit;
 };
 
-enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_STATUS, POLL_INPUT, POLL_OUTPUT, POLL_ERROR };
+enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_OUTPUT, POLL_ERROR };
 
 /* main.c */
 extern int guest_epoll;
@@ -160,10 +159,9 @@ void configure(const struct spec *spec);
 
 /* stream.c */
 extern struct stream *streams[STREAMS_MAX];
-extern uint32_t streams_highest;
+extern uint32_t streams_highest, streams_end;
 struct stream *stream_find(uint32_t id);
 struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size);
-uint32_t stream_slot(const struct stream *s);
 void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size);
 void stream_fail(struct stream *s, int error);
 void stream_finish(struct stream *s, const struct exit_record *record);
@@ -188,25 +186,45 @@ bool spec_parse(uint8_t *data, size_t size, struct spec *spec);
 
 /* process.c */
 void process_start(struct stream *s, struct spec *spec);
-void process_status(struct stream *s);
 void process_signal(struct stream *s, uint32_t mode, int number);
-void process_kill_biggest(void);
 
-/* supervise.c */
-enum record_kind { RECORD_STARTED = 1, RECORD_EXIT = 2 };
-struct status_record {
-  uint32_t kind;
-  int32_t pid;
-  struct exit_record exit;
-};
-_Noreturn void supervise(const struct spec *spec, gid_t group, int in, int out, int err, int status);
+/* start.c */
+struct start;
+void start_prepare(bool copy_memory);
+struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, int in, int out, int err, pid_t *pid);
+int start_outcome(struct start *start, bool reaped);
+bool starts_under_way(void);
+
+/* oom.c */
+void oom_prepare(void);
+void oom_raise(void);
+void oom_lower(void);
+uint64_t oom_due_ms(void);
+
+/* run.c */
+struct rusage;
+void run_begin(struct stream *s, const struct spec *spec, struct start *start);
+bool run_is_newborn(struct stream *s);
+void run_account(struct stream *s, const struct rusage *use);
+void run_main_ended(struct stream *s, int status);
+void run_end(struct stream *s, uint32_t flags);
+void runs_step(void);
+void runs_kill_biggest(void);
+int runs_wait_ms(void);
+
+/* children.c */
+extern bool children_left; /* false once the kernel has said that PID 1 has none: then no other process exists */
+extern bool children_more;
+void children_reap(pid_t hint);
 
 /* tree.c */
 struct tree_sum {
+  bool with_cpu, with_memory, kill; /* what is asked for */
   uint32_t count;
   uint64_t cpu_us, rss_bytes;
 };
-struct tree_sum tree_visit(gid_t group, int signal_number, bool with_cpu);
+bool tree_scan(struct tree_sum *sums); /* one for each slot */
+uint32_t tree_slot(pid_t pid);
 
 /* privilege.c */
 void privilege_prepare(void);

@@ -50,24 +50,25 @@ static void set_nonblocking(int fd) {
   fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* All are blocked here and in newborns, which have this process's dispositions too: the default ones. */
 static void prepare_signals(void) {
   sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGUSR1);
-  sigaddset(&set, SIGRTMIN);
+  sigfillset(&set);
   if (sigprocmask(SIG_BLOCK, &set, NULL) < 0) die("sigprocmask");
-  signal(SIGPIPE, SIG_IGN);
+  for (int number = 1; number <= 64; number++) signal(number, SIG_DFL);
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd < 0) die("signalfd");
 }
 
-/* Descriptors that stay with PID 1 are counted against the limit a runtime may have set low. */
+/* 0 to 3 are taken, so that a newborn can lay its own there; nothing else of the runtime's is kept. */
 static void prepare_descriptors(void) {
-  struct rlimit limit;
+  if (fcntl(2, F_GETFD) < 0 && open("/dev/null", O_WRONLY | O_CLOEXEC) != 2) die("descriptors");
+  close_all_from(3);
+  guest_epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (guest_epoll < 0) die("epoll_create1");
+  struct rlimit limit; /* descriptors that stay are counted against a limit that a runtime may have set low */
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
@@ -78,32 +79,7 @@ static void prepare_descriptors(void) {
 
 static void reap(void) {
   struct signalfd_siginfo info;
-  while (read(signal_fd, &info, sizeof info) > 0) {
-  }
-  int status;
-  pid_t pid;
-  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-    if (WIFSTOPPED(status)) {
-      kill(pid, SIGKILL); /* a worker has the user's uid, and was stopped by user code: its call fails, and does not hang */
-      continue;
-    }
-    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
-      struct stream *s = streams[i];
-      if (!s || s->pid != pid) continue;
-      s->reaped = true;
-      if (s->kind == KIND_PROCESS) {
-        process_status(s); /* the supervisor's last words are in its pipe */
-      } else {
-        struct exit_record record = {.status = status};
-        if (WIFEXITED(status) && WEXITSTATUS(status)) {
-          record.status = WEXITSTATUS(status);
-          record.flags = EXIT_NOT_STARTED;
-        }
-        stream_finish(s, &record);
-      }
-      break;
-    }
-  }
+  if (read(signal_fd, &info, sizeof info) == sizeof info) children_reap((pid_t)info.ssi_pid);
 }
 
 void configure(const struct spec *spec) {
@@ -124,13 +100,12 @@ static void keep_lease(uint64_t slept_ms) {
   }
 }
 
+static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
 static int wait_ms(void) {
-  int wait = lease_ms ? (int)(lease_ms / 8) : -1;
-  if (streams_running()) {
-    int memory = memory_interval_ms();
-    if (memory > 0 && (wait < 0 || memory < wait)) wait = memory;
-  }
-  return wait;
+  if (children_more) return 0;
+  int wait = sooner(lease_ms ? (int)(lease_ms / 8) : -1, runs_wait_ms());
+  return streams_running() && memory_interval_ms() > 0 ? sooner(wait, memory_interval_ms()) : wait;
 }
 
 static void dispatch(uint64_t data) {
@@ -140,7 +115,6 @@ static void dispatch(uint64_t data) {
     case POLL_WIRE_IN: wire_receive(); break;
     case POLL_WIRE_OUT: break; /* wire_flush follows every round */
     case POLL_SIGNAL: reap(); break;
-    case POLL_STATUS: if (s) process_status(s); break;
     case POLL_INPUT: if (s) stream_pump_input(s); break;
     case POLL_OUTPUT: if (s) stream_pump_output(s, 0); break;
     case POLL_ERROR: if (s) stream_pump_output(s, 1); break;
@@ -157,17 +131,20 @@ static _Noreturn void serve(void) {
     for (int i = 0; i < count; i++) dispatch(events[i].data.u64);
     uint64_t elapsed = now_ms() - before;
     keep_lease(wait >= 0 && elapsed > (uint64_t)wait ? elapsed - (uint64_t)wait : 0);
-    if (memory_interval_ms() > 0 && streams_running() && memory_exceeded()) process_kill_biggest();
+    if (children_more) children_reap(0);
+    if (memory_interval_ms() > 0 && streams_running() && memory_exceeded()) runs_kill_biggest();
+    runs_step();
     streams_sweep();
     wire_flush();
   }
 }
 
-int main(void) {
-  guest_epoll = epoll_create1(EPOLL_CLOEXEC);
+int main(int count, char **words) {
   prepare_descriptors();
   prepare_signals();
+  oom_prepare();
   privilege_prepare();
+  start_prepare(count > 1 && !strcmp(words[1], "copy-memory"));
   seccomp_apply();
   poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
   poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);

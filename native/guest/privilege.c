@@ -19,7 +19,7 @@
 void privilege_prepare(void) {
   for (int capability = 0; capability < 64; capability++)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) < 0) die("capability bound");
-  prctl(PR_SET_DUMPABLE, 0); /* /proc/1 belongs to root alone */
+  if (prctl(PR_SET_DUMPABLE, 0) < 0) die("dumpable"); /* /proc/1 belongs to root alone */
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
 }
 

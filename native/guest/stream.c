@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 struct stream *streams[STREAMS_MAX];
+uint32_t streams_end; /* no slot from here on is taken */
 uint32_t streams_highest; /* ids only grow: an OPEN that is repeated after a resync runs nothing twice */
 static uint32_t rings_bytes;
 static uint8_t *spare_ring;
@@ -32,14 +33,8 @@ static void ring_give(struct output *o) {
   o->ring = NULL;
 }
 
-uint32_t stream_slot(const struct stream *s) {
-  for (uint32_t i = 0; i < STREAMS_MAX; i++)
-    if (streams[i] == s) return i;
-  return STREAMS_MAX;
-}
-
 struct stream *stream_find(uint32_t id) {
-  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+  for (uint32_t i = 0; i < streams_end; i++)
     if (streams[i] && streams[i]->id == id) return streams[i];
   return NULL;
 }
@@ -57,8 +52,10 @@ struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
     s->kind = kind;
     s->spec = spec;
     s->spec_size = spec_size;
-    s->in.fd = s->out[0].fd = s->out[1].fd = s->status_fd = -1;
+    s->slot = i;
+    s->in.fd = s->out[0].fd = s->out[1].fd = -1;
     streams_highest = id;
+    if (i >= streams_end) streams_end = i + 1;
     return streams[i] = s;
   }
   return NULL;
@@ -89,8 +86,6 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
   if (s->finished) return;
   s->finished = true;
   s->exit = *record;
-  if (s->status_fd >= 0) close(s->status_fd);
-  s->status_fd = -1;
   if (s->in.fd >= 0) close(s->in.fd);
   s->in.fd = -1;
   /* What is in the pipes is the run's; whatever still holds their other end is not. */
@@ -147,7 +142,7 @@ void stream_pump_input(struct stream *s) {
   }
   if (in->consumed == in->received && in->end) return input_stop(s);
   bool wanted = in->consumed < in->received;
-  if (wanted != in->armed) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, stream_slot(s));
+  if (wanted != in->armed) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, s->slot);
   in->armed = wanted;
 }
 
@@ -180,7 +175,7 @@ void stream_pump_output(struct stream *s, int index) {
     return output_eof(o);
   }
   bool wanted = !o->ring || o->tail - o->acked < o->size;
-  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, stream_slot(s));
+  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
 }
 
@@ -220,17 +215,18 @@ static void release(uint32_t slot) {
   }
   free(s->spec);
   free(s);
+  while (streams_end && !streams[streams_end - 1]) streams_end--;
 }
 
 void streams_sweep(void) {
-  for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+  for (uint32_t i = 0; i < streams_end; i++) {
     struct stream *s = streams[i];
     if (s && s->closing && s->finished && (s->pid <= 0 || s->reaped) && !wire_holds(s)) release(i);
   }
 }
 
 bool streams_running(void) {
-  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+  for (uint32_t i = 0; i < streams_end; i++)
     if (streams[i] && streams[i]->kind == KIND_PROCESS && !streams[i]->finished) return true;
   return false;
 }

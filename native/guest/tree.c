@@ -13,6 +13,8 @@
    without a capability. Parents would not do: gVisor has no subreapers, so a double-forked process is nobody's child;
    sessions and environments can be changed at will (hazard 28). */
 
+enum { STATUS_BYTES = 2048 };
+
 static bool read_file(const char *pid, const char *name, char *text, size_t size) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
@@ -32,16 +34,55 @@ static const char *last_line(const char *text, const char *key) {
   return found;
 }
 
-static bool has_group(const char *status, gid_t group) {
+/* The slot of the run that a process belongs to, or STREAMS_MAX. */
+static uint32_t run_of(const char *status) {
   const char *at = last_line(status, "\nGroups:");
   for (; at && *at && *at != '\n';) {
     char *end;
     unsigned long value = strtoul(at, &end, 10);
-    if (end == at) return false;
-    if (value == group) return true;
+    if (end == at) break;
+    if (value >= RUN_GROUP && value < RUN_GROUP + STREAMS_MAX) return (uint32_t)(value - RUN_GROUP);
     at = end;
   }
-  return false;
+  return STREAMS_MAX;
+}
+
+uint32_t tree_slot(pid_t pid) {
+  char status[STATUS_BYTES], name[16];
+  snprintf(name, sizeof name, "%d", (int)pid);
+  return read_file(name, "status", status, sizeof status) ? run_of(status) : STREAMS_MAX;
+}
+
+static bool first_thread_ended(const char *status) {
+  const char *state = last_line(status, "\nState:\t");
+  return !state || *state == 'Z' || *state == 'X';
+}
+
+static bool has_more_threads(const char *status) {
+  const char *threads = last_line(status, "\nThreads:");
+  return threads && strtoul(threads, NULL, 10) > 1;
+}
+
+static uint64_t resident_bytes(const char *status) {
+  const char *rss = last_line(status, "\nVmRSS:");
+  return rss ? strtoull(rss, NULL, 10) * 1024 : 0;
+}
+
+/* A process whose first thread has ended tells of its memory in another one's status only. */
+static uint64_t threads_resident_bytes(const char *pid) {
+  char path[64], status[STATUS_BYTES];
+  uint64_t bytes = 0;
+  snprintf(path, sizeof path, "/proc/%.16s/task", pid);
+  DIR *tasks = opendir(path);
+  if (!tasks) return 0;
+  struct dirent *entry;
+  while (!bytes && (entry = readdir(tasks))) {
+    if (entry->d_name[0] == '.' || !strcmp(entry->d_name, pid)) continue;
+    snprintf(path, sizeof path, "task/%.16s/status", entry->d_name);
+    if (read_file(pid, path, status, sizeof status)) bytes = resident_bytes(status);
+  }
+  closedir(tasks);
+  return bytes;
 }
 
 static uint64_t cpu_us(const char *pid) {
@@ -56,23 +97,30 @@ static uint64_t cpu_us(const char *pid) {
   return (user + system + (unsigned long)children_user + (unsigned long)children_system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Sums the living processes of a run, and sends each the signal unless it is 0. */
-struct tree_sum tree_visit(gid_t group, int signal_number, bool with_cpu) {
-  struct tree_sum sum = {0, 0, 0};
-  char status[2048];
+/* One look at all processes serves all runs: sums of the living ones, and SIGKILL for those that are to end. Returns
+   whether a process went away under the look; its children may have been missed. */
+bool tree_scan(struct tree_sum *sums) {
+  char status[STATUS_BYTES];
+  bool moved = false;
   DIR *proc = opendir("/proc");
-  if (!proc) return sum;
+  if (!proc) die("/proc");
   struct dirent *entry;
   while ((entry = readdir(proc))) {
     const char *pid = entry->d_name;
-    if (pid[0] < '1' || pid[0] > '9' || !read_file(pid, "status", status, sizeof status)) continue;
-    const char *state = last_line(status, "\nState:\t"), *rss = last_line(status, "\nVmRSS:");
-    if (!has_group(status, group) || !state || *state == 'Z' || *state == 'X') continue;
-    sum.count++;
-    if (rss) sum.rss_bytes += strtoull(rss, NULL, 10) * 1024;
-    if (with_cpu) sum.cpu_us += cpu_us(pid);
-    if (signal_number) kill(atoi(pid), signal_number);
+    if (pid[0] < '1' || pid[0] > '9' || !strcmp(pid, "1")) continue;
+    if (!read_file(pid, "status", status, sizeof status)) {
+      moved = true;
+      continue;
+    }
+    uint32_t slot = run_of(status);
+    bool ended = first_thread_ended(status);
+    if (slot == STREAMS_MAX || (ended && !has_more_threads(status))) continue;
+    struct tree_sum *sum = &sums[slot];
+    sum->count++;
+    if (sum->with_memory) sum->rss_bytes += ended ? threads_resident_bytes(pid) : resident_bytes(status);
+    if (sum->with_cpu) sum->cpu_us += cpu_us(pid);
+    if (sum->kill) kill(atoi(pid), SIGKILL);
   }
   closedir(proc);
-  return sum;
+  return moved;
 }

@@ -69,7 +69,7 @@ static void resync(const struct header *h, const uint8_t *payload) {
   control_size = slice_size = written = 0; /* the new owner reads past the torn frame, up to its nonce */
   slice_of = NULL;
   guest_last_ping_ms = now_ms();
-  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+  for (uint32_t i = 0; i < streams_end; i++)
     if (streams[i]) stream_resync(streams[i]);
 }
 
@@ -171,7 +171,7 @@ static void put_stream(struct stream *s) {
     s->state_due = false;
   }
   if (s->started && !s->started_sent) {
-    put(FRAME_STARTED, 0, s->id, (uint64_t)s->main_pid, NULL, 0);
+    put(FRAME_STARTED, 0, s->id, (uint64_t)s->pid, NULL, 0);
     s->started_sent = true;
   }
   if (credit_due(s)) {
@@ -208,14 +208,14 @@ static void gather_control(void) {
     put(FRAME_ERROR, 0, f->stream, (uint64_t)f->error, f->text, (uint32_t)strlen(f->text));
     memmove(f, f + 1, (failure_count - 1) * sizeof *f);
   }
-  for (uint32_t i = 0; i < STREAMS_MAX && room(); i++)
+  for (uint32_t i = 0; i < streams_end && room(); i++)
     if (streams[i]) put_stream(streams[i]);
 }
 
 /* One frame a stream in turn, so that a noisy one slows no other. */
 static bool choose_slice(void) {
-  for (uint32_t n = 0; n < 2 * STREAMS_MAX; n++) {
-    turn = (turn + 1) % (2 * STREAMS_MAX);
+  for (uint32_t n = 0; n < 2 * streams_end; n++) {
+    turn = (turn + 1) % (2 * streams_end);
     struct stream *s = streams[turn / 2];
     if (!s || s->closing) continue;
     struct output *o = &s->out[turn % 2];

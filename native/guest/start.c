@@ -1,0 +1,202 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+/* A program is started by a newborn that shares this process's memory until it has become the program: copying the memory
+   is most of what a start costs. It is not a vfork: user code, whose uid the newborn takes before exec, could stop it there,
+   and with it PID 1. The memory is not dumpable, so user code cannot look into a newborn (SBX-03). */
+
+enum { STACK_BYTES = 16 * 1024, TELL = 3, RLIMITS_MAX = 3 };
+
+struct start {
+  int in, out, err;
+  int tell[2]; /* what stopped the newborn before exec; exec closes it */
+  gid_t group;
+  const char *folder, *search;
+  char **arguments, **environment;
+  uint8_t *spec;
+  struct {
+    int resource;
+    struct rlimit value;
+  } limits[RLIMITS_MAX];
+  int limit_count;
+  char path[PATH_BYTES];
+  _Alignas(16) uint8_t stack[STACK_BYTES];
+};
+
+static bool copy_memory;
+static struct rlimit most[RLIMITS_MAX];
+static const int resources[RLIMITS_MAX] = {RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_CPU};
+static struct start *spare;
+static uint32_t under_way;
+
+/* A change of uid makes memory dumpable again where fs.suid_dumpable says so: then newborns get a copy of it. */
+void start_prepare(bool copy) {
+  struct rlimit none = {0, 0};
+  copy_memory = copy;
+  if (prctl(PR_GET_DUMPABLE) != 0) die("dumpable");
+  if (setrlimit(RLIMIT_CORE, &none) < 0) die("core limit");
+  for (int i = 0; i < RLIMITS_MAX; i++)
+    if (getrlimit(resources[i], &most[i]) < 0) die("getrlimit");
+}
+
+/* ---- the newborn: no C library, and no write outside its own struct start and stack ---- */
+
+#define CALL(name, a, b, c, d) raw_call(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0)
+
+NEWBORN static long take_descriptors(const struct start *start) {
+  long error = CALL(dup3, start->in, 0, 0, 0);
+  if (error >= 0) error = CALL(dup3, start->out, 1, 0, 0);
+  if (error >= 0) error = CALL(dup3, start->err, 2, 0, 0);
+  if (error >= 0) error = CALL(dup3, start->tell[1], TELL, O_CLOEXEC, 0);
+  if (error < 0) return error;
+  /* gVisor takes no last descriptor past INT_MAX. */
+  if (CALL(close_range, TELL + 1, INT_MAX, 0, 0) < 0)
+    for (rlim_t fd = TELL + 1; fd < most[1].rlim_cur; fd++) CALL(close, fd, 0, 0, 0);
+  return 0;
+}
+
+NEWBORN static long drop_privileges(const struct start *start) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+  long error = 0;
+  CALL(setpriority, PRIO_PROCESS, 0, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
+  for (int i = 0; i < start->limit_count && error >= 0; i++)
+    error = CALL(prlimit64, 0, start->limits[i].resource, &start->limits[i].value, 0);
+  if (error >= 0) error = CALL(setgroups, 1, &start->group, 0, 0);
+  if (error >= 0) error = CALL(setresgid, USER_ID, USER_ID, USER_ID, 0);
+  if (error >= 0) error = CALL(setresuid, USER_ID, USER_ID, USER_ID, 0);
+  if (error >= 0) error = CALL(prctl, PR_SET_DUMPABLE, 0, 0, 0);
+  if (error >= 0) error = CALL(capset, &header, none, 0, 0);
+  return error;
+}
+
+/* execvp with the run's own PATH. */
+NEWBORN static long execute(struct start *start) {
+  const char *file = start->arguments[0];
+  size_t file_size = strlen(file) + 1;
+  if (strchr(file, '/')) return CALL(execve, file, start->arguments, start->environment, 0);
+  long error = -ENOENT;
+  for (const char *at = start->search; *at;) {
+    size_t length = strcspn(at, ":");
+    if (length && length + 1 + file_size <= PATH_BYTES) {
+      memcpy(start->path, at, length);
+      start->path[length] = '/';
+      memcpy(start->path + length + 1, file, file_size);
+      long failed = CALL(execve, start->path, start->arguments, start->environment, 0);
+      if (failed != -ENOENT && failed != -ENOTDIR) error = failed;
+    }
+    at += length + (at[length] == ':');
+  }
+  return error;
+}
+
+NEWBORN static void be_born(void *argument) {
+  struct start *start = argument;
+  uint64_t no_signals = 0;
+  long error = CALL(setsid, 0, 0, 0, 0);
+  if (error >= 0) error = take_descriptors(start);
+  if (error < 0) CALL(exit_group, 127, 0, 0, 0);
+  error = drop_privileges(start);
+  if (error >= 0) error = CALL(chdir, start->folder, 0, 0, 0);
+  if (error >= 0) error = CALL(rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);
+  if (error >= 0) error = execute(start);
+  int told = error < 0 ? (int)-error : EIO;
+  CALL(write, TELL, &told, sizeof told, 0);
+  for (;;) CALL(exit_group, 127, 0, 0, 0);
+}
+
+/* ---- the guest ---- */
+
+static const char *search_path(const struct spec *spec) {
+  for (size_t i = 0; i < spec->environment_count; i++)
+    if (!strncmp(spec->environment[i], "PATH=", 5)) return spec->environment[i] + 5;
+  return "/usr/bin:/bin";
+}
+
+static void add_limit(struct start *start, int index, uint64_t soft, uint64_t hard) {
+  if (!soft) return;
+  if (hard > most[index].rlim_max) hard = most[index].rlim_max;
+  if (soft > hard) soft = hard;
+  start->limits[start->limit_count].resource = resources[index];
+  start->limits[start->limit_count++].value = (struct rlimit){soft, hard};
+}
+
+static bool fill(struct start *start, const struct spec *spec, gid_t group) {
+  size_t arguments = spec->argument_count + 1, environment = spec->environment_count + 1;
+  start->arguments = malloc((arguments + environment) * sizeof *start->arguments);
+  if (!start->arguments) return false;
+  start->environment = start->arguments + arguments;
+  memcpy(start->arguments, spec->arguments, arguments * sizeof *start->arguments);
+  memcpy(start->environment, spec->environment, environment * sizeof *start->arguments);
+  start->group = group;
+  start->folder = spec->folder ? spec->folder : "/";
+  start->search = search_path(spec);
+  start->limit_count = 0;
+  uint64_t cpu_seconds = (spec->cpu_ms + 999) / 1000;
+  add_limit(start, 0, spec->processes, spec->processes);
+  add_limit(start, 1, spec->open_files, spec->open_files);
+  add_limit(start, 2, cpu_seconds, cpu_seconds + 1); /* SIGXCPU, then SIGKILL */
+  return true;
+}
+
+static void give_back(struct start *start) {
+  free(start->arguments);
+  free(start->spec);
+  if (spare) free(start);
+  else spare = start;
+}
+
+/* Takes the spec's bytes, which the newborn reads until it has become the program; NULL with errno, and they are not taken. */
+struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, int in, int out, int err, pid_t *pid) {
+  struct start *start = spare ? spare : malloc(sizeof *start);
+  if (!start) return NULL;
+  spare = NULL;
+  start->spec = NULL;
+  start->in = in, start->out = out, start->err = err;
+  int error = 0;
+  if (!fill(start, spec, group)) error = ENOMEM;
+  else if (pipe2(start->tell, O_CLOEXEC | O_NONBLOCK) < 0) error = errno;
+  if (!error) {
+    oom_raise();
+    long born = raw_clone((copy_memory ? 0 : CLONE_VM) | SIGCHLD, start->stack + STACK_BYTES, be_born, start);
+    close(start->tell[1]);
+    if (born > 0) {
+      *pid = (pid_t)born;
+      start->spec = spec_bytes;
+      under_way++;
+      return start;
+    }
+    close(start->tell[0]);
+    error = (int)-born;
+  }
+  give_back(start);
+  errno = error;
+  return NULL;
+}
+
+/* -1 while the newborn is under way; then what stopped it, or 0 where it became the program or was killed, and the start
+   is no more. Its memory is free only now: a newborn may be stopped for as long as user code likes. */
+int start_outcome(struct start *start, bool reaped) {
+  int error = 0;
+  ssize_t size = read(start->tell[0], &error, sizeof error);
+  if (size < 0 && !reaped) return -1;
+  close(start->tell[0]);
+  give_back(start);
+  under_way--;
+  return size == sizeof error ? error : 0;
+}
+
+bool starts_under_way(void) { return under_way > 0; }
