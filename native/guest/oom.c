@@ -10,24 +10,30 @@
 
 enum { VALUE_BYTES = 8, LOWER_MS = 3 };
 
-static int fd = -1;
 static bool raised;
 static uint64_t lower_at_ms;
 static char own[VALUE_BYTES];
 
+static int open_value(int flags) { return open("/proc/self/oom_score_adj", flags | O_CLOEXEC); }
+
+static bool set(const char *value) {
+  int fd = open_value(O_WRONLY);
+  if (fd < 0) return false;
+  ssize_t size = write(fd, value, strlen(value));
+  close(fd);
+  return size > 0;
+}
+
 void oom_prepare(void) {
-  fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno != ENOENT) die("oom_score_adj");
-    return;
-  }
-  if (read(fd, own, sizeof own - 1) <= 0) die("oom_score_adj");
+  int fd = open_value(O_RDONLY);
+  if (fd < 0 && errno == ENOENT) return;
+  if (fd < 0 || read(fd, own, sizeof own - 1) <= 0) die("oom_score_adj");
+  close(fd);
 }
 
 void oom_raise(void) {
   lower_at_ms = now_ms() + LOWER_MS;
-  if (fd < 0 || raised) return;
-  raised = pwrite(fd, "1000", 4, 0) == 4;
+  if (*own && !raised) raised = set("1000");
 }
 
 /* When the value is to be given back, or UINT64_MAX: once nobody shares the guest's memory, and a little late, so that a
@@ -35,6 +41,6 @@ void oom_raise(void) {
 uint64_t oom_due_ms(void) { return raised && !starts_under_way() ? lower_at_ms : UINT64_MAX; }
 
 void oom_lower(void) {
-  (void)!pwrite(fd, own, strlen(own), 0); /* refused where the guest began above its least: then all are equal */
+  set(own); /* refused where the guest began above its least: then all are equal */
   raised = false;
 }

@@ -201,6 +201,7 @@ void runs_step(void) {
   if (now >= oom_due_ms()) oom_lower();
   if (!wanted) return;
   bool moved = scan(sums);
+  children_reap(0); /* what the scan saw as a zombie is accounted for before its run ends */
   now = now_ms();
   for (uint32_t i = 0; i < streams_end; i++) {
     struct stream *s = streams[i];

@@ -26,24 +26,9 @@ async function attack(ground: Ground, words: readonly string[]): Promise<string 
   return reached(seen, ground);
 }
 
-/** A supervisor of another run is there to be attacked, and that run must not notice. */
-async function attackSupervisors(ground: Ground, words: readonly string[]): Promise<string | null> {
-  await using other = await holdInSandbox(ground.sandbox, ["ignore-signals", "60000"]);
-  const effect = await attack(ground, words);
-  const still = await Promise.race([
-    other.result.then(() => false),
-    ground.sandbox.files.stat("probe").then(() => true),
-  ]);
-  return still ? effect : (effect ?? "the end of another run");
-}
-
 const byGuest = (claim: string, words: string[], twin: ProgramProbe["twin"]): Probe => ({
   ...programProbe({ section, claim, words, twin }),
   attempt: (ground) => attack(ground, words),
-});
-const bySupervisors = (claim: string, words: string[], twin: ProgramProbe["twin"]): Probe => ({
-  ...programProbe({ section, claim, words, twin }),
-  attempt: (ground) => attackSupervisors(ground, words),
 });
 const twinOf = (...words: string[]): HostTwin => ({ ...onVictim, words });
 
@@ -87,19 +72,6 @@ export const guest: readonly Probe[] = [
   byGuest("read the guest's environment", ["read-environment", "guest"], twinOf("read-environment", "{victim}")),
   byGuest("end or stop the guest by a signal", ["signal", "guest", "1", "64"], signalTwin),
   byGuest("starve the guest by its limits, priority or processors", ["limit", "guest"], twinOf("limit", "{victim}")),
-  bySupervisors("trace the supervisor of another run", ["trace", "supervisors"], twinOf("trace", "{victim}")),
-  bySupervisors(
-    "read or write a supervisor's memory",
-    ["read-memory", "supervisors"],
-    twinOf("read-memory", "{victim}"),
-  ),
-  bySupervisors(
-    "take a supervisor's descriptors and forge a result",
-    ["take-descriptors", "supervisors"],
-    twinOf("take-descriptors", "{victim}"),
-  ),
-  bySupervisors("end or stop a supervisor by a signal", ["signal", "supervisors", "1", "64"], signalTwin),
-  bySupervisors("starve a supervisor", ["limit", "supervisors"], twinOf("limit", "{victim}")),
   {
     section,
     claim: "take over a process of the guest before it has become user code",

@@ -132,7 +132,7 @@ static void read_environment_of(pid_t pid) {
 static int read_environment(int count, char **words) { return attack_targets(count, words, read_environment_of); }
 
 static bool is_ours(const char *name) {
-  return !strcmp(name, "caisson-run") || !strcmp(name, "caisson-file") || !strcmp(name, "guest");
+  return !strcmp(name, "caisson-file") || !strcmp(name, "guest");
 }
 
 /* The window between a fork of the guest and the start of user code: same user already, still the guest's memory. */

@@ -108,24 +108,19 @@ void each_process(bool (*visit)(pid_t pid, void *context), void *context) {
 }
 
 struct search {
-  const char *word;
   pid_t *list;
   size_t size, count;
 };
 
 static bool add_target(pid_t pid, void *context) {
   struct search *search = context;
-  char path[64], name[64];
-  snprintf(path, sizeof path, "/proc/%d/comm", pid);
-  read_line(path, name, sizeof name);
-  if (!strcmp(search->word, "supervisors") && strcmp(name, "caisson-run")) return true;
   search->list[search->count++] = pid;
   return search->count < search->size;
 }
 
 size_t find_targets(const char *word, pid_t *list, size_t size) {
-  struct search search = {word, list, size, 0};
-  if (!strcmp(word, "supervisors") || !strcmp(word, "all")) {
+  struct search search = {list, size, 0};
+  if (!strcmp(word, "all")) {
     each_process(add_target, &search);
     return search.count;
   }

@@ -31,7 +31,7 @@ long milliseconds(void);
 
 /* Every process of /proc but this one; false from the visitor ends it. */
 void each_process(bool (*visit)(pid_t pid, void *context), void *context);
-/* "guest" is PID 1, "supervisors" every process named caisson-run, "all" everybody else; otherwise a number. */
+/* "guest" is PID 1, "all" everybody else; otherwise a number. */
 size_t find_targets(const char *word, pid_t *list, size_t size);
 void read_line(const char *path, char *line, size_t size);
 

@@ -61,7 +61,7 @@ export const sandboxLimits = {
   shmBytes: 64 * MiB,
   openFiles: 4096,
   terminals: 64,
-  /** Host threads and processes past `processes`: guest, supervisors, workers; under gVisor the sentry's threads too. */
+  /** Host threads and processes past `processes`: guest, newborns, workers; under gVisor the sentry's threads too. */
   pidsHeadroom: { container: 64, gvisor: 4096 },
   /** Memory of the guest (container), or of sentry and gofer and the slack in which the guest still acts (gvisor). */
   memoryHeadroomBytes: { container: 4 * MiB, gvisor: 192 * MiB },

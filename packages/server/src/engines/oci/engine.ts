@@ -14,6 +14,7 @@ import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
 import { Freezer } from "./freezer.ts";
 import { type Argument, HelperClient } from "./helper-client.ts";
+import { guestWords } from "./guest-words.ts";
 import { launch } from "./launch.ts";
 import { reapSandboxes } from "./reap.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
@@ -222,7 +223,7 @@ class OciEngine implements Engine {
   async #writeFiles(live: Live, spec: SandboxSpec): Promise<number> {
     const { base } = await reserveUidRange(registry, live.folder);
     live.base = base;
-    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? [] });
+    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? (await guestWords(this.name)) });
     const record = { id: live.id, engine: this.name, base, createdAt: new Date().toISOString(), kept: false };
     await writeSandboxFiles(live.folder, { ...record, bootId: this.#bootId }, bundle);
     return base;
