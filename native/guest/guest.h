@@ -25,8 +25,10 @@ enum {
   USER_ID = 1000,
   RUN_GROUP = 2000, /* a run's own group is this plus its stream's slot */
   PATH_BYTES = 4096,
+  END_DELAY_MS = 2,
   WIRE_IN = 0,
   WIRE_OUT = 1,
+  NOTHING = 2, /* /dev/null */
 };
 
 enum frame_type {
@@ -121,6 +123,7 @@ struct output {
   uint8_t *ring;
   uint32_t size;
   uint64_t acked, sent, tail;
+  uint64_t eof_ms;
   bool armed, eof, end_sent;
 };
 
@@ -168,6 +171,7 @@ void stream_finish(struct stream *s, const struct exit_record *record);
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
 void stream_input_end(struct stream *s);
 void stream_acked(struct stream *s, int channel, uint64_t offset);
+uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);
 void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
 void stream_pump_output(struct stream *s, int index);
@@ -245,6 +249,6 @@ int walk_folder(int folder, const char *name);
 /* memory.c */
 void memory_limit(uint64_t bytes);
 bool memory_exceeded(void);
-int memory_interval_ms(void);
+int memory_wait_ms(void);
 
 #endif

@@ -62,10 +62,10 @@ static void prepare_signals(void) {
   if (signal_fd < 0) die("signalfd");
 }
 
-/* 0 to 3 are taken, so that a newborn can lay its own there; nothing else of the runtime's is kept. */
+/* 0 to 3 are taken, so that a newborn can lay its own there; of the runtime's only the wire is kept. */
 static void prepare_descriptors(void) {
-  if (fcntl(2, F_GETFD) < 0 && open("/dev/null", O_WRONLY | O_CLOEXEC) != 2) die("descriptors");
-  close_all_from(3);
+  close_all_from(NOTHING);
+  if (open("/dev/null", O_RDWR | O_CLOEXEC) != NOTHING) die("/dev/null");
   guest_epoll = epoll_create1(EPOLL_CLOEXEC);
   if (guest_epoll < 0) die("epoll_create1");
   struct rlimit limit; /* descriptors that stay are counted against a limit that a runtime may have set low */
@@ -105,7 +105,7 @@ static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 static int wait_ms(void) {
   if (children_more) return 0;
   int wait = sooner(lease_ms ? (int)(lease_ms / 8) : -1, runs_wait_ms());
-  return streams_running() && memory_interval_ms() > 0 ? sooner(wait, memory_interval_ms()) : wait;
+  return streams_running() ? sooner(wait, memory_wait_ms()) : wait;
 }
 
 static void dispatch(uint64_t data) {
@@ -132,7 +132,7 @@ static _Noreturn void serve(void) {
     uint64_t elapsed = now_ms() - before;
     keep_lease(wait >= 0 && elapsed > (uint64_t)wait ? elapsed - (uint64_t)wait : 0);
     if (children_more) children_reap(0);
-    if (memory_interval_ms() > 0 && streams_running() && memory_exceeded()) runs_kill_biggest();
+    if (streams_running() && memory_exceeded()) runs_kill_biggest();
     runs_step();
     streams_sweep();
     wire_flush();

@@ -6,7 +6,7 @@
    enforced here, below the cgroup's: the sentry's own count of what it holds (anonymous, tmpfs, page cache) is what
    sysinfo() tells (SBX-07, hazard 7). */
 
-static uint64_t limit_bytes, baseline_bytes, used_bytes;
+static uint64_t limit_bytes, baseline_bytes, used_bytes, looked_ms;
 
 static uint64_t measure(void) {
   struct sysinfo info;
@@ -19,15 +19,22 @@ void memory_limit(uint64_t bytes) {
   if (bytes && !baseline_bytes) baseline_bytes = measure();
 }
 
+/* The nearer the limit, the closer the look. */
+static uint64_t next_look_ms(void) { return looked_ms + (used_bytes > limit_bytes / 2 ? 5 : 20); }
+
+/* Looks only where it is due: a busy loop turns often. */
 bool memory_exceeded(void) {
-  if (!limit_bytes) return false;
+  uint64_t now = now_ms();
+  if (!limit_bytes || now < next_look_ms()) return false;
+  looked_ms = now;
   uint64_t total = measure();
   used_bytes = total > baseline_bytes ? total - baseline_bytes : 0;
   return used_bytes > limit_bytes;
 }
 
-/* The nearer the limit, the closer the look; 0 where nothing is watched. */
-int memory_interval_ms(void) {
-  if (!limit_bytes) return 0;
-  return used_bytes > limit_bytes / 2 ? 5 : 20;
+/* Until the next look; -1 where nothing is watched. */
+int memory_wait_ms(void) {
+  uint64_t now = now_ms(), due = next_look_ms();
+  if (!limit_bytes) return -1;
+  return due > now ? (int)(due - now) : 0;
 }

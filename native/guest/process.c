@@ -17,11 +17,7 @@ static void close_pair(int pair[2]) {
 
 static bool open_pipes(struct pipes *p, bool with_input) {
   *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
-  if (with_input) {
-    if (pipe2(p->in, O_CLOEXEC) < 0) return false;
-  } else if ((p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
-    return false;
-  }
+  if (with_input && pipe2(p->in, O_CLOEXEC) < 0) return false;
   return pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0;
 }
 
@@ -35,7 +31,7 @@ void process_start(struct stream *s, struct spec *spec) {
   if (spec->argument_count == 0) return stream_fail(s, EINVAL);
   struct start *start = NULL;
   if (open_pipes(&p, spec->flags & FLAG_STDIN))
-    start = start_program(spec, s->spec, RUN_GROUP + s->slot, p.in[0], p.out[1], p.err[1], &s->pid);
+    start = start_program(spec, s->spec, RUN_GROUP + s->slot, p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], &s->pid);
   if (!start) {
     int error = errno;
     close_pair(p.in), close_pair(p.out), close_pair(p.err);
@@ -44,7 +40,8 @@ void process_start(struct stream *s, struct spec *spec) {
   s->spec = NULL;
   children_left = true;
   run_begin(s, spec, start);
-  close(p.in[0]), close(p.out[1]), close(p.err[1]);
+  if (p.in[0] >= 0) close(p.in[0]);
+  close(p.out[1]), close(p.err[1]);
   s->in.fd = p.in[1];
   s->out[0].fd = p.out[0];
   s->out[1].fd = p.err[0];

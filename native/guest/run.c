@@ -236,6 +236,10 @@ int runs_wait_ms(void) {
     if (!run) continue;
     uint64_t at = run->ending ? run->round_at_ms : run->look_at_ms;
     if (!run->ending && !run->start_told && run->settle_at_ms < at) at = run->settle_at_ms;
+    for (int n = 0; n < 2; n++) {
+      uint64_t end = stream_end_due_ms(streams[i], &streams[i]->out[n]);
+      if (end < at) at = end;
+    }
     if (at < due) due = at;
   }
   if (due == UINT64_MAX) return -1;

@@ -37,6 +37,7 @@ struct start {
 };
 
 static bool copy_memory;
+static int own_priority; /* the guest may run at a better one */
 static struct rlimit most[RLIMITS_MAX];
 static const int resources[RLIMITS_MAX] = {RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_CPU};
 static struct start *spare;
@@ -46,6 +47,7 @@ static uint32_t under_way;
 void start_prepare(bool copy) {
   struct rlimit none = {0, 0};
   copy_memory = copy;
+  own_priority = getpriority(PRIO_PROCESS, 0);
   if (prctl(PR_GET_DUMPABLE) != 0) die("dumpable");
   if (setrlimit(RLIMIT_CORE, &none) < 0) die("core limit");
   for (int i = 0; i < RLIMITS_MAX; i++)
@@ -72,7 +74,7 @@ NEWBORN static long drop_privileges(const struct start *start) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
   long error = 0;
-  CALL(setpriority, PRIO_PROCESS, 0, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
+  if (own_priority) CALL(setpriority, PRIO_PROCESS, 0, 0, 0); /* a refusal leaves the same one */
   for (int i = 0; i < start->limit_count && error >= 0; i++)
     error = CALL(prlimit64, 0, start->limits[i].resource, &start->limits[i].value, 0);
   if (error >= 0) error = CALL(setgroups, 1, &start->group, 0, 0);

@@ -150,6 +150,26 @@ static void output_eof(struct output *o) {
   if (o->fd >= 0) close(o->fd);
   o->fd = -1;
   o->eof = true;
+  o->eof_ms = now_ms();
+}
+
+/* A ring is taken for bytes, not for an end. */
+static ssize_t read_first(struct output *o) {
+  static uint8_t first[SMALL_RING_BYTES];
+  ssize_t size = read(o->fd, first, sizeof first);
+  if (size <= 0) return size;
+  o->ring = ring_take(&o->size);
+  memcpy(o->ring, first, (size_t)size);
+  return size;
+}
+
+static ssize_t read_output(struct output *o, uint32_t *room) {
+  uint64_t held = o->tail - o->acked;
+  if (!o->ring && o->tail == 0) return *room = SMALL_RING_BYTES, read_first(o);
+  if (!o->ring) o->ring = ring_take(&o->size);
+  uint32_t at = (uint32_t)(o->tail % o->size), run = o->size - at;
+  *room = run > o->size - held ? (uint32_t)(o->size - held) : run;
+  return read(o->fd, o->ring + at, *room);
 }
 
 void stream_pump_output(struct stream *s, int index) {
@@ -159,15 +179,12 @@ void stream_pump_output(struct stream *s, int index) {
     return;
   }
   for (;;) {
-    uint64_t held = o->tail - o->acked;
-    if (o->ring && held == o->size) break;
-    if (!o->ring) o->ring = ring_take(&o->size);
-    uint32_t at = (uint32_t)(o->tail % o->size), run = o->size - at;
-    if (run > o->size - held) run = (uint32_t)(o->size - held);
-    ssize_t size = read(o->fd, o->ring + at, run);
+    if (o->ring && o->tail - o->acked == o->size) break;
+    uint32_t room;
+    ssize_t size = read_output(o, &room);
     if (size > 0) {
       o->tail += (uint64_t)size;
-      if ((uint32_t)size < run && !s->finished) break; /* the pipe is empty: level-triggered polling tells of more */
+      if ((uint32_t)size < room && !s->finished) break; /* the pipe is empty: level-triggered polling tells of more */
       continue;
     }
     if (size < 0 && errno == EINTR) continue;
@@ -177,6 +194,12 @@ void stream_pump_output(struct stream *s, int index) {
   bool wanted = !o->ring || o->tail - o->acked < o->size;
   if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
+}
+
+/* The end of output is told with the exit that mostly follows at once: one frame less wakes the host. */
+uint64_t stream_end_due_ms(const struct stream *s, const struct output *o) {
+  if (!o->eof || o->end_sent || o->sent != o->tail) return UINT64_MAX;
+  return s->finished || s->kind != KIND_PROCESS ? 0 : o->eof_ms + END_DELAY_MS;
 }
 
 void stream_acked(struct stream *s, int channel, uint64_t offset) {

@@ -184,7 +184,8 @@ static void put_stream(struct stream *s) {
   }
   for (int i = 0; i < 2; i++) {
     struct output *o = &s->out[i];
-    if (!o->eof || o->end_sent || o->sent != o->tail) continue;
+    uint64_t due = stream_end_due_ms(s, o);
+    if (due == UINT64_MAX || (due && due > now_ms())) continue;
     put(FRAME_END, (uint8_t)(CHANNEL_OUT + i), s->id, o->tail, NULL, 0);
     o->end_sent = true;
   }
