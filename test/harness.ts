@@ -37,12 +37,13 @@ export interface TestEngine extends AsyncDisposable {
 }
 
 /** An engine with the real guest and nothing above it. */
-export async function openTestEngine(name: EngineName): Promise<TestEngine> {
+export async function openTestEngine(name: EngineName, guestArgs?: readonly string[]): Promise<TestEngine> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const bin = join(root, ".build/bin");
   const image = await prepareHostImage({ home });
   const guestPath = join(bin, "caisson-guest");
-  const engine = await createOciEngine({ name, home, image, guestPath, helperPath: join(bin, "caisson-helper") });
+  const helperPath = join(bin, "caisson-helper");
+  const engine = await createOciEngine({ name, home, image, guestPath, helperPath, ...(guestArgs && { guestArgs }) });
   return {
     engine,
     home,

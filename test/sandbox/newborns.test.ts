@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ExitRecord } from "../../packages/server/src/core/wire.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
-import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
+import { WireConnection } from "../../packages/server/src/wire/connection.ts";
+import { engines, openTestCaisson, openTestEngine, type TestCaisson } from "../harness.ts";
 import { processesOf } from "../leaks.ts";
 
 const MiB = 1024 ** 2;
@@ -63,6 +64,7 @@ describe.each(engines)("newborns and trees (%s)", (engine) => {
     const onOutput = (_channel: string, chunk: Buffer) => {
       text += chunk.toString();
       ready.resolve();
+      return undefined;
     };
     const hunt = await sandbox.start({ command: ["python3", "-c", code], trackFiles: false, onOutput });
     await ready.promise;
@@ -173,9 +175,23 @@ os.close(w); os.wait(); os.read(r,1)
     await using sandbox = await create();
     const own = readFileSync("/proc/self/oom_score_adj", "utf8");
     const guest = guestPid(sandbox);
-    const [first, second] = [1, 2].map(() => sandbox.exec({ command: "cat /proc/self/oom_score_adj", trackFiles: false }));
+    const [first, second] = [1, 2].map(() =>
+      sandbox.exec({ command: "cat /proc/self/oom_score_adj", trackFiles: false }),
+    );
     expect((await first)?.stdout).toBe("1000\n");
     expect((await second)?.stdout).toBe("1000\n");
     while (readFileSync(`/proc/${guest}/oom_score_adj`, "utf8") !== own) await sleep(1);
   });
+});
+
+it("a guest that is told to share no memory starts programs all the same, and says why it cannot", async () => {
+  await using test = await openTestEngine("container", ["copy-memory"]);
+  const limits = { memoryBytes: 128 * MiB, cpus: 1, cpuShares: 1024, processes: 64, storageBytes: 16 * MiB };
+  const created = await test.engine.create({ limits });
+  const wire = await WireConnection.attach(created, new Promise<string>(() => {}));
+  const run = (...words: string[]) => wire.open("process", { arguments: words }, () => undefined).exit;
+  expect(await run("sh", "-c", "exit 7")).toMatchObject({ exitCode: 7, startError: null });
+  expect(await run("no-such-program")).toMatchObject({ startError: 2 });
+  wire.close("done");
+  await test.engine.destroy(created.id);
 });

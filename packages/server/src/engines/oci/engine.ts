@@ -13,8 +13,8 @@ import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
 import { Freezer } from "./freezer.ts";
-import { type Argument, HelperClient } from "./helper-client.ts";
 import { guestWords } from "./guest-words.ts";
+import { type Argument, HelperClient } from "./helper-client.ts";
 import { launch } from "./launch.ts";
 import { reapSandboxes } from "./reap.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
@@ -223,7 +223,11 @@ class OciEngine implements Engine {
   async #writeFiles(live: Live, spec: SandboxSpec): Promise<number> {
     const { base } = await reserveUidRange(registry, live.folder);
     live.base = base;
-    const bundle = makeBundle({ engine: this.name, spec, guestArgs: this.#options.guestArgs ?? (await guestWords(this.name)) });
+    const bundle = makeBundle({
+      engine: this.name,
+      spec,
+      guestArgs: this.#options.guestArgs ?? (await guestWords(this.name)),
+    });
     const record = { id: live.id, engine: this.name, base, createdAt: new Date().toISOString(), kept: false };
     await writeSandboxFiles(live.folder, { ...record, bootId: this.#bootId }, bundle);
     return base;
