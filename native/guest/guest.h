@@ -248,6 +248,7 @@ int walk_folder(int folder, const char *name);
 
 /* memory.c */
 void memory_limit(uint64_t bytes);
+uint64_t memory_used_bytes(void);
 bool memory_exceeded(void);
 int memory_wait_ms(void);
 

@@ -19,6 +19,12 @@ void memory_limit(uint64_t bytes) {
   if (bytes && !baseline_bytes) baseline_bytes = measure();
 }
 
+/* What all of user code holds; 0 where nothing is watched. */
+uint64_t memory_used_bytes(void) {
+  uint64_t total = limit_bytes ? measure() : 0;
+  return total > baseline_bytes ? total - baseline_bytes : 0;
+}
+
 /* The nearer the limit, the closer the look. */
 static uint64_t next_look_ms(void) { return looked_ms + (used_bytes > limit_bytes / 2 ? 5 : 20); }
 
@@ -27,8 +33,7 @@ bool memory_exceeded(void) {
   uint64_t now = now_ms();
   if (!limit_bytes || now < next_look_ms()) return false;
   looked_ms = now;
-  uint64_t total = measure();
-  used_bytes = total > baseline_bytes ? total - baseline_bytes : 0;
+  used_bytes = memory_used_bytes();
   return used_bytes > limit_bytes;
 }
 

@@ -32,8 +32,9 @@ while True:
 
 /** The first thread of this process ends; another one does the work. */
 const leaderless = (work: string) => `
-import ctypes, threading
+import ctypes, threading, time
 def work():
+  while open("/proc/self/status").read().split("State:")[1].split()[0]!="Z": time.sleep(0.001)
 ${work.replace(/^/gm, "  ")}
 threading.Thread(target=work).start()
 ctypes.CDLL(None).syscall(60, 0)
@@ -132,7 +133,7 @@ describe.each(engines)("newborns and trees (%s)", (engine) => {
 
   it("[SBX-11] a process whose first thread has ended ends with its run (hazard 28)", async () => {
     await using sandbox = await create();
-    const daemon = leaderless("import time\nwhile True: time.sleep(1)");
+    const daemon = leaderless("while True: time.sleep(1)");
     const code = `
 import os, subprocess, sys, time
 daemon=subprocess.Popen([sys.executable, "-c", ${JSON.stringify(daemon)}], start_new_session=True)
@@ -148,7 +149,7 @@ os._exit(0)
 
   it("[SBX-07] memory of a process whose first thread has ended counts", async () => {
     await using sandbox = await create();
-    const code = leaderless("import time\na=bytearray(200<<20)\nwhile True: time.sleep(1)");
+    const code = leaderless("a=bytearray(200<<20)\nwhile True: time.sleep(1)");
     const limits = { memoryBytes: 64 * MiB, timeoutMs: 30_000 };
     const result = await sandbox.executeCode({ language: "python", code, limits, trackFiles: false });
     expect(result).toMatchObject({ oom_killed: true, timed_out: false });
