@@ -75,15 +75,14 @@ static uint64_t threads_resident_bytes(const char *pid) {
   uint64_t bytes = 0;
   snprintf(path, sizeof path, "/proc/%.16s/task", pid);
   DIR *tasks = opendir(path);
-  if (!tasks) return memory_used_bytes();
   struct dirent *entry;
-  while (!bytes && (entry = readdir(tasks))) {
+  while (!bytes && tasks && (entry = readdir(tasks))) {
     if (entry->d_name[0] == '.' || !strcmp(entry->d_name, pid)) continue;
     snprintf(path, sizeof path, "task/%.16s/status", entry->d_name);
     if (read_file(pid, path, status, sizeof status)) bytes = resident_bytes(status);
   }
-  closedir(tasks);
-  return bytes;
+  if (tasks) closedir(tasks);
+  return bytes ? bytes : memory_used_bytes();
 }
 
 static uint64_t cpu_us(const char *pid) {
