@@ -9,6 +9,7 @@ import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
+import { warm } from "./benchmarks/warm.ts";
 import { ratioOf, verdictOf } from "./line.ts";
 import { describeMachine, othersLoad } from "./machine.ts";
 import { compilePrograms, root } from "./native-programs.ts";
@@ -18,6 +19,7 @@ import { type Benchmark, type BenchOptions, closeHomes, openHome } from "./workb
 const benchmarks: Record<string, Benchmark> = {
   cold,
   exec,
+  warm,
   "bytes-out": bytesOut,
   idle,
   "files-changed": filesChanged,

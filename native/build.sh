@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/compat/*.c into a library for the
-# host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it compiles nothing and
-# fails where something is to be compiled.
+# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/compat/*.c and native/standby/*.c
+# into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
+# compiles nothing and fails where something is to be compiled.
 set -eu
 cd "$(dirname -- "$0")/.."
 out=.build/bin
@@ -36,8 +36,8 @@ compile() {
   new=$out/.caisson-$1.$$
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
-  if [ "$1" = compat ]; then
-    gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" native/compat/*.c
+  if [ "$1" = compat ] || [ "$1" = standby ]; then
+    gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
   else
     musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
       -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
@@ -48,7 +48,7 @@ compile() {
   rm -f "$new.started"
 }
 
-for program in guest helper compat; do
+for program in guest helper compat standby; do
   has_sources "$program" || continue
   is_fresh "$program" && continue
   [ "${1-}" != --check ] || exit 1

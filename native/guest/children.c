@@ -39,7 +39,10 @@ static bool reap_one(pid_t pid, struct stream *s) {
   struct stream *run = s ? s : run_of_orphan(pid);
   if (wait4(pid, &status, WNOHANG, &use) != pid) return false;
   if (run && run->run) run_account(run, &use);
-  if (!s) return true;
+  if (!s) {
+    warm_ended(pid);
+    return true;
+  }
   s->reaped = true;
   if (s->run) run_main_ended(s, status);
   else worker_ended(s, status);

@@ -70,6 +70,7 @@ enum exit_flag {
   EXIT_CPU_LIMIT = 2,
   EXIT_MEMORY_LIMIT = 4,
   EXIT_KILLED = 8,      /* ended by a SIGNAL frame of mode tree */
+  EXIT_WARM = 32,       /* an interpreter that had waited ran it */
   EXIT_NOT_STARTED = 16, /* status is an errno: the program could not be started, or the file operation failed */
 };
 
@@ -97,6 +98,8 @@ enum spec_flag {
   FLAG_RECURSIVE = 4,
   FLAG_REPLACE = 8,
   FLAG_WATCH_MEMORY = 16, /* CONFIG: the memory limit is this program's to enforce (gVisor) */
+  FLAG_WARM_PYTHON = 32,  /* the arguments are an interpreter's, `-c` or `-e`, and code: one that waits may run it; */
+  FLAG_WARM_NODE = 64,    /* in CONFIG: start one now */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */
@@ -140,6 +143,9 @@ struct stream {
   uint8_t kind;
   pid_t pid; /* the run's first process, or the worker of a file operation */
   struct run *run; /* until a process has ended with its whole tree */
+  uint8_t warm;     /* which interpreter that waited runs it (warm.c), from 1 */
+  int warm_channel;
+  int early_signal; /* came before the process was known */
   uint8_t *spec;
   uint32_t spec_size, spec_have;
   struct input in;
@@ -148,7 +154,7 @@ struct stream {
   struct exit_record exit;
 };
 
-enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_OUTPUT, POLL_ERROR };
+enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_OUTPUT, POLL_ERROR, POLL_WARM };
 
 /* main.c */
 extern int guest_epoll;
@@ -189,15 +195,35 @@ void wire_error(uint32_t stream, int error, const char *text);
 bool spec_parse(uint8_t *data, size_t size, struct spec *spec);
 
 /* process.c */
+struct pipes {
+  int in[2], out[2], err[2];
+};
+bool pipes_open(struct pipes *p, bool with_input);
+void pipes_close(struct pipes *p);
+void pipes_close_far(struct pipes *p); /* the ends that are the program's */
 void process_start(struct stream *s, struct spec *spec);
 void process_signal(struct stream *s, uint32_t mode, int number);
 
 /* start.c */
 struct start;
 void start_prepare(bool copy_memory);
-struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, int in, int out, int err, pid_t *pid);
+struct start_io {
+  int in, out, err;
+  int channel; /* of an interpreter that is to wait for runs (warm.c), which stays root; else -1 */
+};
+struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, struct start_io io, pid_t *pid);
+bool start_limit(pid_t pid, const struct spec *spec);
 int start_outcome(struct start *start, bool reaped);
 bool starts_under_way(void);
+
+/* warm.c */
+void warm_configure(const struct spec *spec);
+bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes);
+void warm_event(uint32_t kind);
+bool warm_ended(pid_t pid);
+void warm_run_ended(struct stream *s);
+uint64_t warm_due_ms(uint64_t now);
+void warm_step(uint64_t now);
 
 /* oom.c */
 void oom_prepare(void);
@@ -211,6 +237,8 @@ void run_begin(struct stream *s, const struct spec *spec, struct start *start);
 bool run_is_newborn(struct stream *s);
 void run_account(struct stream *s, const struct rusage *use);
 void run_main_ended(struct stream *s, int status);
+void run_not_started(struct stream *s, int error);
+void run_has_pid(struct stream *s);
 void run_end(struct stream *s, uint32_t flags);
 void runs_step(void);
 void runs_kill_biggest(void);

@@ -62,7 +62,8 @@ static void prepare_signals(void) {
   if (signal_fd < 0) die("signalfd");
 }
 
-/* 0 to 3 are taken, so that a newborn can lay its own there; of the runtime's only the wire is kept. */
+/* 0 to 4 are taken (4 by the signals' descriptor), so that a newborn can lay its own there; of the runtime's only the wire is
+   kept. */
 static void prepare_descriptors(void) {
   close_all_from(NOTHING);
   if (open("/dev/null", O_RDWR | O_CLOEXEC) != NOTHING) die("/dev/null");
@@ -86,6 +87,7 @@ void configure(const struct spec *spec) {
   lease_ms = spec->lease_ms;
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
   guest_last_ping_ms = now_ms();
+  warm_configure(spec);
 }
 
 /* An ephemeral sandbox ends by itself when its owner has gone (SBX-16). A long sleep of this process itself (a pause,
@@ -118,6 +120,7 @@ static void dispatch(uint64_t data) {
     case POLL_INPUT: if (s) stream_pump_input(s); break;
     case POLL_OUTPUT: if (s) stream_pump_output(s, 0); break;
     case POLL_ERROR: if (s) stream_pump_output(s, 1); break;
+    case POLL_WARM: warm_event(slot); break;
   }
 }
 

@@ -15,8 +15,20 @@
 #define SYS_close_range 436
 #endif
 
-/* PID 1 keeps what it needs (setuid, setgid, kill); nothing it starts can ever gain any (SBX-03). */
+/* An interpreter that waits for runs keeps what it takes to become the user (warm.c); everything else that is started gives
+   up even that. */
+static void let_inherit(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct sets[2];
+  if (syscall(SYS_capget, &header, sets) < 0) die("capget");
+  sets[0].inheritable = sets[0].permitted & (1u << CAP_SETUID | 1u << CAP_SETGID);
+  sets[1].inheritable = 0;
+  if (syscall(SYS_capset, &header, sets) < 0) die("capset");
+}
+
+/* PID 1 keeps what it needs (setuid, setgid, kill); no user code can ever gain any (SBX-03). */
 void privilege_prepare(void) {
+  let_inherit();
   for (int capability = 0; capability < 64; capability++)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) < 0) die("capability bound");
   if (prctl(PR_SET_DUMPABLE, 0) < 0) die("dumpable"); /* /proc/1 belongs to root alone */

@@ -3,22 +3,50 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-struct pipes {
-  int in[2], out[2], err[2];
-};
-
-static void close_pair(int pair[2]) {
-  for (int i = 0; i < 2; i++)
-    if (pair[i] >= 0) close(pair[i]);
+static void close_end(int *end) {
+  if (*end >= 0) close(*end);
+  *end = -1;
 }
 
-static bool open_pipes(struct pipes *p, bool with_input) {
+void pipes_close_far(struct pipes *p) { close_end(&p->in[0]), close_end(&p->out[1]), close_end(&p->err[1]); }
+
+void pipes_close(struct pipes *p) {
+  pipes_close_far(p);
+  close_end(&p->in[1]), close_end(&p->out[0]), close_end(&p->err[0]);
+}
+
+static bool make_pipes(struct pipes *p, bool with_input) {
   *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
   if (with_input && pipe2(p->in, O_CLOEXEC) < 0) return false;
   return pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0;
+}
+
+static bool open_to_user(struct pipes *p, bool with_input) {
+  return (!with_input || fchmod(p->in[0], 0666) == 0) && fchmod(p->out[1], 0666) == 0 && fchmod(p->err[1], 0666) == 0;
+}
+
+/* /dev/stdin, /dev/stdout and /dev/stderr open them anew: the user must be allowed to. gVisor has no modes of pipes to
+   change, so they are made in the user's name there; the real uid, by which signals and traces are judged, stays root's. */
+bool pipes_open(struct pipes *p, bool with_input) {
+  static bool by_name;
+  if (!by_name) {
+    if (!make_pipes(p, with_input)) return false;
+    if (open_to_user(p, with_input)) return true;
+    pipes_close(p);
+    by_name = true;
+  }
+  if (seteuid(USER_ID) < 0) return false;
+  bool made = make_pipes(p, with_input);
+  int error = errno;
+  if (seteuid(0) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0) die("seteuid");
+  errno = error;
+  return made;
 }
 
 static void follow_pipe(int fd, enum poll_tag tag, struct stream *s) {
@@ -26,25 +54,10 @@ static void follow_pipe(int fd, enum poll_tag tag, struct stream *s) {
   poll_add(fd, tag == POLL_INPUT ? 0 : EPOLLIN, tag, s->slot);
 }
 
-void process_start(struct stream *s, struct spec *spec) {
-  struct pipes p;
-  if (spec->argument_count == 0) return stream_fail(s, EINVAL);
-  struct start *start = NULL;
-  if (open_pipes(&p, spec->flags & FLAG_STDIN))
-    start = start_program(spec, s->spec, RUN_GROUP + s->slot, p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], &s->pid);
-  if (!start) {
-    int error = errno;
-    close_pair(p.in), close_pair(p.out), close_pair(p.err);
-    return stream_fail(s, error);
-  }
-  s->spec = NULL;
-  children_left = true;
-  run_begin(s, spec, start);
-  if (p.in[0] >= 0) close(p.in[0]);
-  close(p.out[1]), close(p.err[1]);
-  s->in.fd = p.in[1];
-  s->out[0].fd = p.out[0];
-  s->out[1].fd = p.err[0];
+static void follow_pipes(struct stream *s, const struct pipes *p) {
+  s->in.fd = p->in[1];
+  s->out[0].fd = p->out[0];
+  s->out[1].fd = p->err[0];
   s->in.wanted = s->in.fd >= 0;
   if (s->in.wanted) follow_pipe(s->in.fd, POLL_INPUT, s);
   follow_pipe(s->out[0].fd, POLL_OUTPUT, s);
@@ -52,12 +65,39 @@ void process_start(struct stream *s, struct spec *spec) {
   s->out[0].armed = s->out[1].armed = true;
 }
 
+void process_start(struct stream *s, struct spec *spec) {
+  struct pipes p;
+  struct start *start = NULL;
+  if (spec->argument_count == 0) return stream_fail(s, EINVAL);
+  if (warm_start(s, spec, &p)) {
+    free(s->spec);
+    s->spec = NULL;
+  } else {
+    if (pipes_open(&p, spec->flags & FLAG_STDIN)) {
+      struct start_io io = {p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], -1};
+      start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
+    }
+    if (!start) {
+      int error = errno;
+      pipes_close(&p);
+      return stream_fail(s, error);
+    }
+    s->spec = NULL; /* the newborn's now */
+    pipes_close_far(&p);
+  }
+  children_left = true;
+  run_begin(s, spec, start);
+  follow_pipes(s, &p);
+}
+
 void process_signal(struct stream *s, uint32_t mode, int number) {
-  if (s->finished || s->pid <= 0) return;
+  if (s->finished || (s->pid <= 0 && !s->run)) return;
   if (s->kind != KIND_PROCESS) {
     if (!s->reaped) kill(s->pid, SIGTERM);
   } else if (mode == SIGNAL_TREE) {
     run_end(s, EXIT_KILLED);
+  } else if (s->pid == 0) {
+    s->early_signal = number;
   } else if (number > 0 && number <= 64 && !s->reaped) {
     if (kill(-s->pid, number) < 0) kill(s->pid, number); /* a newborn that has no group yet */
   }

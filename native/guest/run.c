@@ -107,8 +107,16 @@ void run_end(struct stream *s, uint32_t flags) {
   run->needed = 1;
   run->round_at_ms = now;
   run->end_until_ms = now + KILL_MS;
-  if (!s->reaped) kill(s->pid, SIGKILL); /* a newborn may not carry the run's group yet */
+  if (!s->reaped && s->pid > 0) kill(s->pid, SIGKILL); /* a newborn may not carry the run's group yet */
 }
+
+/* The process of a run that an interpreter began is known. */
+void run_has_pid(struct stream *s) {
+  if (s->run->ending) kill(s->pid, SIGKILL);
+  else if (s->early_signal) process_signal(s, SIGNAL_GROUP, s->early_signal);
+}
+
+void run_not_started(struct stream *s, int error) { s->run->start_error = error > 0 ? error : EIO; }
 
 static void finish(struct stream *s) {
   struct run *run = s->run;
@@ -118,10 +126,12 @@ static void finish(struct stream *s) {
   record->cpu_us = run->reaped_cpu_us;
   record->max_rss_bytes = run->max_rss_bytes;
   record->wall_us = now_us() - run->started_us;
+  if (s->warm) record->flags |= EXIT_WARM;
   if (run->start_error) *record = (struct exit_record){.status = run->start_error, .flags = EXIT_NOT_STARTED};
   s->run = NULL;
   stream_finish(s, record);
   free(run);
+  warm_run_ended(s);
 }
 
 /* What ends at once is told of once: its start would only wake everybody up. */
@@ -129,7 +139,7 @@ static void tell_start(struct stream *s, uint64_t now) {
   struct run *run = s->run;
   if (run->start_told || now < run->settle_at_ms) return;
   settle_start(s);
-  if (run->start) {
+  if (run->start || s->pid == 0) {
     run->settle_at_ms = now + TELL_START_MS;
   } else {
     run->start_told = true;
@@ -199,6 +209,7 @@ void runs_step(void) {
     wanted |= ask(s, now, &sums[i]);
   }
   if (now >= oom_due_ms()) oom_lower();
+  warm_step(now);
   if (!wanted) return;
   bool moved = scan(sums);
   children_reap(0); /* what the scan saw as a zombie is accounted for before its run ends */
@@ -230,7 +241,8 @@ void runs_kill_biggest(void) {
 
 /* Until something is due; -1 where nothing is. */
 int runs_wait_ms(void) {
-  uint64_t due = oom_due_ms(), now = now_ms();
+  uint64_t now = now_ms(), due = warm_due_ms(now), lower = oom_due_ms();
+  if (lower < due) due = lower;
   for (uint32_t i = 0; i < streams_end; i++) {
     const struct run *run = streams[i] ? streams[i]->run : NULL;
     if (!run) continue;

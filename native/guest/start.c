@@ -18,20 +18,24 @@
    is most of what a start costs. It is not a vfork: user code, whose uid the newborn takes before exec, could stop it there,
    and with it PID 1. The memory is not dumpable, so user code cannot look into a newborn (SBX-03). */
 
-enum { STACK_BYTES = 16 * 1024, TELL = 3, RLIMITS_MAX = 3 };
+enum { STACK_BYTES = 16 * 1024, TELL = 4, CHANNEL = 3, RLIMITS_MAX = 3 };
+
+struct limits {
+  int count;
+  struct {
+    int resource;
+    struct rlimit value;
+  } list[RLIMITS_MAX];
+};
 
 struct start {
-  int in, out, err;
+  struct start_io io;
   int tell[2]; /* what stopped the newborn before exec; exec closes it */
   gid_t group;
   const char *folder, *search;
   char **arguments, **environment;
   uint8_t *spec;
-  struct {
-    int resource;
-    struct rlimit value;
-  } limits[RLIMITS_MAX];
-  int limit_count;
+  struct limits limits;
   char path[PATH_BYTES];
   _Alignas(16) uint8_t stack[STACK_BYTES];
 };
@@ -59,11 +63,13 @@ void start_prepare(bool copy) {
 #define CALL(name, a, b, c, d) raw_call(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0)
 
 NEWBORN static long take_descriptors(const struct start *start) {
-  long error = CALL(dup3, start->in, 0, 0, 0);
-  if (error >= 0) error = CALL(dup3, start->out, 1, 0, 0);
-  if (error >= 0) error = CALL(dup3, start->err, 2, 0, 0);
+  long error = CALL(dup3, start->io.in, 0, 0, 0);
+  if (error >= 0) error = CALL(dup3, start->io.out, 1, 0, 0);
+  if (error >= 0) error = CALL(dup3, start->io.err, 2, 0, 0);
   if (error >= 0) error = CALL(dup3, start->tell[1], TELL, O_CLOEXEC, 0);
+  if (error >= 0 && start->io.channel >= 0) error = CALL(dup3, start->io.channel, CHANNEL, 0, 0);
   if (error < 0) return error;
+  if (start->io.channel < 0) CALL(close, CHANNEL, 0, 0, 0);
   /* gVisor takes no last descriptor past INT_MAX. */
   if (CALL(close_range, TELL + 1, INT_MAX, 0, 0) < 0)
     for (rlim_t fd = TELL + 1; fd < most[1].rlim_cur; fd++) CALL(close, fd, 0, 0, 0);
@@ -75,8 +81,8 @@ NEWBORN static long drop_privileges(const struct start *start) {
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
   long error = 0;
   if (own_priority) CALL(setpriority, PRIO_PROCESS, 0, 0, 0); /* a refusal leaves the same one */
-  for (int i = 0; i < start->limit_count && error >= 0; i++)
-    error = CALL(prlimit64, 0, start->limits[i].resource, &start->limits[i].value, 0);
+  for (int i = 0; i < start->limits.count && error >= 0; i++)
+    error = CALL(prlimit64, 0, start->limits.list[i].resource, &start->limits.list[i].value, 0);
   if (error >= 0) error = CALL(setgroups, 1, &start->group, 0, 0);
   if (error >= 0) error = CALL(setresgid, USER_ID, USER_ID, USER_ID, 0);
   if (error >= 0) error = CALL(setresuid, USER_ID, USER_ID, USER_ID, 0);
@@ -111,7 +117,7 @@ NEWBORN static void be_born(void *argument) {
   long error = CALL(setsid, 0, 0, 0, 0);
   if (error >= 0) error = take_descriptors(start);
   if (error < 0) CALL(exit_group, 127, 0, 0, 0);
-  error = drop_privileges(start);
+  error = start->io.channel < 0 ? drop_privileges(start) : 0;
   if (error >= 0) error = CALL(chdir, start->folder, 0, 0, 0);
   if (error >= 0) error = CALL(rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);
   if (error >= 0) error = execute(start);
@@ -128,12 +134,20 @@ static const char *search_path(const struct spec *spec) {
   return "/usr/bin:/bin";
 }
 
-static void add_limit(struct start *start, int index, uint64_t soft, uint64_t hard) {
+static void add_limit(struct limits *limits, int index, uint64_t soft, uint64_t hard) {
   if (!soft) return;
   if (hard > most[index].rlim_max) hard = most[index].rlim_max;
   if (soft > hard) soft = hard;
-  start->limits[start->limit_count].resource = resources[index];
-  start->limits[start->limit_count++].value = (struct rlimit){soft, hard};
+  limits->list[limits->count].resource = resources[index];
+  limits->list[limits->count++].value = (struct rlimit){soft, hard};
+}
+
+static void fill_limits(struct limits *limits, const struct spec *spec) {
+  limits->count = 0;
+  uint64_t cpu_seconds = (spec->cpu_ms + 999) / 1000;
+  add_limit(limits, 0, spec->processes, spec->processes);
+  add_limit(limits, 1, spec->open_files, spec->open_files);
+  add_limit(limits, 2, cpu_seconds, cpu_seconds + 1); /* SIGXCPU, then SIGKILL */
 }
 
 static bool fill(struct start *start, const struct spec *spec, gid_t group) {
@@ -146,11 +160,7 @@ static bool fill(struct start *start, const struct spec *spec, gid_t group) {
   start->group = group;
   start->folder = spec->folder ? spec->folder : "/";
   start->search = search_path(spec);
-  start->limit_count = 0;
-  uint64_t cpu_seconds = (spec->cpu_ms + 999) / 1000;
-  add_limit(start, 0, spec->processes, spec->processes);
-  add_limit(start, 1, spec->open_files, spec->open_files);
-  add_limit(start, 2, cpu_seconds, cpu_seconds + 1); /* SIGXCPU, then SIGKILL */
+  fill_limits(&start->limits, spec);
   return true;
 }
 
@@ -162,12 +172,13 @@ static void give_back(struct start *start) {
 }
 
 /* Takes the spec's bytes, which the newborn reads until it has become the program; NULL with errno, and they are not taken. */
-struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, int in, int out, int err, pid_t *pid) {
+struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, struct start_io io,
+                            pid_t *pid) {
   struct start *start = spare ? spare : malloc(sizeof *start);
   if (!start) return NULL;
   spare = NULL;
   start->spec = NULL;
-  start->in = in, start->out = out, start->err = err;
+  start->io = io;
   int error = 0;
   if (!fill(start, spec, group)) error = ENOMEM;
   else if (pipe2(start->tell, O_CLOEXEC | O_NONBLOCK) < 0) error = errno;
@@ -202,3 +213,12 @@ int start_outcome(struct start *start, bool reaped) {
 }
 
 bool starts_under_way(void) { return under_way > 0; }
+
+/* Puts a run's limits on a process that waited for it. */
+bool start_limit(pid_t pid, const struct spec *spec) {
+  struct limits limits;
+  fill_limits(&limits, spec);
+  for (int i = 0; i < limits.count; i++)
+    if (prlimit(pid, (unsigned)limits.list[i].resource, &limits.list[i].value, NULL) < 0) return false;
+  return true;
+}

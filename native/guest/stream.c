@@ -53,7 +53,7 @@ struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
     s->spec = spec;
     s->spec_size = spec_size;
     s->slot = i;
-    s->in.fd = s->out[0].fd = s->out[1].fd = -1;
+    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = -1;
     streams_highest = id;
     if (i >= streams_end) streams_end = i + 1;
     return streams[i] = s;
@@ -232,6 +232,7 @@ static void release(uint32_t slot) {
   struct stream *s = streams[slot];
   streams[slot] = NULL;
   input_stop(s);
+  if (s->warm_channel >= 0) close(s->warm_channel);
   for (int i = 0; i < 2; i++) {
     output_eof(&s->out[i]);
     ring_give(&s->out[i]);

@@ -15,6 +15,12 @@ describe.each(engines)("running things (%s)", (engine) => {
     await test[Symbol.asyncDispose]();
   });
 
+  it("[EXE-01] lets code open its standard streams by name", async () => {
+    const command = "cat /dev/stdin > /dev/stdout; echo err > /dev/stderr; echo more >> /dev/stdout";
+    const result = await sandbox.exec({ command, stdin: "in\n" });
+    expect(result).toMatchObject({ exit_code: 0, stdout: "in\nmore\n", stderr: "err\n" });
+  });
+
   it("[EXE-01] gives the result all its fields", async () => {
     const result = await sandbox.exec({ command: "echo out; echo err >&2; echo hi > made.txt; exit 3" });
     expect(result).toMatchObject({

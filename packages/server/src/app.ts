@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits } from "./core/engine.ts";
+import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits, WarmChoice } from "./core/engine.ts";
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
@@ -32,6 +32,8 @@ export interface CreateOptions {
   limits?: Partial<SandboxLimits>;
   inputFolder?: string;
   output?: boolean;
+  /** When interpreters start that wait for code; after the first code of their language unless told. */
+  warm?: WarmChoice;
 }
 
 /** Caisson in this process: engines are opened at first use and closed with it. */
@@ -64,6 +66,7 @@ export class Caisson implements AsyncDisposable {
     return Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
+      warm: options.warm ?? "first-use",
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
   }
@@ -118,11 +121,12 @@ export class Caisson implements AsyncDisposable {
     const bin = join(root, ".build/bin");
     const image = await this.#hostImage();
     const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
+    const standby = { kind: "bind", path: "/.caisson/standby.so", source: join(bin, "caisson-standby") } as const;
     const runtimePath = runtimePaths?.[name];
     return {
       name,
       home,
-      image: { ...image, entries: [...image.entries, ...extra] },
+      image: { ...image, entries: [...image.entries, standby, ...extra] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       ...(runtimePath === undefined ? {} : { runtimePath }),

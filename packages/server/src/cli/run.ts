@@ -71,6 +71,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
       limits: plan.sandbox,
       ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
       output: plan.outputFolder !== undefined,
+      warm: "never",
     });
     const options: RunOptions = {
       env: plan.env,

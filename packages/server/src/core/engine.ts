@@ -38,7 +38,11 @@ export interface SandboxSpec {
   inputFolder?: string;
   /** Whether /workspace/output is made. */
   output?: boolean;
+  warm?: WarmChoice;
 }
+
+/** When interpreters start that wait for code: with the sandbox, after the first code of their language, or never. */
+export type WarmChoice = "start" | "first-use" | "never";
 
 export interface CreatedSandbox {
   id: string;

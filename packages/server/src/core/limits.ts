@@ -52,6 +52,8 @@ export const wireLimits = {
   /** A guest that answers no ping for this long is lost. Long, because a busy 2-core host can stall one for seconds. */
   pongTimeoutMs: 30_000,
   leaseMs: 10_000,
+  /** An interpreter that waits for runs goes after this long without one. */
+  warmIdleMs: 300_000,
 } as const;
 
 /** What a sandbox gets that no caller chooses. */

@@ -1,6 +1,6 @@
 import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.ts";
 import type { Language } from "./language.ts";
-import type { OutputChannel } from "./wire.ts";
+import type { OutputChannel, WarmInterpreter } from "./wire.ts";
 
 /** Limits of one run, inside those of its sandbox. */
 export interface RunLimits {
@@ -36,6 +36,8 @@ export interface RunOptions {
 export interface RunRequest extends RunOptions {
   /** A string is for /bin/bash; a list is taken as it is. */
   command: string | readonly string[];
+  /** The command is an interpreter's inline option and code, which one that waits may run instead. */
+  warm?: WarmInterpreter;
 }
 
 export interface CodeRequest extends RunOptions {
@@ -56,6 +58,8 @@ export interface RunResult {
   cpu_limit: boolean;
   oom_killed: boolean;
   truncated: boolean;
+  /** Whether the code ran in an interpreter that had already started. */
+  warm: boolean;
   files_changed: FileChange[];
   files_changed_truncated: boolean;
   engine: EngineName;

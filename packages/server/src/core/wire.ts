@@ -30,7 +30,12 @@ export interface StreamSpec {
   parents?: boolean;
   recursive?: boolean;
   replace?: boolean;
+  /** The arguments are an interpreter's, its inline option and code: one that has started already may run it. */
+  warm?: WarmInterpreter;
 }
+
+/** Interpreters that can start before their run comes. */
+export type WarmInterpreter = "python" | "node";
 
 export type OutputChannel = "stdout" | "stderr";
 
@@ -43,6 +48,8 @@ export interface ExitRecord {
   cpuLimit: boolean;
   memoryLimit: boolean;
   killed: boolean;
+  /** An interpreter that had waited ran it. */
+  warm: boolean;
   cpuMs: number;
   maxRssBytes: number;
   durationMs: number;
@@ -70,6 +77,12 @@ export interface WireConfiguration {
   leaseMs: number;
   memoryBytes: number;
   watchMemory: boolean;
+  /** What every run finds; interpreters that wait are started with it. */
+  environment: Readonly<Record<string, string>>;
+  /** How long one waits that nobody uses; 0 for as long as the sandbox lives. */
+  warmIdleMs: number;
+  /** Those to start at once. */
+  warm: readonly WarmInterpreter[];
 }
 
 export interface Wire {

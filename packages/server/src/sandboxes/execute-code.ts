@@ -14,7 +14,10 @@ export async function startCode(sandbox: Sandbox, request: CodeRequest): Promise
   if (size > sandboxLimits.codeBytes)
     throw new AppError("too_large", `code of ${size} bytes is past ${sandboxLimits.codeBytes}`);
   if (code.includes("\0")) throw new AppError("invalid", "the code holds a NUL");
-  if (size <= sandboxLimits.argumentBytes) return startRun(sandbox, { ...options, command: [program, inline, code] });
+  if (size <= sandboxLimits.argumentBytes) {
+    const warm = sandbox.warm && language !== "shell" ? { warm: language } : {};
+    return startRun(sandbox, { ...options, ...warm, command: [program, inline, code] });
+  }
   const file = `.caisson-code-${randomBytes(6).toString("hex")}${extension}`;
   await sandbox.files.write(file, code);
   const remove = () => sandbox.files.remove(file).catch(ignoreGone);

@@ -58,6 +58,7 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
     openFiles: sandboxLimits.openFiles,
     ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
     stdin: request.stdin !== undefined,
+    ...(request.warm === undefined ? {} : { warm: request.warm }),
   };
 }
 
@@ -78,6 +79,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
     timed_out: exit.timedOut,
     cpu_limit: exit.cpuLimit,
     oom_killed: oomKilled || exit.memoryLimit,
+    warm: exit.warm,
     files_changed: found.changes,
     files_changed_truncated: found.truncated,
     engine: sandbox.engine,

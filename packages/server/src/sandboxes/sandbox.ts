@@ -39,6 +39,8 @@ export class Sandbox implements AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   readonly files: SandboxFiles;
   readonly processSlack: number;
+  /** Whether code may run in an interpreter that has started before. */
+  readonly warm: boolean;
   readonly wire: Wire;
   readonly #engine: Engine;
   #filesMarked = false;
@@ -53,6 +55,7 @@ export class Sandbox implements AsyncDisposable {
     this.notEnforced = created.notEnforced;
     this.environment = parts.environment;
     this.processSlack = created.processSlack;
+    this.warm = spec.warm !== "never";
     this.wire = wire;
     this.files = new WireFiles(wire, () => this.touchFiles());
     this.#engine = parts.engine;
@@ -67,6 +70,9 @@ export class Sandbox implements AsyncDisposable {
         leaseMs: wireLimits.leaseMs,
         memoryBytes: spec.limits.memoryBytes,
         watchMemory: created.guestWatchesMemory,
+        environment: parts.environment,
+        warmIdleMs: wireLimits.warmIdleMs,
+        warm: spec.warm === "start" ? ["python", "node"] : [],
       });
       return new Sandbox(created, spec, wire, parts);
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { StreamSpec, WireConfiguration } from "../core/wire.ts";
+import type { StreamSpec, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
 import { writeU64 } from "./frame.ts";
 
 const tags = {
@@ -20,6 +20,7 @@ const tags = {
 } as const;
 
 const flags = { stdin: 1, parents: 2, recursive: 4, replace: 8, watchMemory: 16 } as const;
+const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
 class Rows {
   readonly #parts: Buffer[] = [];
@@ -60,6 +61,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   for (const name of ["offset", "length", "mode"] as const) rows.number(tags[name], spec[name]);
   let bits = 0;
   for (const name of ["stdin", "parents", "recursive", "replace"] as const) if (spec[name]) bits |= flags[name];
+  if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
   rows.number(tags.flags, bits);
   return rows.bytes();
 }
@@ -68,6 +70,11 @@ export function encodeConfiguration(configuration: WireConfiguration): Buffer {
   const rows = new Rows();
   rows.number(tags.leaseMs, configuration.leaseMs);
   rows.number(tags.memoryBytes, configuration.memoryBytes);
-  rows.number(tags.flags, configuration.watchMemory ? flags.watchMemory : 0);
+  rows.number(tags.timeoutMs, configuration.warmIdleMs);
+  for (const [name, value] of Object.entries(configuration.environment))
+    rows.text(tags.environment, `${name}=${value}`);
+  let bits: number = configuration.watchMemory ? flags.watchMemory : 0;
+  for (const interpreter of configuration.warm) bits |= warmFlags[interpreter];
+  rows.number(tags.flags, bits);
   return rows.bytes();
 }

@@ -9,7 +9,7 @@ export type SendFrame = (type: number, channel: number, stream: number, offset: 
 const channels = { stdin: 0, stdout: 1, stderr: 2 } as const;
 const channelNames: Record<number, OutputChannel | undefined> = { 1: "stdout", 2: "stderr" };
 const signalModes = { group: 0, tree: 1 } as const;
-const exitFlags = { timedOut: 1, cpuLimit: 2, memoryLimit: 4, killed: 8, notStarted: 16 } as const;
+const exitFlags = { timedOut: 1, cpuLimit: 2, memoryLimit: 4, killed: 8, notStarted: 16, warm: 32 } as const;
 const exitBytes = 32;
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 
@@ -36,6 +36,7 @@ function parseExit(payload: Buffer): ExitRecord {
     cpuLimit: (flags & exitFlags.cpuLimit) !== 0,
     memoryLimit: (flags & exitFlags.memoryLimit) !== 0,
     killed: (flags & exitFlags.killed) !== 0,
+    warm: (flags & exitFlags.warm) !== 0,
     cpuMs: Math.round(readU64(payload, 8) / 1000),
     maxRssBytes: readU64(payload, 16),
     durationMs: Math.round(readU64(payload, 24) / 1000),
