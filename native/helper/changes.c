@@ -58,7 +58,7 @@ static void keep_only(int *fds, size_t count) {
 }
 
 static void give_up_rights(const struct task *task) {
-  uid_t user = (uid_t)request_number(task->request, "base") + USER_ID;
+  uid_t user = request_user(task->request);
   int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, task->counts, reply_descriptor()};
   keep_only(kept, sizeof kept / sizeof *kept);
   if (fchdir(task->workspace) != 0 || chroot(".") != 0) fail("cannot enter the workspace");
@@ -172,7 +172,7 @@ static int open_workspace(const struct request *request) {
   int fd = open(format_text("/proc/%d/root/workspace", (int)pid), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) fail("cannot open the workspace");
   /* The descriptor is checked after it is open: by then the pid cannot have become another's unnoticed. */
-  if (!process_in_sandbox(pid, request_text(request, "id"))) fail_with(ESRCH, "the sandbox has ended");
+  if (!process_in_sandbox(pid, request_text(request, "id"), (uid_t)request_number(request, "base"))) fail_with(ESRCH, "the sandbox has ended");
   return fd;
 }
 

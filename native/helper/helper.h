@@ -19,6 +19,7 @@ enum {
   JOBS_MAX = 256,
   ID_BYTES_MAX = 64,
   USER_ID = 1000,
+  SLICE_IDS = 264, /* of an ordinary user's sandbox: sandboxLimits.idsPerSlice */
 };
 
 /* request.c: NUL-separated strings: seq, verb, then key=value, where a key may be repeated. */
@@ -36,6 +37,8 @@ bool request_parse(struct request *request, char *bytes, size_t length);
 const char *request_find(const struct request *request, const char *key);
 const char *request_text(const struct request *request, const char *key);
 uint64_t request_number(const struct request *request, const char *key);
+/* The sandbox's user as this process sees it. */
+uid_t request_user(const struct request *request);
 
 /* reply.c */
 void reply_to(int fd, const char *seq);
@@ -60,12 +63,21 @@ int64_t clock_us(void);
 int open_pidfd(pid_t pid);
 /* True when the process ended within the time; its wait status is stored. */
 bool wait_for_child(pid_t pid, int64_t timeout_us, int *status);
-/* Whether a process belongs to the cgroup of sandbox `id`, in any hierarchy. */
-bool process_in_sandbox(pid_t pid, const char *id);
+/* Whether a process belongs to sandbox `id`: to its cgroup in any hierarchy, or, rootless, to the slice from `base` on. */
+bool process_in_sandbox(pid_t pid, const char *id, uid_t base);
 void die_with_parent(void);
 
 /* serve.c */
 int serve(void);
+
+/* rootless.c */
+bool rootless(void);
+void rootless_activate(void);
+/* newuidmap, newgidmap, then start and count of the uids and of the gids. */
+NORETURN void rootless_enter(char **arguments);
+
+/* remove.c */
+NORETURN void verb_remove(const struct request *request);
 
 /* launch.c */
 struct launch {
@@ -75,6 +87,7 @@ struct launch {
   const char *rootfs;
   const char *volume;
   uid_t base;
+  uid_t user;
   uid_t owner_uid;
   gid_t owner_gid;
   int to_guest;
@@ -96,6 +109,8 @@ void image_mount(const char *image_path, const char *target, const char *scratch
 void view_begin(struct launch *launch);
 void view_rootfs(const struct launch *launch);
 void view_finish(const struct launch *launch);
+/* Never recursive; keeps what the source's own mount forbids. */
+void view_bind(const char *source, const char *target, unsigned long flags);
 
 /* volume.c */
 void volume_prepare(const struct launch *launch);
@@ -175,7 +190,7 @@ int lock_take(const char *folder);
 void lock_release(const char *folder);
 
 /* watches.c: says once of each watched process that it has ended. */
-void watch_add(const char *id, pid_t pid);
+void watch_add(const char *id, pid_t pid, uid_t base);
 void watch_remove(const char *id);
 void watch_reap(void);
 size_t watch_count(void);

@@ -13,6 +13,7 @@ static struct launch read_launch(const struct request *request) {
       .request = request,
       .folder = request_text(request, "folder"),
       .base = (uid_t)request_number(request, "base"),
+      .user = request_user(request),
       .owner_uid = (uid_t)request_number(request, "uid"),
       .owner_gid = (gid_t)request_number(request, "gid"),
       .input = -1,

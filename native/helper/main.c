@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static int usage(void) {
-  fputs("usage: caisson-helper serve | hold | sha256 | sha256-portable\n", stderr);
+  fputs("usage: caisson-helper serve | enter NEWUIDMAP NEWGIDMAP UID COUNT GID COUNT | hold | sha256 | sha256-portable\n", stderr);
   return 64;
 }
 
@@ -30,8 +30,13 @@ static int print_sha256(bool portable) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 8 && strcmp(argv[1], "enter") == 0) rootless_enter(argv + 2);
   if (argc != 2) return usage();
   if (strcmp(argv[1], "serve") == 0) return serve();
+  if (strcmp(argv[1], "serve-rootless") == 0) {
+    rootless_activate();
+    return serve();
+  }
   if (strcmp(argv[1], "hold") == 0) hold();
   if (strcmp(argv[1], "sha256") == 0) return print_sha256(false);
   if (strcmp(argv[1], "sha256-portable") == 0) return print_sha256(true);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -36,16 +37,33 @@ bool wait_for_child(pid_t pid, int64_t timeout_us, int *status) {
   return true;
 }
 
-bool process_in_sandbox(pid_t pid, const char *id) {
-  char bytes[8192];
-  char *path = format_text("/proc/%d/cgroup", (int)pid);
+static char *read_text(char *path, char *bytes, size_t size) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   free(path);
-  if (fd < 0) return false;
-  ssize_t length = read_whole(fd, bytes, sizeof bytes - 1);
+  if (fd < 0) return NULL;
+  ssize_t length = read_whole(fd, bytes, size - 1);
   close(fd);
-  if (length < 0) return false;
+  if (length < 0) return NULL;
   bytes[length] = '\0';
+  return bytes;
+}
+
+/* Nobody but the slice's own sandbox has a user namespace that maps ids of the slice and nothing else. */
+static bool maps_only_slice(pid_t pid, uid_t base) {
+  char bytes[4096];
+  unsigned inside, outside, count;
+  size_t lines = 0;
+  char *at = read_text(format_text("/proc/%d/uid_map", (int)pid), bytes, sizeof bytes);
+  if (at == NULL) return false;
+  for (int length = 0; sscanf(at, "%u %u %u%n", &inside, &outside, &count, &length) == 3; at += length, lines++)
+    if (outside < base || count > SLICE_IDS || outside - base > SLICE_IDS - count) return false;
+  return lines > 0;
+}
+
+bool process_in_sandbox(pid_t pid, const char *id, uid_t base) {
+  char bytes[8192];
+  if (rootless()) return maps_only_slice(pid, base);
+  if (read_text(format_text("/proc/%d/cgroup", (int)pid), bytes, sizeof bytes) == NULL) return false;
   char *needle = format_text("-%s\n", id); /* sandbox-folder.ts names the cgroups */
   bool found = strstr(bytes, needle) != NULL;
   free(needle);

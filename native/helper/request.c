@@ -42,3 +42,8 @@ uint64_t request_number(const struct request *request, const char *key) {
   if (errno != 0 || *value < '0' || *value > '9' || *end != '\0') fail_with(EINVAL, "%s is not a number", key);
   return number;
 }
+
+uid_t request_user(const struct request *request) {
+  if (request_find(request, "user") != NULL) return (uid_t)request_number(request, "user");
+  return (uid_t)request_number(request, "base") + USER_ID;
+}

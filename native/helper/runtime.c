@@ -93,10 +93,24 @@ static void join_cgroups(const struct launch *launch, pid_t pid) {
   }
 }
 
+/* The whole range of a sandbox that root makes; of an ordinary user's the few ids that it needs. */
+static char *read_map(const struct launch *launch, const char *key) {
+  char *map = format_text("%s", "");
+  for (size_t i = 0; i < launch->request->count; i++) {
+    const struct argument *argument = &launch->request->arguments[i];
+    if (strcmp(argument->key, key) != 0) continue;
+    char *longer = format_text("%s%s\n", map, argument->value);
+    free(map);
+    map = longer;
+  }
+  if (*map != '\0') return map;
+  if (rootless()) fail_with(EINVAL, "the request has no %s", key);
+  return format_text("0 %u %u\n", launch->base, IDS);
+}
+
 static void map_range(const struct launch *launch, pid_t pid) {
-  char *map = format_text("0 %u %u\n", launch->base, IDS);
-  if (!write_file(format_text("/proc/%d/uid_map", (int)pid), map) ||
-      !write_file(format_text("/proc/%d/gid_map", (int)pid), map))
+  if (!write_file(format_text("/proc/%d/uid_map", (int)pid), read_map(launch, "uidmap")) ||
+      !write_file(format_text("/proc/%d/gid_map", (int)pid), read_map(launch, "gidmap")))
     fail("cannot map the user namespace");
 }
 
@@ -144,8 +158,21 @@ static bool is_gofer(int pid) {
 }
 
 /* gVisor's init is no process of the host; its gofer has the sandbox's root as its own. */
+static pid_t find_gofer_of_slice(const struct launch *launch) {
+  DIR *processes = opendir("/proc");
+  pid_t found = 0;
+  if (processes == NULL) fail("cannot list the processes");
+  for (struct dirent *entry; found == 0 && (entry = readdir(processes)) != NULL;) {
+    pid_t pid = (pid_t)atoi(entry->d_name);
+    if (pid > 1 && is_gofer(pid) && process_in_sandbox(pid, "", launch->base)) found = pid;
+  }
+  closedir(processes);
+  return found;
+}
+
 static pid_t find_gofer(const struct launch *launch) {
   char pids[1 << 16];
+  if (rootless()) return find_gofer_of_slice(launch);
   const char *cgroup = request_text(launch->request, "cgroup");
   int fd = open(format_text("%s/cgroup.procs", cgroup), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("cannot read the processes of %s", cgroup);

@@ -19,6 +19,7 @@
 struct job {
   int fd;
   pid_t pid;
+  uid_t base;
   char seq[32];
   char id[ID_BYTES_MAX];
   size_t length;
@@ -52,6 +53,12 @@ static struct job **free_slot(void) {
   for (size_t i = 0; i < JOBS_MAX; i++)
     if (jobs[i] == NULL) return &jobs[i];
   return NULL;
+}
+
+/* Zero where the verb has none. */
+static uid_t base_of_request(void) {
+  const char *base = request_find(&request, "base");
+  return base == NULL ? 0 : (uid_t)strtoul(base, NULL, 10);
 }
 
 static NORETURN void run_child(void (*verb)(const struct request *), int reply_fd) {
@@ -90,6 +97,7 @@ static void start_job(void (*verb)(const struct request *)) {
   }
   job->fd = ends[0];
   job->pid = pid;
+  job->base = base_of_request();
   snprintf(job->seq, sizeof job->seq, "%s", request.seq);
   snprintf(job->id, sizeof job->id, "%s", id);
   *slot = job;
@@ -104,7 +112,7 @@ static void end_job(struct job *job) {
     write_whole(STDOUT_FILENO, job->line, job->length);
   else
     say_error(job->seq, EIO, "the verb ended without a reply");
-  if (whole && sscanf(job->line, "%*s ok pid=%d", &pid) == 1) watch_add(job->id, (pid_t)pid);
+  if (whole && sscanf(job->line, "%*s ok pid=%d", &pid) == 1) watch_add(job->id, (pid_t)pid, job->base);
   close(job->fd);
   free(job);
 }
@@ -133,7 +141,7 @@ static void watch_or_unwatch(const char *id) {
   const char *pid = request_find(&request, "pid");
   say_result(request.seq, 0, "");
   if (pid != NULL)
-    watch_add(id, (pid_t)atoi(pid));
+    watch_add(id, (pid_t)atoi(pid), base_of_request());
   else
     watch_remove(id);
 }
@@ -148,6 +156,7 @@ static void dispatch(char *bytes, size_t length) {
   const char *id = request_find(&request, "id");
   if (strcmp(verb, "launch") == 0) return start_job(verb_launch);
   if (strcmp(verb, "changes") == 0) return start_job(verb_changes);
+  if (strcmp(verb, "remove") == 0) return start_job(verb_remove);
   if (strcmp(verb, "cancel") == 0 && id != NULL) return cancel_jobs(id);
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { READ_ONLY = MS_RDONLY | MS_NOSUID | MS_NODEV };
@@ -34,9 +35,28 @@ static void mount_tmpfs(const char *target, unsigned long flags, const char *dat
   if (mount("caisson", target, "tmpfs", flags, data) != 0) fail("cannot mount a tmpfs on %s", target);
 }
 
+/* What the source's mount forbids, a user namespace may not allow again: named, it stays. */
+static unsigned long kept_flags(const char *target) {
+  static const unsigned long pairs[][2] = {
+      {ST_RDONLY, MS_RDONLY},   {ST_NOSUID, MS_NOSUID},         {ST_NODEV, MS_NODEV},
+      {ST_NOEXEC, MS_NOEXEC},   {ST_NOATIME, MS_NOATIME},       {ST_NODIRATIME, MS_NODIRATIME},
+      {ST_RELATIME, MS_RELATIME},
+  };
+  struct statvfs info;
+  unsigned long flags = 0;
+  if (statvfs(target, &info) != 0) fail("cannot read the mount of %s", target);
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    if ((info.f_flag & pairs[i][0]) != 0) flags |= pairs[i][1];
+  return flags;
+}
+
 /* Never recursive: a mount below the source would stay writable (hazard 18). */
-static void bind(const char *source, const char *target, unsigned long flags) {
-  if (mount(source, target, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+void view_bind(const char *source, const char *target, unsigned long flags) {
+  if (mount(source, target, NULL, MS_BIND, NULL) != 0) {
+    if (errno == EINVAL && rootless()) fail("%s has mounts below it, which an ordinary user may not leave out", source);
+    fail("cannot bind %s", source);
+  }
+  if (rootless()) flags |= kept_flags(target);
   if (mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | flags, NULL) != 0) fail("cannot restrict the bind of %s", source);
 }
 
@@ -81,14 +101,14 @@ void view_begin(struct launch *launch) {
 
   char *bundle = format_text("%s/bundle", inside);
   make_folder(bundle, 0755);
-  bind(format_text("%s/bundle", launch->folder), bundle, READ_ONLY | MS_NOEXEC);
+  view_bind(format_text("%s/bundle", launch->folder), bundle, READ_ONLY | MS_NOEXEC);
 
   char *kept_state = format_text("%s/runtime", launch->folder);
   char *state = format_text("%s/state", inside);
   make_folder(kept_state, 0700);
   make_folder(state, 0700);
   if (chown(kept_state, launch->base, launch->base) != 0) fail("cannot give %s to the range", kept_state);
-  bind(kept_state, state, MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  view_bind(kept_state, state, MS_NOSUID | MS_NODEV | MS_NOEXEC);
 
   /* gVisor keeps its log open for life: a tmpfs bounds what it could write. */
   char *log = format_text("%s/log", inside);
@@ -127,7 +147,7 @@ void view_rootfs(const struct launch *launch) {
     if (strcmp(argument->key, "bind") == 0) {
       char *path = split(argument->value, &rest);
       make_bind_target(launch->rootfs, rest, path);
-      bind(rest, format_text("%s%s", launch->rootfs, path), READ_ONLY);
+      view_bind(rest, format_text("%s%s", launch->rootfs, path), READ_ONLY);
     }
   }
 }

@@ -9,9 +9,7 @@
 static void mount_plain_folder(const struct launch *launch) {
   char *folder = format_text("%s/volume", launch->folder);
   if (mkdir(folder, 0755) != 0 && errno != EEXIST) fail("cannot make %s", folder);
-  if (mount(folder, launch->volume, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", folder);
-  if (mount(NULL, launch->volume, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) != 0)
-    fail("cannot restrict the bind of %s", folder);
+  view_bind(folder, launch->volume, MS_NOSUID | MS_NODEV);
 }
 
 static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
@@ -22,7 +20,7 @@ static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
 }
 
 void volume_prepare(const struct launch *launch) {
-  uid_t user = launch->base + USER_ID;
+  uid_t user = launch->user;
   if (request_find(launch->request, "template") != NULL)
     image_mount(format_text("%s/workspace.img", launch->folder), launch->volume, launch->stage);
   else

@@ -67,9 +67,9 @@ static void drop(struct watch **at) {
   free(gone);
 }
 
-void watch_add(const char *id, pid_t pid) {
+void watch_add(const char *id, pid_t pid, uid_t base) {
   /* Numbers are given again: one that ended before says nothing of a process that is there, in its sandbox's cgroup. */
-  bool there = process_in_sandbox(pid, id);
+  bool there = process_in_sandbox(pid, id, base);
   for (size_t i = 0; i < ENDED_MAX && !there; i++)
     if (ended[i].pid == pid) {
       say_ended(id, &ended[i].status);

@@ -54,6 +54,8 @@ export interface CreatedSandbox {
   notEnforced: NotEnforced[];
   /** The guest must watch the memory limit: the boundary's own guard would take the whole sandbox. */
   guestWatchesMemory: boolean;
+  /** No boundary holds the memory limit: each run must be watched for it. */
+  runsWatchMemory: boolean;
   /** How many processes more than asked for the boundary lets start. */
   processSlack: number;
 }

@@ -59,6 +59,8 @@ export const wireLimits = {
 /** What a sandbox gets that no caller chooses. */
 export const sandboxLimits = {
   uidsPerSandbox: 65_536,
+  /** Of an ordinary user's subordinate ids; also in native/helper/helper.h. */
+  idsPerSlice: 264,
   tmpBytes: 256 * MiB,
   shmBytes: 64 * MiB,
   openFiles: 4096,

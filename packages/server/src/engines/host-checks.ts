@@ -1,9 +1,12 @@
 import { readdir, readFile, statfs } from "node:fs/promises";
 import { release } from "node:os";
+import { geteuid } from "node:process";
 import type { Check } from "../core/diagnosis.ts";
+import { AppError } from "../core/errors.ts";
 import { engineLimits, requestLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
 import { findHierarchies } from "./oci/cgroup-mounts.ts";
+import { findRootless, noStorageLimit } from "./oci/rootless.ts";
 import { findProgram } from "./runtime.ts";
 
 /** Sandboxes hold two pipes each; past this an unprivileged owner's pipes get small (hazard 30). */
@@ -38,6 +41,33 @@ async function checkCgroups(): Promise<Check> {
     detail: `without ${missing.join(", ")}: those limits are not enforced`,
     hint: "mount cgroup2 on /sys/fs/cgroup, or enable the controllers for this place in the tree",
   };
+}
+
+/** What an ordinary user has, and what is not enforced for that user (SBX-15). */
+async function checkRootless(): Promise<Check[]> {
+  const storage: Check = { name: "storage", state: "warning", detail: `not enforced: ${noStorageLimit}` };
+  try {
+    const { pool, hierarchies } = await findRootless();
+    const controllers = new Set(hierarchies.flatMap(({ controllers }) => [...controllers]));
+    const missing = ["memory", "cpu"].filter((name) => !controllers.has(name));
+    const ids: Check = {
+      name: "subordinate ids",
+      state: "ok",
+      detail: `from ${pool.firstId}: ${pool.slots} sandboxes at a time`,
+    };
+    if (missing.length === 0) return [ids, { name: "cgroups", state: "ok", detail: "delegated to this user" }, storage];
+    const cgroups: Check = {
+      name: "cgroups",
+      state: "warning",
+      detail: `without delegated ${missing.join(", ")}: not enforced by the kernel`,
+      hint: "systemd-run --user --scope -p Delegate=yes ./caisson ..., where cgroup version 2 has these controllers; or run as root",
+    };
+    return [ids, cgroups, storage];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const hint = error.hint === undefined ? {} : { hint: error.hint };
+    return [{ name: "subordinate ids", state: "failed", detail: error.message, ...hint }];
+  }
 }
 
 async function checkDisk(home: string): Promise<Check> {
@@ -84,8 +114,7 @@ export async function checkHost(home: string): Promise<Check[]> {
     { name: "kernel", state: "ok", detail: release() },
     { name: "node", state: "ok", detail: `${process.version} (${process.execPath})` },
     await checkUserNamespaces(),
-    await checkCgroups(),
-    await checkLoopDevices(),
+    ...(geteuid?.() === 0 ? [await checkCgroups(), await checkLoopDevices()] : await checkRootless()),
     await checkDisk(home),
     await checkPipes(home),
   ];

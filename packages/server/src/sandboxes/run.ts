@@ -56,10 +56,17 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
     cpuMs: limits.cpuTimeMs,
     processes: Math.max(1, limits.processes - sandbox.processSlack),
     openFiles: sandboxLimits.openFiles,
-    ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
+    ...memoryLimit(sandbox, limits),
     stdin: request.stdin !== undefined,
     ...(request.warm === undefined ? {} : { warm: request.warm }),
   };
+}
+
+/** A limit of the run's own, and the sandbox's where nothing else holds it. */
+function memoryLimit(sandbox: Sandbox, { memoryBytes }: RunLimits): { memoryBytes?: number } {
+  const watched = sandbox.runsWatchMemory ? sandbox.limits.memoryBytes : undefined;
+  const least = Math.min(memoryBytes ?? Number.POSITIVE_INFINITY, watched ?? Number.POSITIVE_INFINITY);
+  return Number.isFinite(least) ? { memoryBytes: least } : {};
 }
 
 type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated">;

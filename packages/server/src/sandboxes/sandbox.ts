@@ -41,6 +41,7 @@ export class Sandbox implements AsyncDisposable {
   readonly processSlack: number;
   /** Whether code may run in an interpreter that has started before. */
   readonly warm: boolean;
+  readonly runsWatchMemory: boolean;
   readonly wire: Wire;
   readonly #engine: Engine;
   #filesMarked = false;
@@ -56,6 +57,7 @@ export class Sandbox implements AsyncDisposable {
     this.environment = parts.environment;
     this.processSlack = created.processSlack;
     this.warm = spec.warm !== "never";
+    this.runsWatchMemory = created.runsWatchMemory;
     this.wire = wire;
     this.files = new WireFiles(wire, () => this.touchFiles());
     this.#engine = parts.engine;

@@ -7,6 +7,7 @@ import { engineLimits } from "../../core/limits.ts";
 import { applyLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
 import { readOomKills, readStats } from "./cgroup-stats.ts";
+import { type SliceProcesses, signalIfThere } from "./slice-processes.ts";
 
 const PARENT = "caisson";
 
@@ -31,9 +32,12 @@ interface Freezer {
 export class SandboxCgroup {
   readonly #folders: readonly Folder[];
   readonly #id: string;
+  readonly #slice: SliceProcesses | undefined;
 
-  constructor(hierarchies: readonly Hierarchy[], id: string) {
+  /** With a slice, what no cgroup of this host can do is done to its processes. */
+  constructor(hierarchies: readonly Hierarchy[], id: string, slice?: SliceProcesses) {
     this.#id = id;
+    this.#slice = slice;
     // The one that lists and kills best comes first.
     this.#folders = hierarchies
       .map(({ root, version, controllers }) => ({ path: join(root, PARENT, id), version, controllers }))
@@ -60,20 +64,23 @@ export class SandboxCgroup {
   }
 
   stats(): SandboxStats {
-    return readStats((controller) => this.#folderOf(controller));
+    const stats = readStats((controller) => this.#folderOf(controller));
+    const use = this.#folderOf("cpu") === undefined ? this.#slice?.use() : undefined;
+    return { ...stats, ...use };
   }
 
   freeze(): Promise<void> {
-    return this.#setFrozen(1);
+    return this.#slice !== undefined && this.#freezer() === undefined ? this.#slice.stop() : this.#setFrozen(1);
   }
 
-  thaw(): Promise<void> {
+  async thaw(): Promise<void> {
+    if (this.#slice !== undefined && this.#freezer() === undefined) return this.#slice.resume();
     return this.#setFrozen(0);
   }
 
-  /** Every process that is in any of the sandbox's cgroups. */
+  /** Every process that is in any of the sandbox's cgroups, or in its slice. */
   processes(): Set<number> {
-    const found = new Set<number>();
+    const found = new Set<number>(this.#slice?.list());
     for (const { path } of this.#folders) {
       for (const pid of readPids(path)) found.add(pid);
     }
@@ -114,13 +121,14 @@ export class SandboxCgroup {
     if (v2 === undefined || !tryWrite(join(v2.path, "cgroup.kill"), "1")) {
       if (v2 !== undefined) tryWrite(join(v2.path, "cgroup.freeze"), "1");
       if (v1 !== undefined) tryWrite(join(v1.path, "freezer.state"), "FROZEN");
-      for (const pid of this.processes()) killIfThere(pid);
+      for (const pid of this.processes()) signalIfThere(pid, "SIGKILL");
     }
+    for (const pid of this.#slice?.list() ?? []) signalIfThere(pid, "SIGKILL");
     if (v1 !== undefined) tryWrite(join(v1.path, "freezer.state"), "THAWED");
   }
 
   /** Version 2 where there is one: version 1 can stop half-way for ever. */
-  #freezer(): Freezer {
+  #freezer(): Freezer | undefined {
     const v2 = this.#folders.find(({ path, version }) => version === 2 && existsSync(join(path, "cgroup.freeze")));
     if (v2 !== undefined) {
       const events = join(v2.path, "cgroup.events");
@@ -132,13 +140,17 @@ export class SandboxCgroup {
       };
     }
     const v1 = this.#folderOf("freezer");
-    if (v1 === undefined) throw new AppError("unsupported", "this host has no cgroup that can freeze processes");
+    if (v1 === undefined) return undefined;
     const file = join(v1.path, "freezer.state");
     return { file, words: ["THAWED", "FROZEN"], state: file, states: ["THAWED", "FROZEN"] };
   }
 
   async #setFrozen(wanted: 0 | 1): Promise<void> {
-    const { file, words, state, states } = this.#freezer();
+    const freezer = this.#freezer();
+    if (freezer === undefined) {
+      throw new AppError("unsupported", "this host has no cgroup that can freeze processes");
+    }
+    const { file, words, state, states } = freezer;
     const deadline = Date.now() + engineLimits.killTimeoutMs;
     for (let tries = 1; ; tries++) {
       // What stopped half-way in version 1 goes on when asked again, or when let go for a moment.
@@ -197,13 +209,5 @@ function tryRemove(path: string): boolean {
     if (errnoOf(error) === "ENOENT") return true;
     if (errnoOf(error) === "EBUSY") return false;
     throw error;
-  }
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (errnoOf(error) !== "ESRCH") throw error;
   }
 }

@@ -9,16 +9,18 @@ import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
 import { SandboxCgroup } from "./cgroup.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
-import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
 import { Freezer } from "./freezer.ts";
 import { guestWords } from "./guest-words.ts";
 import { type Argument, HelperClient } from "./helper-client.ts";
 import { launch } from "./launch.ts";
+import { findPrivilege, type Privilege } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
+import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
 import { cgroupName, makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
+import { SliceProcesses } from "./slice-processes.ts";
 import { openUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
 import { DiskWatermark } from "./watermark.ts";
@@ -40,13 +42,11 @@ export interface OciEngineOptions {
   onError?: (error: unknown) => void;
 }
 
-const registry = "/run/caisson/uids";
-
 /** What was found on this machine. */
 interface Host {
   runtimePath: string;
   engineFolder: string;
-  hierarchies: readonly Hierarchy[];
+  privilege: Privilege;
   bootId: string;
 }
 
@@ -73,7 +73,7 @@ class OciEngine implements Engine {
   readonly #runtime: Runtime;
   readonly #runtimePath: string;
   readonly #engineFolder: string;
-  readonly #hierarchies: readonly Hierarchy[];
+  readonly #privilege: Privilege;
   readonly #bootId: string;
   readonly #helper: HelperClient;
   readonly #disk: WorkspaceDisk;
@@ -88,9 +88,9 @@ class OciEngine implements Engine {
     this.#runtime = runtimes[options.name];
     this.#runtimePath = host.runtimePath;
     this.#engineFolder = host.engineFolder;
-    this.#hierarchies = host.hierarchies;
+    this.#privilege = host.privilege;
     this.#bootId = host.bootId;
-    this.#helper = new HelperClient(options.helperPath, {
+    this.#helper = new HelperClient(options.helperPath, host.privilege.helperArguments, {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
@@ -102,8 +102,7 @@ class OciEngine implements Engine {
   reap(): Promise<void> {
     return reapSandboxes({
       engineFolder: this.#engineFolder,
-      registry,
-      hierarchies: this.#hierarchies,
+      privilege: this.#privilege,
       helper: this.#helper,
       onError: this.#onError,
     });
@@ -169,7 +168,9 @@ class OciEngine implements Engine {
     const id = newSandboxId();
     const folder = join(this.#engineFolder, "sandboxes", id);
     await this.#helper.request("claim", [["folder", folder]]);
-    const cgroup = new SandboxCgroup(this.#hierarchies, cgroupName(this.#engineFolder, id));
+    const { hierarchies, pool, rootless } = this.#privilege;
+    const slice = rootless ? new SliceProcesses(() => this.#live.get(id)?.base, pool.idsPerSlot) : undefined;
+    const cgroup = new SandboxCgroup(hierarchies, cgroupName(this.#engineFolder, id), slice);
     const live: Live = {
       id,
       folder,
@@ -195,8 +196,8 @@ class OciEngine implements Engine {
     const { pid, gofer } = await launch(this.#helper, {
       id: live.id,
       folder: live.folder,
-      base,
-      owner: this.#options.owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 },
+      ids: [...this.#privilege.idArguments(base), ...this.#privilege.mapArguments(base)],
+      owner: this.#owner(),
       runtime: this.#runtime,
       runtimePath: this.#runtimePath,
       image: this.#options.image,
@@ -207,7 +208,11 @@ class OciEngine implements Engine {
     });
     live.rootPid = this.#runtime.gofer ? gofer : pid;
     const after = live.cgroup.limit(this.name, spec.limits, limitsAfterStart);
-    const verified = verifyStarted({ engine: this.name, pid, rootPid: live.rootPid, base });
+    const ids = this.#privilege.pool.idsPerSlot;
+    const verified = verifyStarted({ engine: this.name, pid, rootPid: live.rootPid, base, ids });
+    const outcomes = new Map([...before, ...after, ...verified, ["storage", workspace.unlimited] as const]);
+    const runsWatchMemory = outcomes.get("memory") !== null && !this.#runtime.guestWatchesMemory;
+    if (this.#privilege.rootless) explainWithoutCgroups(outcomes, this.#privilege);
     return {
       id: live.id,
       engine: this.name,
@@ -215,13 +220,20 @@ class OciEngine implements Engine {
       fromGuestPath: join(live.folder, "wire", "from-guest"),
       guestWatchesMemory: this.#runtime.guestWatchesMemory,
       processSlack: this.#runtime.processSlack,
-      ...summarise(new Map([...before, ...after, ...verified, ["storage", workspace.unlimited]])),
+      runsWatchMemory,
+      ...summarise(outcomes),
     };
+  }
+
+  /** In the namespace of an ordinary user's helper, that user is root. */
+  #owner(): { uid: number; gid: number } {
+    if (this.#privilege.rootless) return { uid: 0, gid: 0 };
+    return this.#options.owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
   }
 
   /** The range is recorded before anything could use it. */
   async #writeFiles(live: Live, spec: SandboxSpec): Promise<number> {
-    const { base } = await reserveUidRange(registry, live.folder);
+    const { base } = await reserveUidRange(this.#privilege.pool, live.folder);
     live.base = base;
     const bundle = makeBundle({
       engine: this.name,
@@ -235,6 +247,10 @@ class OciEngine implements Engine {
 
   /** An image of the size asked for, or a plain folder and the reason why it has no limit. */
   async #prepareWorkspace(live: Live, spec: SandboxSpec): Promise<{ template?: string; unlimited: string | null }> {
+    if (this.#privilege.rootless) {
+      await this.#disk.reserve(live.folder, spec.limits.storageBytes);
+      return { unlimited: noStorageLimit };
+    }
     const unlimited = await this.#disk.unavailable();
     if (unlimited !== null) return { unlimited };
     await this.#disk.reserve(live.folder, spec.limits.storageBytes);
@@ -257,7 +273,7 @@ class OciEngine implements Engine {
       ["id", live.id],
       ["folder", live.folder],
       ["pid", live.rootPid],
-      ["base", live.base ?? 0],
+      ...this.#privilege.idArguments(live.base ?? 0),
       ["files", changeLimits.files],
       ["reported", changeLimits.reported],
       ["depth", changeLimits.depth],
@@ -280,10 +296,11 @@ class OciEngine implements Engine {
   }
 
   async #remove(live: Live): Promise<void> {
-    const range = live.base === undefined ? undefined : openUidRange(registry, live.base, live.folder);
+    const range = live.base === undefined ? undefined : openUidRange(this.#privilege.pool, live.base, live.folder);
     // A look under way holds the workspace's mount.
     if (live.looks > 0) await this.#helper.request("cancel", [["id", live.id]]);
-    await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range });
+    const remover = this.#privilege.rootless ? this.#helper : undefined;
+    await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, remover });
     await this.#helper.forget(live.id, live.folder);
     live.exit.resolve("the sandbox was destroyed");
     this.#live.delete(live.id);
@@ -324,22 +341,14 @@ async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
-  if (geteuid?.() !== 0) {
-    throw new AppError("unsupported", "sandboxes need root on this machine", {
-      hint: "Run caisson as root, for instance with sudo.",
-    });
-  }
+  const privilege = await findPrivilege();
   const { program } = runtimes[options.name];
   const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
   if (runtimePath === undefined) {
     throw new AppError("unsupported", `${program} is not installed`, { hint: `Install the package ${program}.` });
   }
-  const hierarchies = await findHierarchies(await readFile("/proc/mounts", "utf8"));
-  if (hierarchies.length === 0) {
-    throw new AppError("unsupported", "this host has no cgroups", { hint: "Mount cgroup2 on /sys/fs/cgroup." });
-  }
-  const engineFolder = await makeEngineFolders(options.home);
-  const engine = new OciEngine(options, { runtimePath, engineFolder, hierarchies, bootId: await readBootId() });
+  const engineFolder = await makeEngineFolders(options.home, privilege.folderMode);
+  const engine = new OciEngine(options, { runtimePath, engineFolder, privilege, bootId: await readBootId() });
   try {
     await engine.reap();
   } catch (error) {

@@ -19,6 +19,9 @@ interface Waiting {
 
 const codes: Record<string, ErrorCode> = { ETIMEDOUT: "timeout", ENOSPC: "limit_exceeded", ESRCH: "not_found" };
 
+const refusalHint =
+  "User namespaces must be allowed (sysctl user.max_user_namespaces), and newuidmap and newgidmap setuid: see docs/rootless.md.";
+
 /** The resident C helper: one process an owner. When it dies, what it was asked for fails, and its locks are free. */
 export class HelperClient implements AsyncDisposable {
   readonly #process: StartedProcess;
@@ -29,9 +32,10 @@ export class HelperClient implements AsyncDisposable {
   #rest = "";
   #death: AppError | undefined;
 
-  constructor(path: string, on: HelperEvents) {
+  /** The words are `serve`, or those by which an ordinary user's helper gets its namespace first. */
+  constructor(path: string, args: readonly string[], on: HelperEvents) {
     this.#on = on;
-    this.#process = startProcess(path, ["serve"]);
+    this.#process = startProcess(path, args);
     const ended = Promise.withResolvers<void>();
     this.#ended = ended.promise;
     const die = (why: string, cause?: unknown) => {
@@ -90,6 +94,11 @@ export class HelperClient implements AsyncDisposable {
     const [first = "", second = "", third = "", ...more] = line.split(" ");
     if (first === "event" && second === "exited") {
       this.#on.onExit(third, more.join(" "));
+      return;
+    }
+    if (first === "event" && second === "refused") {
+      const why = [third, ...more].join(" ").trim();
+      this.#fail(new AppError("unsupported", `this user's sandboxes cannot be made: ${why}`, { hint: refusalHint }));
       return;
     }
     const waiting = this.#waiting.get(Number(first));

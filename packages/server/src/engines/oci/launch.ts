@@ -9,7 +9,8 @@ import type { Argument, HelperClient } from "./helper-client.ts";
 export interface LaunchOptions {
   id: string;
   folder: string;
-  base: number;
+  /** The ids of the sandbox, in the helper's words. */
+  ids: readonly Argument[];
   owner: { uid: number; gid: number };
   runtime: Runtime;
   runtimePath: string;
@@ -54,7 +55,7 @@ function launchArguments(options: LaunchOptions, input: string | undefined): Arg
   return [
     ["id", options.id],
     ["folder", options.folder],
-    ["base", options.base],
+    ...options.ids,
     ["uid", options.owner.uid],
     ["gid", options.owner.gid],
     ["timeoutMs", engineLimits.startTimeoutMs],

@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { SandboxCgroup } from "./cgroup.ts";
-import type { Hierarchy } from "./cgroup-mounts.ts";
 import type { HelperClient } from "./helper-client.ts";
+import type { Privilege } from "./privilege.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { cgroupName, isSandboxId, readRecord } from "./sandbox-folder.ts";
+import { SliceProcesses } from "./slice-processes.ts";
 import { openUidRange, sweepUidRanges } from "./uid-range.ts";
 
 export interface ReapOptions {
   engineFolder: string;
-  registry: string;
-  hierarchies: readonly Hierarchy[];
+  privilege: Privilege;
   helper: HelperClient;
   /** Told of each that could not be removed; the others are. */
   onError: (error: unknown) => void;
@@ -26,16 +26,20 @@ export async function reapSandboxes(options: ReapOptions): Promise<void> {
     if (isSandboxId(name)) await reapOne(options, folder, name).catch(options.onError);
     else if (name.startsWith(".")) await removeIfStale(folder);
   }
-  await withLock(options.helper, options.registry, () => sweepUidRanges(options.registry));
+  const { registry } = options.privilege.pool;
+  await withLock(options.helper, registry, () => sweepUidRanges(registry));
 }
 
 async function reapOne(options: ReapOptions, folder: string, id: string): Promise<void> {
-  const { engineFolder, helper, hierarchies, registry } = options;
+  const { engineFolder, helper } = options;
+  const { hierarchies, pool, rootless } = options.privilege;
   await withLock(helper, folder, async () => {
     const record = await readRecord(folder);
     if (record?.kept === true) return;
-    const range = record === undefined ? undefined : openUidRange(registry, record.base, folder);
-    await removeSandbox({ folder, cgroup: new SandboxCgroup(hierarchies, cgroupName(engineFolder, id)), range });
+    const range = record === undefined ? undefined : openUidRange(pool, record.base, folder);
+    const slice = rootless ? new SliceProcesses(() => record?.base, pool.idsPerSlot) : undefined;
+    const cgroup = new SandboxCgroup(hierarchies, cgroupName(engineFolder, id), slice);
+    await removeSandbox({ folder, cgroup, range, remover: rootless ? helper : undefined });
   });
 }
 

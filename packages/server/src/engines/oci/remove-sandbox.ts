@@ -1,26 +1,33 @@
 import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
+import type { HelperClient } from "./helper-client.ts";
 import type { UidRange } from "./uid-range.ts";
 
 export interface Remains {
   folder: string;
   cgroup: SandboxCgroup;
   range: UidRange | undefined;
+  /** Removes what an ordinary user's sandboxes own; root needs nobody for it. */
+  remover: HelperClient | undefined;
 }
 
 /**
  * The one way a sandbox ends, also one that was never whole: processes first, since what they hold ends with them, then
  * the kernel's loop device, the uid range, and the folder last, because it is what a later reaper looks for.
  */
-export async function removeSandbox({ folder, cgroup, range }: Remains): Promise<void> {
+export async function removeSandbox({ folder, cgroup, range, remover }: Remains): Promise<void> {
   await cgroup.kill();
   await cgroup.remove();
   await waitForLoop(join(folder, "workspace.img"));
   await range?.release();
+  await remover?.request("remove", [
+    ["id", basename(folder)],
+    ["folder", folder],
+  ]);
   await rm(folder, { recursive: true, force: true });
 }
 

@@ -32,8 +32,8 @@ export function isSandboxId(name: string): boolean {
   return /^[a-z2-7]{16}$/.test(name);
 }
 
-/** The tree of the engine: others may pass through to the FIFOs that are theirs, and list nothing. */
-export async function makeEngineFolders(home: string): Promise<string> {
+/** The tree of the engine: where root makes it, others may pass through to the FIFOs that are theirs, and list nothing. */
+export async function makeEngineFolders(home: string, mode = geteuid?.() === 0 ? 0o711 : 0o700): Promise<string> {
   const folder = join(home, "engine");
   for (const path of [folder, join(folder, "sandboxes")]) {
     await mkdir(path, { recursive: true });
@@ -41,7 +41,7 @@ export async function makeEngineFolders(home: string): Promise<string> {
     if (!info.isDirectory() || info.uid !== geteuid?.()) {
       throw new AppError("forbidden", `${path} does not belong to this user`, { hint: "Choose another CAISSON_HOME." });
     }
-    await chmod(path, 0o711);
+    await chmod(path, mode);
   }
   return folder;
 }

@@ -7,13 +7,19 @@ import { reserveUidRange, sweepUidRanges } from "./uid-range.ts";
 
 async function makeRegistry() {
   const folder = await mkdtemp(join(tmpdir(), "caisson-uids-"));
-  return { folder, registry: join(folder, "uids"), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  const pool = {
+    registry: join(folder, "uids"),
+    firstId: engineLimits.uidBase,
+    slots: engineLimits.uidSlots,
+    idsPerSlot: sandboxLimits.uidsPerSandbox,
+  };
+  return { folder, pool, registry: pool.registry, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
 describe("uid ranges", () => {
   it("never overlap, also when taken at once", async () => {
     await using made = await makeRegistry();
-    const ranges = await Promise.all(Array.from({ length: 50 }, () => reserveUidRange(made.registry, made.folder)));
+    const ranges = await Promise.all(Array.from({ length: 50 }, () => reserveUidRange(made.pool, made.folder)));
     const bases = ranges.map(({ base }) => base).sort((left, right) => left - right);
     expect(new Set(bases).size).toBe(50);
     for (const base of bases) {
@@ -24,7 +30,7 @@ describe("uid ranges", () => {
 
   it("are free again once released, and nothing else is left", async () => {
     await using made = await makeRegistry();
-    const range = await reserveUidRange(made.registry, made.folder);
+    const range = await reserveUidRange(made.pool, made.folder);
     expect(await readdir(made.registry)).toHaveLength(1);
     await range.release();
     expect(await readdir(made.registry)).toEqual([]);
@@ -34,10 +40,19 @@ describe("uid ranges", () => {
     await using made = await makeRegistry();
     const [kept, gone] = [join(made.folder, "kept"), join(made.folder, "gone")];
     await mkdir(kept);
-    const range = await reserveUidRange(made.registry, kept);
-    await reserveUidRange(made.registry, gone);
+    const range = await reserveUidRange(made.pool, kept);
+    await reserveUidRange(made.pool, gone);
     await sweepUidRanges(made.registry);
     const slot = (range.base - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox;
     expect(await readdir(made.registry)).toEqual([String(slot)]);
+  });
+
+  it("of a small pool are refused when all are taken", async () => {
+    await using made = await makeRegistry();
+    const pool = { ...made.pool, firstId: 100_000, slots: 3, idsPerSlot: sandboxLimits.idsPerSlice };
+    const ranges = await Promise.all(Array.from({ length: 3 }, () => reserveUidRange(pool, made.folder)));
+    const bases = ranges.map(({ base }) => base).sort((left, right) => left - right);
+    expect(bases).toEqual([0, 1, 2].map((slot) => 100_000 + slot * sandboxLimits.idsPerSlice));
+    await expect(reserveUidRange(pool, made.folder)).rejects.toMatchObject({ code: "limit_exceeded" });
   });
 });

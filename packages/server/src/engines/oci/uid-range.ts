@@ -2,7 +2,6 @@ import { randomInt, randomUUID } from "node:crypto";
 import { link, mkdir, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { engineLimits, sandboxLimits } from "../../core/limits.ts";
 
 /** Ranges are the whole machine's, whatever homes it has: each is a file that names the folder of its sandbox. */
 export interface UidRange {
@@ -10,30 +9,38 @@ export interface UidRange {
   release(): Promise<void>;
 }
 
-const baseOf = (slot: number) => engineLimits.uidBase + slot * sandboxLimits.uidsPerSandbox;
+/** Slots of ids, and the folder in which those that are taken have a file. */
+export interface UidPool {
+  registry: string;
+  firstId: number;
+  slots: number;
+  idsPerSlot: number;
+}
 
 /** Takes a free range for the sandbox in `folder`, which exists already. A link appears whole or not at all. */
-export async function reserveUidRange(registry: string, folder: string): Promise<UidRange> {
+export async function reserveUidRange(pool: UidPool, folder: string): Promise<UidRange> {
+  const { registry, slots } = pool;
   await mkdir(registry, { recursive: true, mode: 0o700 });
   const draft = join(registry, `.${randomUUID()}`);
   await writeFile(draft, folder, { flag: "wx", mode: 0o600 });
   try {
-    const first = randomInt(engineLimits.uidSlots);
-    for (let step = 0; step < engineLimits.uidSlots; step++) {
-      const slot = (first + step) % engineLimits.uidSlots;
-      if (await tryLink(draft, join(registry, String(slot)))) return openUidRange(registry, baseOf(slot), folder);
+    const first = randomInt(slots);
+    for (let step = 0; step < slots; step++) {
+      const slot = (first + step) % slots;
+      const base = pool.firstId + slot * pool.idsPerSlot;
+      if (await tryLink(draft, join(registry, String(slot)))) return openUidRange(pool, base, folder);
     }
   } finally {
     await unlink(draft);
   }
-  throw new AppError("limit_exceeded", `all ${engineLimits.uidSlots} ranges of user ids are taken`, {
+  throw new AppError("limit_exceeded", `all ${slots} ranges of user ids are taken`, {
     hint: "End some sandboxes, or restart caisson: it frees the ranges of sandboxes that are gone.",
   });
 }
 
 /** The range of a sandbox that exists. After a restart of the machine its slot may be another's, and then stays so. */
-export function openUidRange(registry: string, base: number, folder: string): UidRange {
-  const path = join(registry, String((base - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox));
+export function openUidRange(pool: UidPool, base: number, folder: string): UidRange {
+  const path = join(pool.registry, String((base - pool.firstId) / pool.idsPerSlot));
   const release = async () => {
     if ((await readIfThere(path)) === folder) await removeIfThere(path);
   };

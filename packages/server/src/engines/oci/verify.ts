@@ -1,6 +1,5 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { type Containment, containments, type EngineName, type NotEnforced } from "../../core/engine.ts";
-import { sandboxLimits } from "../../core/limits.ts";
 
 export interface Started {
   engine: EngineName;
@@ -8,6 +7,8 @@ export interface Started {
   /** Whose root is the sandbox's: the gofer under gVisor, init in a container. */
   rootPid: number;
   base: number;
+  /** How many ids from `base` on are its own. */
+  ids: number;
 }
 
 /** CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP. */
@@ -19,7 +20,7 @@ export function verifyStarted(started: Started): Map<Containment, string | null>
   const check = (what: Containment, holds: boolean, why: string) => outcome.set(what, holds ? null : why);
   const status = readFileSync(`/proc/${started.pid}/status`, "utf8");
   const map = readFileSync(`/proc/${started.pid}/uid_map`, "utf8").trim();
-  check("user_namespace", isInRange(map, status, started.base), `its uid map is ${map.replaceAll(/\s+/g, " ")}`);
+  check("user_namespace", isInRange(map, status, started), `its uid map is ${map.replaceAll(/\s+/g, " ")}`);
   check(
     "network_namespace",
     readlinkSync(`/proc/${started.pid}/ns/net`) !== readlinkSync("/proc/self/ns/net"),
@@ -41,8 +42,8 @@ export function verifyStarted(started: Started): Map<Containment, string | null>
 }
 
 /** Its ids, and all that it could take, are host ids of its own range. gVisor's sentry narrows its map to one id. */
-function isInRange(map: string, status: string, base: number): boolean {
-  const end = base + sandboxLimits.uidsPerSandbox;
+function isInRange(map: string, status: string, { base, ids: count }: Started): boolean {
+  const end = base + count;
   const lines = map.split("\n").map((line) => line.trim().split(/\s+/).map(Number));
   const ids = /^Uid:\s*(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
   const mapsInside = lines.every(([, first = 0, count = 0]) => first >= base && first + count <= end);
