@@ -8,6 +8,8 @@ import { findLeaks } from "./leaks.ts";
 
 export const root = join(import.meta.dirname, "..");
 export const engines: readonly EngineName[] = ["container", "gvisor"];
+/** An ordinary user runs the tests: what only root can set up or judge is left out, with its reason. */
+export const ordinary = process.geteuid?.() !== 0;
 export const soak = process.env.CAISSON_SOAK === "1";
 /** Printed by the test command; the same seed repeats the same choices. */
 export const seed = Number(process.env.CAISSON_SEED ?? 1);

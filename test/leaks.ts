@@ -1,7 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { errnoOf } from "../packages/server/src/core/errors.ts";
+import { findPrivilege } from "../packages/server/src/engines/oci/privilege.ts";
 import { cgroupName } from "../packages/server/src/engines/oci/sandbox-folder.ts";
+import { SliceProcesses } from "../packages/server/src/engines/oci/slice-processes.ts";
+
+/** Of whoever runs the tests; where that user can make no sandbox, no test gets to need it. */
+const privilege = await findPrivilege().catch(() => undefined);
+export const idPool = privilege?.pool ?? { registry: "/run/caisson/uids", firstId: 0, slots: 0, idsPerSlot: 1 };
+const { registry } = idPool;
 
 /** What of the machine may vanish while it is looked at reads as nothing. */
 function readIfThere(path: string): string {
@@ -30,9 +37,16 @@ function processesWith(file: string, text: string): number[] {
     .map(Number);
 }
 
-/** Host processes in the cgroups of a sandbox. */
+/** Host processes in the cgroups of a sandbox, or in its slice of an ordinary user's ids. */
 export function processesOf(id: string): number[] {
+  if (privilege?.rootless === true) return processesOfSlice(id);
   return processesWith("cgroup", `-${id}`);
+}
+
+function processesOfSlice(id: string): number[] {
+  const { firstId, idsPerSlot } = idPool;
+  const slot = listIfThere(registry).find((name) => basename(readIfThere(join(registry, name))) === id);
+  return slot === undefined ? [] : new SliceProcesses(() => firstId + Number(slot) * idsPerSlot, idsPerSlot).list();
 }
 
 /** Ends them all; the end of one may have ended others already. */
@@ -64,8 +78,8 @@ export function findLeaks(home: string): string[] {
     const image = readIfThere(`/sys/block/${name}/loop/backing_file`);
     if (image.startsWith(home)) leaks.push(`loop device ${name} ${image}`);
   }
-  for (const slot of listIfThere("/run/caisson/uids")) {
-    if (readIfThere(`/run/caisson/uids/${slot}`).startsWith(home)) leaks.push(`uid range ${slot}`);
+  for (const slot of listIfThere(registry)) {
+    if (readIfThere(join(registry, slot)).startsWith(home)) leaks.push(`uid range ${slot}`);
   }
   for (const name of listIfThere(join(home, "engine/sandboxes"))) leaks.push(`folder ${name}`);
   return leaks;

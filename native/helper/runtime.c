@@ -21,7 +21,7 @@
 
 #define STATE "/run/caisson/state"
 #define LOG "/run/caisson/log/runtime.log"
-enum { IDS = 65536, LOG_TAIL_BYTES = 2048, RUNTIME_ARGUMENTS_MAX = 64 };
+enum { IDS = 65536, LOG_TAIL_BYTES = 2048, RUNTIME_ARGUMENTS_MAX = 64, USER_SHARES = 16 };
 
 static NORETURN void child_fail(int status_fd, const char *what) {
   char *text = format_text("%s: %s", what, strerror(errno));
@@ -50,13 +50,37 @@ static void become_first_of_range(const struct launch *launch, int status_fd) {
     child_fail(status_fd, "cannot take a uid of the range");
 }
 
+/* Rootless that is the user itself, in the end: what one sandbox may take of it is a small part. */
+static void leave_user_its_share(void) {
+  static const int counted[] = {RLIMIT_MSGQUEUE, RLIMIT_SIGPENDING, RLIMIT_MEMLOCK};
+  for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+    struct rlimit limit;
+    if (getrlimit(counted[i], &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    limit.rlim_cur /= USER_SHARES;
+    limit.rlim_max = limit.rlim_cur;
+    setrlimit(counted[i], &limit);
+  }
+}
+
+static void limit_namespace(int status_fd) {
+  static const char *const counted[][2] = {
+      {"max_inotify_instances", "16"}, {"max_inotify_watches", "4096"}, {"max_fanotify_groups", "0"},
+      {"max_user_namespaces", "8"},    {"max_mnt_namespaces", "8"},
+  };
+  for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+    if (!write_file(format_text("/proc/sys/user/%s", counted[i][0]), counted[i][1]) && errno != ENOENT)
+      child_fail(status_fd, counted[i][0]);
+}
+
 static void become_root_of_range(int status_fd, int ready_fd, int go_fd) {
   char byte = 0;
+  if (rootless()) leave_user_its_share();
   if (unshare(CLONE_NEWUSER) != 0) child_fail(status_fd, "cannot make a user namespace");
   if (!write_whole(ready_fd, &byte, 1) || read_whole(go_fd, &byte, 1) != 1)
     child_fail(status_fd, "the user namespace was not mapped");
   if (setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
     child_fail(status_fd, "cannot become root of the user namespace");
+  if (rootless()) limit_namespace(status_fd);
   /* Of the runtime itself, gVisor's sentry and gofer included: its root is the sandbox's cgroup, joined by now. */
   if (unshare(CLONE_NEWCGROUP) != 0) child_fail(status_fd, "cannot make a cgroup namespace");
 }

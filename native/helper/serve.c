@@ -108,11 +108,11 @@ static void end_job(struct job *job) {
   job->line[job->length] = '\0';
   int pid = 0;
   bool whole = job->length > 0 && job->line[job->length - 1] == '\n';
+  if (whole && sscanf(job->line, "%*s ok pid=%d", &pid) == 1) watch_add(job->id, (pid_t)pid, job->base);
   if (whole)
     write_whole(STDOUT_FILENO, job->line, job->length);
   else
     say_error(job->seq, EIO, "the verb ended without a reply");
-  if (whole && sscanf(job->line, "%*s ok pid=%d", &pid) == 1) watch_add(job->id, (pid_t)pid, job->base);
   close(job->fd);
   free(job);
 }

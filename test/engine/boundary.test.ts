@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { constants, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { engineLimits, sandboxLimits } from "../../packages/server/src/core/limits.ts";
-import { processesOf } from "../leaks.ts";
+import { idPool, processesOf } from "../leaks.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet, uidsOf } from "./fixture.ts";
 
 /** Node cannot ask a pipe for its size. */
@@ -11,7 +10,7 @@ function pipeBytes(path: string): number {
   return Number(execFileSync("/usr/bin/python3", ["-c", code, path], { encoding: "utf8" }));
 }
 
-const slotOf = (uid: number) => Math.floor((uid - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox);
+const slotOf = (uid: number) => Math.floor((uid - idPool.firstId) / idPool.idsPerSlot);
 
 describe.each(engineNames)("the host processes of engine %s", (name) => {
   it("[SBX-03] have uids of their sandbox's range, which no other sandbox shares (hazard 11)", async () => {
@@ -27,7 +26,7 @@ describe.each(engineNames)("the host processes of engine %s", (name) => {
     const [first, second] = slots.flatMap((of) => [...of]);
     expect(first).not.toBe(second);
     expect(first).toBeGreaterThanOrEqual(0);
-    expect(first).toBeLessThan(engineLimits.uidSlots);
+    expect(first).toBeLessThan(idPool.slots);
   });
 });
 

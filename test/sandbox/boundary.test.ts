@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineLimits, sandboxLimits } from "../../packages/server/src/core/limits.ts";
+import { sandboxLimits } from "../../packages/server/src/core/limits.ts";
 import type { Run } from "../../packages/server/src/core/run.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
-import { processesOf } from "../leaks.ts";
+import { idPool, processesOf } from "../leaks.ts";
 
 /** What the open descriptors of a host process lead to. */
 function descriptorsOf(pid: number): string[] {
@@ -72,7 +72,7 @@ describe.each(engines)("the boundary (%s)", (engine) => {
     );
     expect(shared).toEqual([]);
     const uids = pids.map((pid) => Number(/^Uid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]));
-    const slots = uids.map((uid) => Math.floor((uid - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox));
+    const slots = uids.map((uid) => Math.floor((uid - idPool.firstId) / idPool.idsPerSlot));
     expect(new Set(slots).size).toBe(1);
     expect(slots[0]).toBeGreaterThanOrEqual(0);
     run.kill();

@@ -2,9 +2,9 @@ import { readFile } from "node:fs/promises";
 import type { CreateOptions } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
-import { openTestCaisson, type TestCaisson } from "../harness.ts";
+import { openTestCaisson, ordinary, type TestCaisson } from "../harness.ts";
 import { runOnHost } from "./host-run.ts";
-import type { Ground, Probe } from "./probe.ts";
+import { type Ground, NotApplicable, type Probe } from "./probe.ts";
 import { holdInSandbox } from "./program-probe.ts";
 import { Stage } from "./stage.ts";
 
@@ -35,12 +35,15 @@ export class Field implements AsyncDisposable {
   }
 
   /** Runs it where the probe wants to be run: in the engine's common sandbox, or in one of its own. */
-  async use<T>(engine: EngineName, own: Probe["own"], action: (ground: Ground) => Promise<T>): Promise<T> {
+  async use<T>(engine: EngineName, probe: Partial<Probe>, action: (ground: Ground) => Promise<T>): Promise<T> {
     const { sandbox: neighbour, values } = await this.#neighbour(engine);
     const create = (options: CreateOptions) => this.#create(engine, options);
     const around = { engine, neighbour, stage: this.stage, values, create };
-    if (own === undefined) return action({ ...around, sandbox: await this.#common(engine) });
-    await using sandbox = await this.#create(engine, { limits: own });
+    if (ordinary && probe.rootJudges !== undefined) throw new NotApplicable(probe.rootJudges);
+    if (probe.own === undefined) return action({ ...around, sandbox: await this.#common(engine) });
+    await using sandbox = await this.#create(engine, { limits: probe.own });
+    const lacking = sandbox.notEnforced.find(({ what }) => what === probe.needs);
+    if (lacking !== undefined) throw new NotApplicable(`${lacking.what} is not enforced: ${lacking.why}`);
     const result = await action({ ...around, sandbox });
     await this.#checkCalm(neighbour);
     return result;

@@ -1,5 +1,5 @@
 import type { CreateOptions } from "../../packages/server/src/app.ts";
-import type { EngineName, SandboxLimits } from "../../packages/server/src/core/engine.ts";
+import type { Containment, EngineName, SandboxLimits } from "../../packages/server/src/core/engine.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import type { Stage } from "./stage.ts";
 
@@ -28,7 +28,14 @@ export interface Probe {
   twin: Twin;
   /** A sandbox of its own with these limits, for what would disturb the others. */
   own?: Partial<SandboxLimits>;
+  /** Holds only where this is enforced; elsewhere the result says that it is not. */
+  needs?: Containment;
+  /** Why nobody but root could tell whether it held. */
+  rootJudges?: string;
 }
+
+/** Why a probe says nothing here. */
+export class NotApplicable extends Error {}
 
 /** The same thing where it is allowed; the same judge must see it succeed there. */
 export interface Twin {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { root } from "../harness.ts";
+import { ordinary, root } from "../harness.ts";
 import { notes } from "./notes.ts";
 import type { Probe } from "./probe.ts";
 
@@ -29,23 +29,24 @@ export class Report {
     ];
     const left = notes.map((note) => `| ${note.what} | ${note.section} | - | not tried: ${note.why} | - |`);
     const tried = rows.filter((row) => row.tried);
+    const apart = rows.filter((row) => row.notApplicable).length;
     const held = tried.filter((row) => row.held).length;
     const twins = [...this.#verdicts].filter(([key]) => key.startsWith("twin"));
     const working = twins.filter(([, verdict]) => verdict.startsWith("works")).length;
-    const summary = `escape suite: ${held} of ${tried.length} probes held, ${working} of ${twins.length} twins work, ${notes.length} notes`;
+    const summary = `escape suite: ${held} of ${tried.length} probes held, ${working} of ${twins.length} twins work, ${apart} not applicable, ${notes.length} notes`;
+    const file = join(root, ".build", ordinary ? "escape-report-rootless.md" : "escape-report.md");
     await mkdir(join(root, ".build"), { recursive: true });
-    await writeFile(
-      join(root, ".build/escape-report.md"),
-      `${["# Escape suite", "", summary, "", ...table, ...left].join("\n")}\n`,
-    );
+    await writeFile(file, `${["# Escape suite", "", summary, "", ...table, ...left].join("\n")}\n`);
     return summary;
   }
 
-  #row(probe: Probe, engine: EngineName): { text: string; tried: boolean; held: boolean } {
+  #row(probe: Probe, engine: EngineName): { text: string; tried: boolean; held: boolean; notApplicable: boolean } {
     const verdict = this.#verdicts.get(keyOf("probe", probe, engine));
     const twin = this.#verdicts.get(keyOf("twin", probe, probe.twin.inSandbox ? engine : "host"));
     const cells = [probe.claim, probe.section, engine, verdict ?? "not run", twin ?? "not run"].map(escapeCell);
-    return { text: `| ${cells.join(" | ")} |`, tried: verdict !== undefined, held: verdict === "held" };
+    const notApplicable = verdict?.startsWith("not applicable") ?? false;
+    const tried = verdict !== undefined && !notApplicable;
+    return { text: `| ${cells.join(" | ")} |`, tried, held: verdict === "held", notApplicable };
   }
 }
 

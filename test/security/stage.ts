@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { globSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
+import { homedir } from "node:os";
 import { join } from "node:path";
-import { root } from "../harness.ts";
+import { ordinary, root } from "../harness.ts";
 import { Holder, runOnHost } from "./host-run.ts";
 
 /** The programs whose bytes no sandbox may change. */
@@ -60,7 +61,7 @@ export class Stage implements AsyncDisposable {
     const probe = await compile(folder);
     const hold = async (...words: string[]) => stack.use(await Holder.start([probe, ...words], folder));
 
-    const canary = await plant(stack, join("/root", `.${mark}`), `${token}-root-file`);
+    const canary = await plant(stack, join(homedir(), `.${mark}`), `${token}-root-file`);
     const data = await plant(stack, join(home, mark), `${token}-data-folder`);
     const key = String(randomBytes(4).readUInt32LE() & 0x3fffffff);
     const held = await hold("hold-key", `${token}-key`);
@@ -69,13 +70,13 @@ export class Stage implements AsyncDisposable {
     await hold("hold-file", `/dev/shm/${mark}`, `${token}-dev-shm`);
     await hold("hold-abstract", mark, `${token}-abstract`);
     const port = stack.use(await listen(`${token}-port`));
-    const disk = await attachDisk(stack, folder, `${token}-disk`);
+    const disk = ordinary ? await findDisk() : await attachDisk(stack, folder, `${token}-disk`);
     await writeFile("/dev/kmsg", `caisson escape suite: ${token}-kernel-log\n`).catch(() => undefined);
     const victim = await hold("hold-file", join(folder, "victim"), mark);
 
     const values = {
       canary,
-      canaryFolder: join("/root", `.${mark}`),
+      canaryFolder: join(homedir(), `.${mark}`),
       data,
       home,
       folder,
@@ -148,6 +149,13 @@ async function attachDisk(
   stack.defer(async () => void (await runOnHost(["/usr/sbin/losetup", "--detach", device])));
   const number = (await stat(device)).rdev;
   return { disk: device, major: String(number >> 8), minor: String(number & 0xff) };
+}
+
+/** What an ordinary user can name and not read. */
+async function findDisk(): Promise<Record<string, string>> {
+  const [disk = "/dev/loop0"] = globSync(["/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop0"]);
+  const number = (await stat(disk).catch(() => undefined))?.rdev ?? 0x700;
+  return { disk, major: String(number >> 8), minor: String(number & 0xff) };
 }
 
 interface Port extends AsyncDisposable {

@@ -83,11 +83,14 @@ export const countExhaustion: readonly Probe[] = [
   counted("make more processes than its limit", ["fork", "200"], processes, 200),
   counted("make more threads than its limit", ["threads", "300"], processes, 300),
   counted("open more files than its limit", ["open-files", "6000"], sandboxLimits.openFiles, 6000),
-  counted("make more files than its disk has inodes", ["make-files", "/workspace/many", "100000"], 99_999, 3000, [
-    "make-files",
-    "{folder}/many",
-    "3000",
-  ]),
+  {
+    ...counted("make more files than its disk has inodes", ["make-files", "/workspace/many", "100000"], 99_999, 3000, [
+      "make-files",
+      "{folder}/many",
+      "3000",
+    ]),
+    needs: "storage",
+  },
   {
     section,
     claim: "outrun its end by a fork bomb",
@@ -113,6 +116,7 @@ export const countExhaustion: readonly Probe[] = [
   {
     section,
     claim: "fill the host's disk or a neighbour's",
+    needs: "storage",
     own: small,
     attempt: (ground) => fillsDisk(ground, ["fill-file", "/workspace/fill", "200", "keep"]),
     twin: hostTwin(["fill-file", "{folder}/fill", "200"], { where: "on the host" }, tookAll(200)),
@@ -120,6 +124,7 @@ export const countExhaustion: readonly Probe[] = [
   {
     section,
     claim: "fill the host's disk by its home folder",
+    needs: "storage",
     own: small,
     attempt: (ground) => fillsDisk(ground, ["fill-file", "/home/user/fill", "200", "keep"]),
     twin: hostTwin(["fill-file", "{folder}/fill", "200"], { where: "on the host" }, tookAll(200)),
@@ -127,6 +132,7 @@ export const countExhaustion: readonly Probe[] = [
   {
     section,
     claim: "lie about its size by a sparse file, to the disk or to whoever looks for changes",
+    needs: "storage",
     own: small,
     attempt: async (ground) => {
       const effect = await fillsDisk(ground, ["sparse", "/workspace/sparse", "1000", "200"]);

@@ -57,6 +57,7 @@ const memoryBombs: readonly Probe[] = bombs.map((bomb) => ({
   section,
   claim: bomb.claim,
   own: small,
+  needs: "memory",
   attempt: (ground) => explode(ground, bomb),
   twin: hostTwin(
     bomb.twinWords ?? bomb.words.with(-1, "256"),
@@ -70,6 +71,7 @@ const bufferBombs: readonly Probe[] = ["unix", "tcp", "pipe"].map((kind) => ({
   section,
   claim: `take the kernel's memory past its limit by ${kind} buffers`,
   own: small,
+  needs: "memory",
   attempt: async (ground) => {
     const ending = await exhaust(ground, ["fill-buffers", kind, String(wantedMB)], { timeoutMs: 20_000 });
     const reached = mostReached(ending.text);
@@ -84,6 +86,7 @@ export const memoryExhaustion: readonly Probe[] = [
   {
     section,
     claim: "take memory past its limit by the page cache",
+    needs: "memory",
     own: { memoryBytes: 64 * MiB, storageBytes: 512 * MiB },
     attempt: async (ground) => {
       const ending = await exhaust(ground, ["fill-file", "/workspace/fill", "256", "keep"]);

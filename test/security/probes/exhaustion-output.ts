@@ -89,6 +89,7 @@ export const outputExhaustion: readonly Probe[] = [
   {
     section,
     claim: "use more processors than it has",
+    needs: "cpu",
     own: { ...small, cpus: 0.5 },
     attempt: async (ground) => {
       // The host's count: gVisor's own takes for computing what its processes wait for a quota.

@@ -21,6 +21,7 @@ const exists = (path: string) =>
     () => true,
     () => false,
   );
+const logJudge = "only root reads the kernel's log, by which it is judged";
 const kernelLog = async () => (await runOnHost(["/usr/bin/dmesg"])).stdout;
 
 /** Mounts a stand-in over a setting of the kernel, in a mount namespace of its own, and goes on with the program. */
@@ -34,12 +35,20 @@ interface Setting {
   top: string;
   /** What the host shows of it; the file itself unless told. */
   look?: () => Promise<string>;
+  rootJudges?: string;
 }
 
 /** Judged by what the host shows before and after. A value that did get through is put back. */
-function settingProbe({ path, value, top, look = () => readFile(path, "utf8").catch(() => "absent") }: Setting): Probe {
+function settingProbe({
+  path,
+  value,
+  top,
+  rootJudges,
+  look = () => readFile(path, "utf8").catch(() => "absent"),
+}: Setting): Probe {
   return {
     section,
+    ...(rootJudges === undefined ? {} : { rootJudges }),
     claim: `write ${path}`,
     attempt: async ({ sandbox, stage }) => {
       const before = await look();
@@ -77,7 +86,7 @@ const settings: readonly Setting[] = [
   { path: "/proc/sys/vm/swappiness", value: "97", top: "/proc/sys" },
   { path: "/proc/sys/kernel/randomize_va_space", value: "1", top: "/proc/sys" },
   { path: "/proc/sys/fs/binfmt_misc/register", value: ":{mark}:M::{mark}::/bin/true:", top: "/proc/sys" },
-  { path: "/proc/sysrq-trigger", value: "h", top: "/proc", look: sysrqLines },
+  { path: "/proc/sysrq-trigger", value: "h", top: "/proc", look: sysrqLines, rootJudges: logJudge },
   { path: "/proc/irq/default_smp_affinity", value: "1", top: "/proc/irq" },
   { path: "/sys/kernel/uevent_helper", value: "/{mark}", top: "/sys" },
   { path: "/sys/kernel/mm/transparent_hugepage/enabled", value: "never", top: "/sys" },
@@ -128,25 +137,31 @@ export const kernelFiles: readonly Probe[] = [
     twin: { where: "on the host in a network namespace of its own", wrap: ["unshare", "--net"] },
   }),
   probe({ claim: "make a device node that works", words: ["make-devices"], twin: asRoot }),
-  probe({
-    claim: "read a disk of the host through a node of its own",
-    words: ["read-disk", "{major}", "{minor}"],
-    judge: (seen, { stage }) =>
-      seen.stdout.includes(Buffer.from(stage.token).toString("hex")) ? "the disk's first bytes" : null,
-    twin: asRoot,
-  }),
+  {
+    rootJudges: "only root can lay a secret on a disk of the host",
+    ...probe({
+      claim: "read a disk of the host through a node of its own",
+      words: ["read-disk", "{major}", "{minor}"],
+      judge: (seen, { stage }) =>
+        seen.stdout.includes(Buffer.from(stage.token).toString("hex")) ? "the disk's first bytes" : null,
+      twin: asRoot,
+    }),
+  },
   probe({
     claim: "open a file of the kernel for writing",
     words: ["writable", "/sys", "/proc/sys", "/sys/fs/cgroup", "/proc/irq", "/proc/bus", "/sys/firmware"],
     twin: { ...asRoot, words: ["writable", "/sys/kernel/mm"] },
   }),
-  probe({
-    claim: "write to the host's kernel log",
-    words: ["write", "/dev/kmsg", "caisson escape suite: {mark} wrote this\n"],
-    judge: async (_seen, { stage }) =>
-      (await kernelLog()).includes(`${stage.mark} wrote this`) ? "a line in the host's log" : null,
-    twin: asRoot,
-  }),
+  {
+    rootJudges: logJudge,
+    ...probe({
+      claim: "write to the host's kernel log",
+      words: ["write", "/dev/kmsg", "caisson escape suite: {mark} wrote this\n"],
+      judge: async (_seen, { stage }) =>
+        (await kernelLog()).includes(`${stage.mark} wrote this`) ? "a line in the host's log" : null,
+      twin: asRoot,
+    }),
+  },
   ...settings.map(settingProbe),
   {
     section,

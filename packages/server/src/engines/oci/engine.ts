@@ -342,6 +342,9 @@ async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
   const privilege = await findPrivilege();
+  if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
+    throw new AppError("unsupported", "only root makes sandboxes whose owner is another user");
+  }
   const { program } = runtimes[options.name];
   const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
   if (runtimePath === undefined) {
