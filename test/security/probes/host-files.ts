@@ -25,12 +25,15 @@ const tellsShadow: ProgramProbe["judge"] = async (seen) => {
 };
 
 export const hostFiles: readonly Probe[] = [
-  probe({
-    claim: "read the host's shadow file",
-    words: ["read", "/etc/shadow", "/etc/gshadow"],
-    judge: tellsShadow,
-    twin: asRoot,
-  }),
+  {
+    rootJudges: "only root reads the host's shadow file, by whose lines it is judged",
+    ...probe({
+      claim: "read the host's shadow file",
+      words: ["read", "/etc/shadow", "/etc/gshadow"],
+      judge: tellsShadow,
+      twin: asRoot,
+    }),
+  },
   probe({
     claim: "read a file of the host's root user by its path",
     words: ["read", "{canary}", "/root", "/root/.ssh"],
