@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "./harness.ts";
 import { runOnHost, type Seen } from "./security/host-run.ts";
@@ -137,6 +137,17 @@ export class OrdinaryUser implements AsyncDisposable {
     await symlink(await realpath(process.execPath), join(this.folder, "node"));
     await symlink(join(root, "node_modules"), join(this.folder, "packages"));
   }
+}
+
+/** Why this machine lets no ordinary user make a namespace, found by making one without Caisson; undefined where it does. */
+export async function findObstacle(): Promise<string | undefined> {
+  if (process.geteuid?.() !== 0) return "only root can make a user for these tests";
+  const become = ["/usr/bin/setpriv", "--reuid=499999999", "--regid=499999999", "--clear-groups"];
+  const unshare = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/true"];
+  const seen = await runOnHost([...become, ...unshare]);
+  if (seen.exitCode !== 0) return `no user namespace for an ordinary user: ${seen.stderr.trim()}`;
+  const mapper = await stat("/usr/bin/newuidmap").catch(() => undefined);
+  return mapper === undefined ? "newuidmap is not installed" : undefined;
 }
 
 const isNumber = (name: string) => /^\d+$/.test(name);

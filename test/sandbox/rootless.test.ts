@@ -5,7 +5,7 @@ import type { Containment, EngineName, NotEnforced } from "../../packages/server
 import { sandboxLimits } from "../../packages/server/src/core/limits.ts";
 import type { RunResult } from "../../packages/server/src/core/run.ts";
 import { engines, soak } from "../harness.ts";
-import { OrdinaryUser } from "../ordinary-user.ts";
+import { findObstacle, OrdinaryUser } from "../ordinary-user.ts";
 import { runVitest } from "../vitest-as-user.ts";
 
 type Runs = "hello" | "rename" | "bomb" | "memory" | "late" | "after";
@@ -64,7 +64,10 @@ const spans = (maps: number[][][]) =>
 const reach = (maps: number[][][]) =>
   new Set(spans(maps).flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i)));
 
-describe.skipIf(process.geteuid?.() !== 0)("an ordinary user", () => {
+const obstacle = await findObstacle();
+if (obstacle !== undefined) console.log(`not tried as an ordinary user: ${obstacle}`);
+
+describe.skipIf(obstacle !== undefined)("an ordinary user", () => {
   let user: OrdinaryUser;
   beforeAll(async () => {
     user = await OrdinaryUser.make();

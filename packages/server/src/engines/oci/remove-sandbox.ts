@@ -23,11 +23,12 @@ export async function removeSandbox({ folder, cgroup, range, remover }: Remains)
   await cgroup.kill();
   await cgroup.remove();
   await waitForLoop(join(folder, "workspace.img"));
-  await range?.release();
+  // Before its ids are another's: the files of an ordinary user's sandbox lie there under them.
   await remover?.request("remove", [
     ["id", basename(folder)],
     ["folder", folder],
   ]);
+  await range?.release();
   await rm(folder, { recursive: true, force: true });
 }
 

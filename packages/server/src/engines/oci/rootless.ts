@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { AppError } from "../../core/errors.ts";
+import { geteuid } from "node:process";
+import { AppError, errnoOf } from "../../core/errors.ts";
 import { sandboxLimits } from "../../core/limits.ts";
 import { findProgram } from "../runtime.ts";
 import { findDelegatedHierarchy } from "./cgroup-delegation.ts";
@@ -43,7 +44,7 @@ export function explainWithoutCgroups(outcomes: Map<string, string | null>, { hi
 }
 
 export async function findRootless(): Promise<Privilege> {
-  const { username, uid, homedir } = userInfo();
+  const { username, uid, homedir } = findUser();
   const [newuidmap, newgidmap] = await Promise.all([findProgram("newuidmap"), findProgram("newgidmap")]);
   if (newuidmap === undefined || newgidmap === undefined) {
     throw new AppError("unsupported", "an ordinary user's sandboxes need newuidmap and newgidmap", {
@@ -60,13 +61,15 @@ export async function findRootless(): Promise<Privilege> {
     });
   }
   const count = Math.min(uids.count, gids.count);
+  const registry = join(homedir, ".local/state/caisson/uids");
+  await makeRegistry(registry);
   const inHelper = (base: number) => base - uids.start + firstInHelper;
   const delegated = await findDelegatedHierarchy();
   return {
     rootless: true,
     pool: {
       // Of all homes of this user, hence not in any of them.
-      registry: join(homedir, ".local/state/caisson/uids"),
+      registry,
       firstId: uids.start,
       slots: Math.floor(count / sandboxLimits.idsPerSlice),
       idsPerSlot: sandboxLimits.idsPerSlice,
@@ -91,6 +94,26 @@ function mapArgument(
   base: number,
 ): Argument {
   return [key, `${inside} ${base + at} ${count}`];
+}
+
+/** newuidmap asks the same list of users. */
+function findUser(): { username: string; uid: number; homedir: string } {
+  try {
+    return userInfo();
+  } catch (cause) {
+    throw new AppError("unsupported", `the user ${geteuid?.()} has no line in /etc/passwd`, { cause });
+  }
+}
+
+async function makeRegistry(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new AppError("unavailable", `the list of ids in use cannot be kept in ${path} (${errnoOf(cause)})`, {
+      cause,
+      hint: "Sandboxes of all data folders of a user share it: make the folder, and give it to that user.",
+    });
+  }
 }
 
 async function readList(path: string): Promise<string> {
