@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,10 @@ static bool active;
 
 bool rootless(void) { return active; }
 
-void rootless_activate(void) { active = true; }
+void rootless_activate(void) {
+  active = true;
+  prctl(PR_SET_NAME, "caisson-helper"); /* executed by /proc/self/exe, it would be called exe */
+}
 
 /* The owner reads it as the reason of this process's end. */
 static NORETURN void refuse(const char *what, const char *why) {
