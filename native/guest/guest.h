@@ -26,6 +26,8 @@ enum {
   RUN_GROUP = 2000, /* a run's own group is this plus its stream's slot */
   PATH_BYTES = 4096,
   END_DELAY_MS = 2,
+  TERMINAL_SIDE_MAX = 1000,
+  TERMINAL_LEFT_BYTES = 256 * 1024, /* read of a terminal after its run: what a kernel may still hold of it */
   WIRE_IN = 0,
   WIRE_OUT = 1,
   NOTHING = 2, /* /dev/null */
@@ -47,6 +49,7 @@ enum frame_type {
   FRAME_SIGNAL,
   FRAME_ERROR,
   FRAME_STATE,
+  FRAME_RESIZE,
 };
 
 enum channel_id { CHANNEL_IN = 0, CHANNEL_OUT = 1, CHANNEL_ERR = 2, CHANNEL_SPEC = 3 };
@@ -90,6 +93,7 @@ enum spec_tag {
   TAG_LENGTH,
   TAG_MODE,
   TAG_LEASE_MS,
+  TAG_TERMINAL, /* rows, and columns times 65536 */
 };
 
 enum spec_flag {
@@ -108,7 +112,7 @@ struct spec {
   char *environment[ARGUMENTS_MAX + 1];
   size_t argument_count, environment_count;
   const char *folder, *path, *target;
-  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms;
+  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms, terminal;
 };
 
 /* What the other side is told of a finished stream. */
@@ -150,6 +154,9 @@ struct stream {
   uint32_t spec_size, spec_have;
   struct input in;
   struct output out[2];
+  bool terminal;
+  int keeper_fd;      /* orders for a terminal's keeper (pty.c), or -1 */
+  uint64_t drain_end; /* of a terminal whose run has ended */
   bool started, started_sent, finished, exit_sent, closing, reaped, state_due;
   struct exit_record exit;
 };
@@ -182,6 +189,7 @@ void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
 void stream_pump_output(struct stream *s, int index);
 void stream_resync(struct stream *s);
+void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size);
 void streams_sweep(void);
 bool streams_running(void);
 
@@ -206,10 +214,12 @@ void process_signal(struct stream *s, uint32_t mode, int number);
 
 /* start.c */
 struct start;
+struct pty;
 void start_prepare(bool copy_memory);
 struct start_io {
   int in, out, err;
   int channel; /* of an interpreter that is to wait for runs (warm.c), which stays root; else -1 */
+  const struct pty *pty; /* a terminal in place of the three, or NULL */
 };
 struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, struct start_io io, pid_t *pid);
 bool start_limit(pid_t pid, const struct spec *spec);
@@ -248,6 +258,20 @@ int runs_wait_ms(void);
 extern bool children_left; /* false once the kernel has said that PID 1 has none: then no other process exists */
 extern bool children_more;
 void children_reap(pid_t hint);
+
+/* pty.c */
+struct pty {
+  int master, input; /* input: the master once more */
+  int slave;         /* -1 where the newborn opens it itself */
+  int keeper[2];
+};
+#define NO_PTY ((struct pty){-1, -1, -1, {-1, -1}})
+bool pty_open(struct pty *p, uint64_t size);
+void pty_close(struct pty *p);
+long pty_enter(const struct pty *p);
+void pty_follow(struct stream *s, struct pty *p);
+void pty_resize(struct stream *s, uint64_t size);
+ssize_t pty_write(struct stream *s, const uint8_t *data, size_t size);
 
 /* tree.c */
 struct tree_sum {

@@ -118,7 +118,10 @@ static void dispatch(uint64_t data) {
     case POLL_WIRE_OUT: break; /* wire_flush follows every round */
     case POLL_SIGNAL: reap(); break;
     case POLL_INPUT: if (s) stream_pump_input(s); break;
-    case POLL_OUTPUT: if (s) stream_pump_output(s, 0); break;
+    case POLL_OUTPUT:
+      if (s) stream_pump_output(s, 0);
+      if (s && s->terminal) stream_pump_input(s);
+      break;
     case POLL_ERROR: if (s) stream_pump_output(s, 1); break;
     case POLL_WARM: warm_event(slot); break;
   }

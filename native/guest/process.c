@@ -65,16 +65,35 @@ static void follow_pipes(struct stream *s, const struct pipes *p) {
   s->out[0].armed = s->out[1].armed = true;
 }
 
+static void start_on_terminal(struct stream *s, struct spec *spec) {
+  struct pty p;
+  struct start *start = NULL;
+  if (pty_open(&p, spec->terminal)) {
+    struct start_io io = {NOTHING, NOTHING, NOTHING, -1, &p};
+    start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
+  }
+  if (!start) {
+    int error = errno;
+    pty_close(&p);
+    return stream_fail(s, error);
+  }
+  s->spec = NULL; /* the newborn's now */
+  children_left = true;
+  run_begin(s, spec, start);
+  pty_follow(s, &p);
+}
+
 void process_start(struct stream *s, struct spec *spec) {
   struct pipes p;
   struct start *start = NULL;
   if (spec->argument_count == 0) return stream_fail(s, EINVAL);
+  if (spec->terminal) return start_on_terminal(s, spec);
   if (warm_start(s, spec, &p)) {
     free(s->spec);
     s->spec = NULL;
   } else {
     if (pipes_open(&p, spec->flags & FLAG_STDIN)) {
-      struct start_io io = {p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], -1};
+      struct start_io io = {p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], -1, NULL};
       start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
     }
     if (!start) {

@@ -89,4 +89,6 @@ static inline long raw_clone(unsigned long flags, void *top, void (*enter)(void 
 #error "no system calls for this architecture"
 #endif
 
+#define CALL(name, a, b, c, d) raw_call(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0)
+
 #endif

@@ -41,6 +41,7 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_LENGTH: return number(data, size, &spec->length);
     case TAG_MODE: return number(data, size, &spec->mode);
     case TAG_LEASE_MS: return number(data, size, &spec->lease_ms);
+    case TAG_TERMINAL: return number(data, size, &spec->terminal);
   }
   return false;
 }

@@ -30,6 +30,7 @@ struct limits {
 
 struct start {
   struct start_io io;
+  struct pty pty; /* a copy: io's is gone before the newborn looks */
   int tell[2]; /* what stopped the newborn before exec; exec closes it */
   gid_t group;
   const char *folder, *search;
@@ -59,8 +60,6 @@ void start_prepare(bool copy) {
 }
 
 /* ---- the newborn: no C library, and no write outside its own struct start and stack ---- */
-
-#define CALL(name, a, b, c, d) raw_call(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), 0)
 
 NEWBORN static long take_descriptors(const struct start *start) {
   long error = CALL(dup3, start->io.in, 0, 0, 0);
@@ -111,10 +110,19 @@ NEWBORN static long execute(struct start *start) {
   return error;
 }
 
+NEWBORN static long take_terminal(struct start *start) {
+  long slave = pty_enter(&start->pty);
+  int told = (int)-slave;
+  if (slave < 0) CALL(write, start->tell[1], &told, sizeof told, 0);
+  else start->io.in = start->io.out = start->io.err = (int)slave;
+  return slave;
+}
+
 NEWBORN static void be_born(void *argument) {
   struct start *start = argument;
   uint64_t no_signals = 0;
   long error = CALL(setsid, 0, 0, 0, 0);
+  if (error >= 0 && start->io.pty) error = take_terminal(start);
   if (error >= 0) error = take_descriptors(start);
   if (error < 0) CALL(exit_group, 127, 0, 0, 0);
   error = start->io.channel < 0 ? drop_privileges(start) : 0;
@@ -179,6 +187,7 @@ struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t 
   spare = NULL;
   start->spec = NULL;
   start->io = io;
+  if (io.pty) start->pty = *io.pty;
   int error = 0;
   if (!fill(start, spec, group)) error = ENOMEM;
   else if (pipe2(start->tell, O_CLOEXEC | O_NONBLOCK) < 0) error = errno;

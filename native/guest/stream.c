@@ -53,7 +53,7 @@ struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
     s->spec = spec;
     s->spec_size = spec_size;
     s->slot = i;
-    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = -1;
+    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = s->keeper_fd = -1;
     streams_highest = id;
     if (i >= streams_end) streams_end = i + 1;
     return streams[i] = s;
@@ -88,6 +88,9 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
   s->exit = *record;
   if (s->in.fd >= 0) close(s->in.fd);
   s->in.fd = -1;
+  if (s->keeper_fd >= 0) close(s->keeper_fd);
+  s->keeper_fd = -1;
+  s->drain_end = s->out[0].tail + TERMINAL_LEFT_BYTES;
   /* What is in the pipes is the run's; whatever still holds their other end is not. */
   stream_pump_output(s, 0);
   stream_pump_output(s, 1);
@@ -135,12 +138,13 @@ void stream_pump_input(struct stream *s) {
   while (in->consumed < in->received) {
     uint32_t at = (uint32_t)(in->consumed % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
-    ssize_t written = write(in->fd, in->ring + at, run);
+    ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;
     if (written < 0) return input_stop(s); /* EPIPE: the process closed its input */
     in->consumed += (uint64_t)written;
   }
   if (in->consumed == in->received && in->end) return input_stop(s);
+  if (s->terminal) return;
   bool wanted = in->consumed < in->received;
   if (wanted != in->armed) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, s->slot);
   in->armed = wanted;
@@ -180,20 +184,33 @@ void stream_pump_output(struct stream *s, int index) {
   }
   for (;;) {
     if (o->ring && o->tail - o->acked == o->size) break;
+    if (s->terminal && s->finished && o->tail >= s->drain_end) return output_eof(o); /* somebody else writes there */
     uint32_t room;
     ssize_t size = read_output(o, &room);
     if (size > 0) {
       o->tail += (uint64_t)size;
-      if ((uint32_t)size < room && !s->finished) break; /* the pipe is empty: level-triggered polling tells of more */
+      if ((uint32_t)size < room && !s->finished && !s->terminal) break; /* the pipe is empty: level-triggered polling tells of more */
       continue;
     }
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN && !s->finished) break;
+    if (size < 0 && errno == EIO && s->terminal && !s->finished) break; /* no process has it open: one may open it again */
     return output_eof(o);
   }
+  if (s->terminal) return;
   bool wanted = !o->ring || o->tail - o->acked < o->size;
   if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
+}
+
+/* Bytes that the guest itself puts among a terminal's output; left out where there is no room. */
+void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size) {
+  struct output *o = &s->out[0];
+  stream_pump_output(s, 0); /* what came before stands before */
+  if (o->fd < 0) return;
+  if (!o->ring) o->ring = ring_take(&o->size);
+  if (o->tail - o->acked + size > o->size) return;
+  for (uint32_t i = 0; i < size; i++) o->ring[o->tail++ % o->size] = data[i];
 }
 
 /* The end of output is told with the exit that mostly follows at once: one frame less wakes the host. */

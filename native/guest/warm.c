@@ -68,7 +68,7 @@ static void begin(int kind) {
   put_arguments(&spec, kind);
   put_environment(&spec, kind);
   if (pipes_open(&w->pipes, kind == NODE) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
-    struct start_io io = {w->pipes.in[0] < 0 ? NOTHING : w->pipes.in[0], w->pipes.out[1], w->pipes.err[1], ends[1]};
+    struct start_io io = {w->pipes.in[0] < 0 ? NOTHING : w->pipes.in[0], w->pipes.out[1], w->pipes.err[1], ends[1], NULL};
     w->start = start_program(&spec, NULL, 0, io, &w->pid);
   }
   if (ends[1] >= 0) close(ends[1]);

@@ -110,6 +110,7 @@ static void receive_frame(const struct header *h, uint8_t *payload) {
     case FRAME_END: stream_input_end(s); break;
     case FRAME_SIGNAL: process_signal(s, h->channel, (int)h->offset); break;
     case FRAME_CLOSE: stream_close(s); break;
+    case FRAME_RESIZE: pty_resize(s, h->offset); break;
     default: wire_error(h->stream, EPROTO, "unknown frame"); break;
   }
 }

@@ -76,6 +76,12 @@ export const sandboxLimits = {
   arguments: 4096,
 } as const;
 
+/** A terminal's size, in characters. */
+export const terminalLimits = {
+  rows: { default: 24, min: 1, max: 1_000 },
+  columns: { default: 80, min: 1, max: 1_000 },
+} as const satisfies Record<string, Range>;
+
 /** The host's own look at the CPU seconds of a run. */
 export const runLimits = {
   cpuLookMs: 1_000,

@@ -1,6 +1,6 @@
 import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.ts";
 import type { Language } from "./language.ts";
-import type { OutputChannel, WarmInterpreter } from "./wire.ts";
+import type { OutputChannel, TerminalSize, WarmInterpreter } from "./wire.ts";
 
 /** Limits of one run, inside those of its sandbox. */
 export interface RunLimits {
@@ -19,6 +19,11 @@ export interface RunOptions {
   env?: Readonly<Record<string, string>>;
   stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   limits?: Partial<RunLimits>;
+  /**
+   * A terminal in place of the three pipes: what the program writes comes as stdout, what `write` sends is typed. The end
+   * of `stdin` leaves the terminal open.
+   */
+  terminal?: TerminalSize;
   /** Names this run may reach, on top of the sandbox's policy. */
   allowedDomains?: readonly string[];
   /**
@@ -73,4 +78,7 @@ export interface Run {
   /** A signal for the process group of the run. */
   signal(number: number): void;
   kill(): void;
+  /** Types into the terminal of a run that has one. Resolves when there is room for more, false once the run has ended. */
+  write(chunk: Uint8Array): Promise<boolean>;
+  resize(size: TerminalSize): void;
 }

@@ -32,6 +32,14 @@ export interface StreamSpec {
   replace?: boolean;
   /** The arguments are an interpreter's, its inline option and code: one that has started already may run it. */
   warm?: WarmInterpreter;
+  /** Runs the process on a terminal of this size. */
+  terminal?: TerminalSize;
+}
+
+/** In characters. */
+export interface TerminalSize {
+  rows: number;
+  columns: number;
 }
 
 /** Interpreters that can start before their run comes. */
@@ -64,6 +72,8 @@ export interface WireStream {
   write(chunk: Uint8Array): Promise<boolean>;
   end(): void;
   signal(number: number): void;
+  /** Of a stream on a terminal. */
+  resize(size: TerminalSize): void;
   /** Ends the whole tree; output that was not handed on yet is dropped, so that a listener that takes none cannot hold it up. */
   killTree(): void;
   /** Output up to here is stored; the guest may send as much again. */

@@ -3,7 +3,8 @@ import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
-import type { ExitRecord, OutputChannel, StreamSpec } from "../core/wire.ts";
+import { checkTerminal } from "../core/terminal.ts";
+import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
 import { sendBody } from "./body.ts";
 import { Capture } from "./capture.ts";
 import { CpuGuard } from "./cpu-guard.ts";
@@ -59,6 +60,7 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
     ...memoryLimit(sandbox, limits),
     stdin: request.stdin !== undefined,
     ...(request.warm === undefined ? {} : { warm: request.warm }),
+    ...(request.terminal === undefined ? {} : { terminal: checkTerminal(request.terminal) }),
   };
 }
 
@@ -103,6 +105,22 @@ async function tellLoss(sandbox: Sandbox, error: unknown): Promise<never> {
     details: { sandbox_lost: true, oom_killed: true },
     cause: error,
   });
+}
+
+function controlsOf(stream: WireStream, request: RunRequest): Pick<Run, "write" | "resize"> {
+  const needTerminal = () => {
+    if (request.terminal === undefined) throw new AppError("invalid", "this run has no terminal");
+  };
+  return {
+    write: async (chunk) => {
+      needTerminal();
+      return stream.write(chunk);
+    },
+    resize: (size) => {
+      needTerminal();
+      stream.resize(checkTerminal(size));
+    },
+  };
 }
 
 /** Starts a run: mark the files, open the stream, feed it; its result follows when it has ended. */
@@ -155,5 +173,5 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
       if (failure !== undefined) throw failure.error;
     });
   result.catch(() => undefined); // whoever awaits it gets the error; nobody must
-  return { result, signal: (number) => stream.signal(number), kill: abort };
+  return { result, signal: (number) => stream.signal(number), kill: abort, ...controlsOf(stream, request) };
 }

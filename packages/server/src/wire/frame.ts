@@ -16,6 +16,7 @@ export const frameTypes = {
   signal: 13,
   error: 14,
   state: 15,
+  resize: 16,
 } as const;
 
 export interface FrameHeader {

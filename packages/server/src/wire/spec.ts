@@ -1,4 +1,4 @@
-import type { StreamSpec, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
+import type { StreamSpec, TerminalSize, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
 import { writeU64 } from "./frame.ts";
 
 const tags = {
@@ -17,10 +17,16 @@ const tags = {
   length: 13,
   mode: 14,
   leaseMs: 15,
+  terminal: 16,
 } as const;
 
 const flags = { stdin: 1, parents: 2, recursive: 4, replace: 8, watchMemory: 16 } as const;
 const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
+
+/** As a row and as RESIZE carry it. */
+export function packSize(size: TerminalSize): number {
+  return size.rows + size.columns * 65_536;
+}
 
 class Rows {
   readonly #parts: Buffer[] = [];
@@ -59,6 +65,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "openFiles"] as const)
     rows.number(tags[name], spec[name]);
   for (const name of ["offset", "length", "mode"] as const) rows.number(tags[name], spec[name]);
+  if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
   for (const name of ["stdin", "parents", "recursive", "replace"] as const) if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];

@@ -1,8 +1,9 @@
 import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
-import type { ExitRecord, OutputChannel, OutputListener, WireStream } from "../core/wire.ts";
+import type { ExitRecord, OutputChannel, OutputListener, TerminalSize, WireStream } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
+import { packSize } from "./spec.ts";
 
 export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
 
@@ -126,6 +127,10 @@ export class HostStream implements WireStream {
 
   signal(number: number): void {
     if (!this.#done) this.#send(frameTypes.signal, signalModes.group, this.id, number);
+  }
+
+  resize(size: TerminalSize): void {
+    if (!this.#done) this.#send(frameTypes.resize, 0, this.id, packSize(size));
   }
 
   killTree(): void {
