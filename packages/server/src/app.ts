@@ -13,6 +13,8 @@ import { prepareHostImage } from "./images/host.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import { WireConnection } from "./wire/connection.ts";
 
+export { plainTerminalOutput } from "./engines/host-terminal.ts";
+
 /** Strongest first: what `auto` tries. */
 const engineOrder: readonly EngineName[] = ["gvisor", "container"];
 

@@ -2,12 +2,17 @@ import { AppError } from "../core/errors.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
 import { commands } from "./help.ts";
+import type { OptionSpecs } from "./options.ts";
 import { runOptionSpecs } from "./run-options.ts";
+import { shellOptionSpecs } from "./shell-options.ts";
 
 const names = Object.keys(commands).join(" ");
-const options = Object.keys(runOptionSpecs)
-  .map((name) => `--${name}`)
-  .join(" ");
+const specs: Record<string, OptionSpecs> = { run: runOptionSpecs, shell: shellOptionSpecs };
+const words = (options: OptionSpecs) =>
+  Object.keys(options)
+    .map((name) => `--${name}`)
+    .join(" ");
+const cases = Object.entries(specs).map(([verb, options]) => `${verb}) options="${words(options)}" ;;`);
 
 const bash = `_caisson() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
@@ -16,8 +21,10 @@ const bash = `_caisson() {
     --language|-l) COMPREPLY=($(compgen -W "${languages.join(" ")}" -- "$word")); return ;;
     --input|--output) COMPREPLY=($(compgen -d -- "$word")); return ;;
   esac
+  local options=
+  case \${COMP_WORDS[1]} in ${cases.join(" ")} esac
   if [ "$COMP_CWORD" = 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word"))
-  elif [[ $word == -* ]]; then COMPREPLY=($(compgen -W "${options}" -- "$word"))
+  elif [[ $word == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$word"))
   else COMPREPLY=($(compgen -f -- "$word")); fi
 }
 complete -o filenames -F _caisson caisson
@@ -30,10 +37,12 @@ ${bash}`;
 const fish = `${Object.entries(commands)
   .map(([name, text]) => `complete -c caisson -n __fish_use_subcommand -a ${name} -d '${text}'`)
   .join("\n")}
-${Object.entries(runOptionSpecs)
-  .map(
-    ([name, spec]) =>
-      `complete -c caisson -n '__fish_seen_subcommand_from run' -l ${name} -d '${spec.help.replaceAll("'", "")}'`,
+${Object.entries(specs)
+  .flatMap(([verb, options]) =>
+    Object.entries(options).map(
+      ([name, spec]) =>
+        `complete -c caisson -n '__fish_seen_subcommand_from ${verb}' -l ${name} -d '${spec.help.replaceAll("'", "")}'`,
+    ),
   )
   .join("\n")}
 `;

@@ -1,12 +1,14 @@
 import { exitCodes } from "./exit-codes.ts";
 import { formatOptions } from "./options.ts";
 import { runOptionSpecs } from "./run-options.ts";
+import { shellOptionSpecs } from "./shell-options.ts";
 
 export const version = "0.1.0";
 
 /** The commands, in the order help shows them. */
 export const commands = {
   run: "run a Python, Node or shell script in a sealed sandbox",
+  shell: "type in a sealed sandbox of its own",
   doctor: "say what works on this machine, and what to do about the rest",
   completion: "print a completion script for bash, zsh or fish",
   version: "print the version",
@@ -24,6 +26,7 @@ ${rows.join("\n")}
   caisson run script.py
   caisson run --engine container --memory 1G --timeout 30 script.js --its-own-option
   echo 'print(6*7)' | caisson run - --language python --json
+  caisson shell --memory 1G
 `;
 }
 
@@ -38,5 +41,18 @@ ${formatOptions(runOptionSpecs)}
 
 Sizes: a plain number is MB; 64k, 512M and 2G work too.
 Exit codes: the script's own; ${exitCodes.usage} usage, ${exitCodes.timeout} time-out, ${exitCodes.failed} Caisson failed, ${exitCodes.killed} killed or out of memory.
+`;
+}
+
+export function shellHelpText(): string {
+  return `usage: caisson shell [OPTIONS] [-- COMMAND…]
+
+Opens a shell, or COMMAND, on a terminal in a sandbox of its own, which is gone afterwards. All keys go there, Ctrl-C,
+Ctrl-Z and Ctrl-D too; its terminal has the size of yours. Without limits on time: exit or Ctrl-D ends it.
+
+${formatOptions(shellOptionSpecs)}
+
+Sizes: a plain number is MB; 64k, 512M and 2G work too.
+Exit codes: the shell's own; ${exitCodes.usage} usage, ${exitCodes.timeout} time-out, ${exitCodes.failed} Caisson failed, ${exitCodes.killed} killed or out of memory.
 `;
 }

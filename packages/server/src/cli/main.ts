@@ -5,15 +5,19 @@ import { AppError } from "../core/errors.ts";
 import { completion } from "./completion.ts";
 import { doctor } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
-import { helpText, runHelpText, version } from "./help.ts";
+import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
 import { type RunIo, run } from "./run.ts";
 import { parseRun } from "./run-options.ts";
+import { shell } from "./shell.ts";
+import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
 
 async function withCaisson(environment: Environment, use: (caisson: Caisson) => Promise<number>): Promise<number> {
   await using caisson = openCaisson(environment);
   return await use(caisson);
 }
+
+const helpTexts: Record<string, (() => string) | undefined> = { run: runHelpText, shell: shellHelpText };
 
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
   const [verb, ...rest] = args;
@@ -22,6 +26,12 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       const plan = parseRun(rest, environment.variables);
       if (plan !== undefined) return withCaisson(environment, (caisson) => run(caisson, plan, io));
       io.stdout.write(runHelpText());
+      return 0;
+    }
+    case "shell": {
+      const plan = parseShell(rest, environment.variables);
+      if (plan !== undefined) return withCaisson(environment, (caisson) => shell(caisson, plan, io));
+      io.stdout.write(shellHelpText());
       return 0;
     }
     case "doctor":
@@ -37,7 +47,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case "help":
     case "--help":
     case "-h":
-      io.stdout.write(rest[0] === "run" ? runHelpText() : helpText());
+      io.stdout.write((helpTexts[rest[0] ?? ""] ?? helpText)());
       return 0;
     case undefined:
       io.stderr.write(helpText());

@@ -5,7 +5,7 @@ import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import { parseNumber, parseSize, showBytes } from "../core/size.ts";
-import { type OptionSpecs, parseOptions } from "./options.ts";
+import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 
 function bytesRange(range: Range): string {
   return `default ${showBytes(range.default)}, at most ${showBytes(range.max)}`;
@@ -72,18 +72,22 @@ export const runOptionSpecs = {
   help: { type: "boolean", short: "h", help: "this text" },
 } as const satisfies OptionSpecs;
 
-/** What `caisson run` was asked to do. */
-export interface RunPlan {
-  /** A path, or "-" for code on standard input. */
-  file: string;
-  args: string[];
-  language: Language;
+/** The sandbox that a command makes for itself, and the limits of what it runs there. */
+export interface BoxPlan {
   engine: EngineChoice;
   sandbox: Partial<SandboxLimits>;
   limits: Partial<RunLimits>;
   env: Record<string, string>;
   inputFolder?: string;
   outputFolder?: string;
+}
+
+/** What `caisson run` was asked to do. */
+export interface RunPlan extends BoxPlan {
+  /** A path, or "-" for code on standard input. */
+  file: string;
+  args: string[];
+  language: Language;
   json: boolean;
 }
 
@@ -125,16 +129,7 @@ function parseEnvironment(
   return env;
 }
 
-/** Undefined when help was asked for. */
-export function parseRun(
-  args: readonly string[],
-  variables: Readonly<Record<string, string | undefined>>,
-): RunPlan | undefined {
-  const options = parseOptions(args, runOptionSpecs);
-  if (options.flag("help")) return undefined;
-  const [file, ...rest] = options.rest;
-  if (file === undefined)
-    throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });
+export function readBox(options: ParsedOptions, variables: Readonly<Record<string, string | undefined>>): BoxPlan {
   const size = (name: string) => {
     const text = options.text(name);
     return text === undefined ? undefined : parseSize(text, `--${name}`);
@@ -147,10 +142,7 @@ export function parseRun(
     const value = number(name);
     return value === undefined ? undefined : Math.round(value * 1000);
   };
-  const plan: RunPlan = {
-    file,
-    args: rest,
-    language: chooseLanguage(options.text("language"), file),
+  const plan: BoxPlan = {
     engine: parseEngineChoice(options.text("engine") ?? "auto"),
     sandbox: {
       ...maybe("memoryBytes", size("memory")),
@@ -164,7 +156,6 @@ export function parseRun(
       ...maybe("outputBytes", size("max-output")),
     },
     env: parseEnvironment(options.texts("env"), variables),
-    json: options.flag("json"),
   };
   const input = options.text("input");
   const output = options.text("output");
@@ -172,6 +163,20 @@ export function parseRun(
   if (input !== undefined) plan.inputFolder = input.replace(/:ro$/, "");
   if (output !== undefined) plan.outputFolder = output;
   return plan;
+}
+
+/** Undefined when help was asked for. */
+export function parseRun(
+  args: readonly string[],
+  variables: Readonly<Record<string, string | undefined>>,
+): RunPlan | undefined {
+  const options = parseOptions(args, runOptionSpecs);
+  if (options.flag("help")) return undefined;
+  const [file, ...rest] = options.rest;
+  if (file === undefined)
+    throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });
+  const language = chooseLanguage(options.text("language"), file);
+  return { ...readBox(options, variables), file, args: rest, language, json: options.flag("json") };
 }
 
 function maybe<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {

@@ -7,7 +7,7 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { copyOutput } from "./output-folder.ts";
-import type { RunPlan } from "./run-options.ts";
+import type { BoxPlan, RunPlan } from "./run-options.ts";
 import { readCode, readScript } from "./script.ts";
 import { paint, type Terminal, visible } from "./terminal.ts";
 
@@ -19,7 +19,7 @@ export interface RunIo {
 }
 
 /** Hands output on as it comes; a slow reader of ours slows the run, and costs no memory. */
-function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
+export function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
   return (channel, chunk) => {
     const done = Promise.withResolvers<void>();
     io[channel].write(chunk, () => done.resolve());
@@ -39,13 +39,13 @@ async function startStandardInput(sandbox: Sandbox, plan: RunPlan, code: string,
   return sandbox.startCode({ ...options, language: plan.language, code });
 }
 
-function exitCodeOfResult(result: RunResult): number {
+export function exitCodeOfResult(result: RunResult): number {
   if (result.timed_out) return exitCodes.timeout;
   if (result.oom_killed || result.cpu_limit) return exitCodes.killed;
   return result.exit_code;
 }
 
-function explain(io: RunIo, plan: RunPlan, result: RunResult): void {
+export function explain(io: RunIo, plan: BoxPlan, result: RunResult): void {
   const say = (text: string) => io.stderr.write(`${paint(io.terminal, "yellow", "caisson:")} ${text}\n`);
   if (result.timed_out) say(`ended after ${(plan.limits.timeoutMs ?? 0) / 1000} s (--timeout)`);
   else if (result.cpu_limit) say("ended: its CPU time is used up (--cpu-time)");

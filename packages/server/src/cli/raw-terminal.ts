@@ -1,0 +1,30 @@
+import { plainTerminalOutput } from "../app.ts";
+
+/** What a program may have switched on and, when it was killed, not off: paste marks, mouse reports, a hidden cursor. */
+const undo = "\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[0m";
+
+/**
+ * The user's terminal in raw mode: each key goes to the sandbox. Disposing restores it, and so does Node at any exit of
+ * this process. Somebody who was stopped and goes on finds it raw again.
+ */
+export async function makeRaw(input: NodeJS.ReadStream, output: NodeJS.WriteStream): Promise<AsyncDisposable> {
+  const enter = async () => {
+    input.setRawMode(false);
+    input.setRawMode(true);
+    await plainTerminalOutput(`/proc/${process.pid}/fd/0`);
+  };
+  let entered = enter();
+  const again = () => {
+    entered = enter();
+  };
+  process.on("SIGCONT", again);
+  await entered;
+  return {
+    [Symbol.asyncDispose]: async () => {
+      process.off("SIGCONT", again);
+      await entered;
+      output.write(undo);
+      input.setRawMode(false);
+    },
+  };
+}

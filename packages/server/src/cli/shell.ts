@@ -1,0 +1,87 @@
+import { constants } from "node:os";
+import type { Caisson } from "../app.ts";
+import { AppError } from "../core/errors.ts";
+import { terminalLimits } from "../core/limits.ts";
+import type { RunResult } from "../core/run.ts";
+import type { TerminalSize } from "../core/wire.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { type Interrupt, onInterrupt } from "./interrupt.ts";
+import { copyOutput } from "./output-folder.ts";
+import { makeRaw } from "./raw-terminal.ts";
+import { exitCodeOfResult, explain, passOn, type RunIo } from "./run.ts";
+import type { ShellPlan } from "./shell-options.ts";
+import { visible } from "./terminal.ts";
+
+/** Bash where there is one, without the start-up files of this machine. */
+function shellCommand(color: boolean): string[] {
+  const prompt = color ? String.raw`\[\e[36m\]caisson\[\e[0m\]:\w\$ ` : String.raw`caisson:\w\$ `;
+  const script = `command -v bash >/dev/null && PS1='${prompt}' exec bash --norc
+PS1='caisson$ ' exec sh -i`;
+  return ["/bin/sh", "-c", script];
+}
+
+function sizeOf(output: NodeJS.WriteStream): TerminalSize {
+  const within = (value: number, range: { default: number; min: number; max: number }) =>
+    Math.min(range.max, Math.max(range.min, value || range.default));
+  return { rows: within(output.rows, terminalLimits.rows), columns: within(output.columns, terminalLimits.columns) };
+}
+
+/** Joins the user's terminal and the sandbox's until the program there has ended. */
+async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt: Interrupt): Promise<RunResult> {
+  await using _raw = await makeRaw(io.stdin, io.stdout);
+  const running = await sandbox.start({
+    command: plan.command.length > 0 ? plan.command : shellCommand(io.terminal.color),
+    env: { TERM: plan.terminalName, ...plan.env },
+    limits: plan.limits,
+    terminal: sizeOf(io.stdout),
+    stdin: io.stdin,
+    trackFiles: false,
+    signal: interrupt.signal,
+    onOutput: passOn(io),
+  });
+  // Shells take a hang-up for what it is; a polite end they ignore.
+  interrupt.pass(() => running.signal(constants.signals.SIGHUP));
+  const resize = () => running.resize(sizeOf(io.stdout));
+  io.stdout.on("resize", resize);
+  resize(); // it may have changed while the sandbox was made
+  try {
+    return await running.result;
+  } finally {
+    io.stdout.off("resize", resize);
+  }
+}
+
+/** `caisson shell`: a sandbox of its own with somebody who types. */
+export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<number> {
+  if (!io.stdin.isTTY || !io.stdout.isTTY)
+    throw new AppError("invalid", "a shell needs a terminal as standard input and output", {
+      hint: "caisson run runs a script without one",
+    });
+  const interrupt = onInterrupt();
+  const gone = () => interrupt.end(128 + constants.signals.SIGHUP); // the user's terminal no longer exists
+  io.stdin.once("end", gone);
+  for (const stream of [io.stdin, io.stdout]) stream.on("error", gone);
+  try {
+    await using sandbox = await caisson.createSandbox({
+      engine: plan.engine,
+      limits: plan.sandbox,
+      ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
+      output: plan.outputFolder !== undefined,
+    });
+    interrupt.signal.throwIfAborted();
+    const result = await converse(sandbox, plan, io, interrupt);
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+    if (plan.outputFolder !== undefined)
+      for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
+        io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+    explain(io, plan, result);
+    return exitCodeOfResult(result);
+  } catch (error) {
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+    throw error;
+  } finally {
+    interrupt.dispose();
+    io.stdin.off("end", gone);
+    for (const stream of [io.stdin, io.stdout]) stream.off("error", gone);
+  }
+}
