@@ -8,6 +8,7 @@ import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
+import { terminal } from "./benchmarks/terminal.ts";
 import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
 import { warm } from "./benchmarks/warm.ts";
 import { ratioOf, verdictOf } from "./line.ts";
@@ -24,6 +25,7 @@ const benchmarks: Record<string, Benchmark> = {
   idle,
   "files-changed": filesChanged,
   launcher,
+  terminal,
   upload: uploadFile,
   download: downloadFile,
   "memory-1gb": memory1gb,
