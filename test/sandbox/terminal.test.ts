@@ -176,6 +176,18 @@ print(sum.hexdigest())`;
     }
   });
 
+  it("[EXE-04] code runs on a terminal too, where an interpreter that waits has none", async () => {
+    const code = "import os; print([os.isatty(fd) for fd in range(3)])";
+    let text = "";
+    const onOutput = (_channel: string, chunk: Buffer) => {
+      text += chunk;
+      return undefined;
+    };
+    const terminal = { rows: 24, columns: 80 };
+    for (let i = 0; i < 2; i++) await sandbox.executeCode({ language: "python", code, terminal, onOutput });
+    expect(text).toBe("[True, True, True]\r\n".repeat(2));
+  });
+
   it("[EXE-04] all output arrives of a program that ends at once", async () => {
     const typist = await Typist.start(sandbox, ["seq", "60000"]);
     expect((await typist.run.result).exit_code).toBe(0);
