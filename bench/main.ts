@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
+import { contexts } from "./benchmarks/contexts.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
@@ -21,6 +22,7 @@ const benchmarks: Record<string, Benchmark> = {
   cold,
   exec,
   warm,
+  contexts,
   "bytes-out": bytesOut,
   idle,
   "files-changed": filesChanged,

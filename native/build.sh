@@ -29,7 +29,7 @@ has_sources() {
 }
 
 is_fresh() {
-  [ -x "$out/caisson-$1" ] && [ -z "$(find "native/$1" native/build.sh -newer "$out/caisson-$1" -print -quit)" ]
+  [ -x "$out/caisson-$1" ] && [ -z "$(find "native/$1" native/build.sh -name kernels -prune -o -newer "$out/caisson-$1" -print -quit)" ]
 }
 
 compile() {
@@ -48,6 +48,17 @@ compile() {
   rm -f "$new.started"
 }
 
+# Readable by every sandbox, whatever umask the checkout was made with.
+copy_kernels() {
+  for kernel in native/guest/kernels/*; do
+    cmp -s "$kernel" "$out/kernels/${kernel##*/}" && continue
+    [ "${1-}" != --check ] || exit 1
+    mkdir -p -m 755 "$out/kernels"
+    install -m 644 "$kernel" "$out/kernels/.${kernel##*/}.$$"
+    mv "$out/kernels/.${kernel##*/}.$$" "$out/kernels/${kernel##*/}"
+  done
+}
+
 for program in guest helper compat standby; do
   has_sources "$program" || continue
   is_fresh "$program" && continue
@@ -57,3 +68,4 @@ for program in guest helper compat standby; do
   echo "compiling caisson-$program"
   compile "$program"
 done
+copy_kernels "${1-}"

@@ -10,6 +10,7 @@ import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts"
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
+import { kernelEntries } from "./images/kernels.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import { WireConnection } from "./wire/connection.ts";
 
@@ -128,7 +129,7 @@ export class Caisson implements AsyncDisposable {
     return {
       name,
       home,
-      image: { ...image, entries: [...image.entries, standby, ...extra] },
+      image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...extra] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       ...(runtimePath === undefined ? {} : { runtimePath }),

@@ -90,6 +90,31 @@ export const runLimits = {
   cpuSlackMs: 2_000,
 } as const;
 
+/** Code contexts. What a kernel says is bounded by these, whatever it is told. */
+export const contextLimits = {
+  contexts: 16,
+  queuedRuns: 64,
+  startTimeoutMs: 60_000,
+  /** Time that code gets to end after it was interrupted for its time limit. */
+  graceMs: 2_000,
+  /** A lost interrupt is sent again this often. */
+  interruptAgainMs: 250,
+  stdinBytes: 1 * MiB,
+  /** Output that comes while nothing runs, kept for the next run. */
+  idleOutputBytes: 64 * KiB,
+  /** A frame, with its mark, is one write that no other writer can cut in two. */
+  frameBytes: 4096,
+  messageBytes: 8 * MiB,
+  results: 64,
+  textChars: 1_000_000,
+  /** Of each of JSON, HTML, PNG (in base64) and SVG. */
+  richChars: 5_000_000,
+  /** Of all results of one run together. */
+  resultChars: 32_000_000,
+  jsonDepth: 64,
+  traceChars: 64 * KiB,
+} as const;
+
 /** The command line. */
 export const cliLimits = {
   /** Time that a program gets to end by itself after Ctrl-C. */

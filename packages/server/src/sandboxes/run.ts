@@ -11,7 +11,12 @@ import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+/** Of two names for a number the first is the usual one. */
+export const signalNames = new Map(
+  Object.entries(constants.signals)
+    .reverse()
+    .map(([name, number]) => [number, name]),
+);
 
 function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   const timeoutMs = asked.timeoutMs ?? requestLimits.timeoutMs.default;
@@ -37,7 +42,7 @@ function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   return limits;
 }
 
-function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>): Record<string, string> {
+export function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>): Record<string, string> {
   const bad = Object.entries(extra).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
   if (bad) throw new AppError("invalid", `environment: '${bad[0]}' is not a valid name, or its value holds a NUL`);
   return { ...sandbox.environment, ...extra };
@@ -98,7 +103,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
 }
 
 /** Under gVisor the memory limit's last guard takes the whole sandbox (SBX-07); the caller is told when it was that. */
-async function tellLoss(sandbox: Sandbox, error: unknown): Promise<never> {
+export async function tellLoss(sandbox: Sandbox, error: unknown): Promise<never> {
   if (!(error instanceof AppError) || !error.details?.sandbox_lost || !(await sandbox.oomKilled())) throw error;
   throw new AppError("limit_exceeded", "out of memory: the sandbox is lost", {
     hint: `its memory limit was ${showBytes(sandbox.limits.memoryBytes)}`,

@@ -14,6 +14,7 @@ import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { CodeRequest, Run, RunRequest, RunResult } from "../core/run.ts";
 import type { Wire } from "../core/wire.ts";
+import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
 import { startRun } from "./run.ts";
@@ -38,6 +39,7 @@ export class Sandbox implements AsyncDisposable {
   readonly notEnforced: NotEnforced[];
   readonly environment: Readonly<Record<string, string>>;
   readonly files: SandboxFiles;
+  readonly contexts: Contexts;
   readonly processSlack: number;
   /** Whether code may run in an interpreter that has started before. */
   readonly warm: boolean;
@@ -60,6 +62,7 @@ export class Sandbox implements AsyncDisposable {
     this.runsWatchMemory = created.runsWatchMemory;
     this.wire = wire;
     this.files = new WireFiles(wire, () => this.touchFiles());
+    this.contexts = new Contexts(this);
     this.#engine = parts.engine;
   }
 
@@ -127,7 +130,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** How many runs are under way. */
   get runs(): number {
-    return this.#runs;
+    return this.#runs - this.contexts.idle;
   }
 
   /** Something may have changed files since they were last looked at. */

@@ -1,0 +1,66 @@
+/** Languages whose interpreters can live on between runs. */
+export const contextLanguages = ["python", "node"] as const;
+export type ContextLanguage = (typeof contextLanguages)[number];
+
+export interface ContextOptions {
+  language: ContextLanguage;
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  /** For the context's processes together; without it the sandbox's own limit stands alone. */
+  memoryBytes?: number;
+}
+
+export interface ContextRunOptions {
+  /** Time for the code; 0 means none. The code is interrupted then, and its context ended if it goes on all the same. */
+  timeoutMs?: number;
+  /** CPU seconds for the code, as the host counts them for the whole sandbox. */
+  cpuTimeMs?: number;
+  /** Of each of stdout and stderr, as far as the result holds them. */
+  outputBytes?: number;
+  /** What the code reads as its standard input; without it reading fails. */
+  stdin?: string | Uint8Array;
+  /** Output as it is produced, with back-pressure. With a listener the result holds none of that channel. */
+  onStdout?: (chunk: Buffer) => Promise<void> | undefined;
+  onStderr?: (chunk: Buffer) => Promise<void> | undefined;
+}
+
+/** One value that the code showed. Everything in it is the code's own word: HTML and SVG may hold anything. */
+export interface ContextResult {
+  /** The last expression's value, or something shown on the way. */
+  kind: "value" | "display";
+  text: string;
+  json?: unknown;
+  html?: string;
+  /** Base64. */
+  png?: string;
+  svg?: string;
+  /** Something was too large and is cut or left out. */
+  truncated: boolean;
+}
+
+export interface ContextError {
+  name: string;
+  message: string;
+  traceback: string;
+}
+
+/** Why a context is no longer there. */
+export interface ContextEnd {
+  reason: string;
+  exit_code: number | null;
+  signal: string | null;
+  oom_killed: boolean;
+}
+
+export interface ContextRunResult {
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  results: ContextResult[];
+  error?: ContextError;
+  duration_ms: number;
+  timed_out: boolean;
+  cpu_limit: boolean;
+  /** Set when the context ended during this run. */
+  ended?: ContextEnd;
+}

@@ -1,0 +1,174 @@
+import type {
+  ContextEnd,
+  ContextLanguage,
+  ContextOptions,
+  ContextRunOptions,
+  ContextRunResult,
+} from "../core/context.ts";
+import { AppError } from "../core/errors.ts";
+import { contextLimits } from "../core/limits.ts";
+import type { OutputChannel } from "../core/wire.ts";
+import { type CheckedRun, ContextRun, checkRun } from "./context-run.ts";
+import { Kernel, type KernelListener } from "./kernel.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+interface Waiting {
+  request: CheckedRun;
+  gate: PromiseWithResolvers<ContextRunResult>;
+}
+
+/** Keeps what threads and children write while nothing runs, for the next run to show. */
+class IdleListener implements KernelListener {
+  #chunks: [OutputChannel, Buffer][] = [];
+  #bytes = 0;
+
+  output(channel: OutputChannel, chunk: Buffer): undefined {
+    const room = contextLimits.idleOutputBytes - this.#bytes;
+    if (room <= 0) return;
+    const kept = Buffer.from(chunk.subarray(0, room));
+    this.#bytes += kept.length;
+    this.#chunks.push([channel, kept]);
+  }
+
+  handTo(listener: KernelListener): void {
+    for (const [channel, chunk] of this.#chunks) listener.output(channel, chunk);
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+
+  message(): void {}
+  synced(): void {}
+  interrupted(): void {}
+}
+
+/** An interpreter whose variables live on. Runs wait for each other, in the order they were asked for. */
+export class CodeContext implements AsyncDisposable {
+  readonly id: string;
+  readonly language: ContextLanguage;
+  readonly #sandbox: Sandbox;
+  readonly #options: ContextOptions;
+  readonly #forget: () => void;
+  readonly #idle = new IdleListener();
+  readonly #queue: Waiting[] = [];
+  #kernel: Kernel | undefined;
+  #current: ContextRun | undefined;
+  #end: ContextEnd | undefined;
+  #restarting: Promise<void> | undefined;
+  #lastRun = 0;
+  #busy = false;
+  #disposed = false;
+
+  constructor(id: string, sandbox: Sandbox, options: ContextOptions, forget: () => void) {
+    this.id = id;
+    this.language = options.language;
+    this.#sandbox = sandbox;
+    this.#options = options;
+    this.#forget = forget;
+  }
+
+  /** Why the interpreter is gone, as long as it was not restarted. */
+  get ended(): ContextEnd | undefined {
+    return this.#end;
+  }
+
+  /** It lives and runs nothing. */
+  get idle(): boolean {
+    return this.#kernel !== undefined && this.#end === undefined && this.#current === undefined;
+  }
+
+  async start(): Promise<void> {
+    const kernel = await Kernel.start(this.#sandbox, this.#options, () => this.#current ?? this.#idle);
+    if (this.#disposed) kernel.kill("the context was disposed of");
+    this.#kernel = kernel;
+    this.#end = undefined;
+    kernel.ended.then(
+      (end) => {
+        if (this.#kernel === kernel) this.#end = end;
+      },
+      () => undefined, // the sandbox is lost: whoever runs something is told
+    );
+  }
+
+  async run(code: string, options: ContextRunOptions = {}): Promise<ContextRunResult> {
+    const request = checkRun(code, options);
+    if (this.#queue.length >= contextLimits.queuedRuns)
+      throw new AppError("limit_exceeded", `more than ${contextLimits.queuedRuns} runs wait for this context`);
+    const gate = Promise.withResolvers<ContextRunResult>();
+    this.#queue.push({ request, gate });
+    this.#work();
+    return gate.promise;
+  }
+
+  /** Stops the code that runs, not the context. Resolves when the code has heard it, or at once when nothing runs. */
+  async interrupt(): Promise<void> {
+    await this.#current?.interrupt();
+  }
+
+  /** A new interpreter in place of this one; runs that wait are refused. */
+  async restart(): Promise<void> {
+    if (this.#disposed) throw this.#gone();
+    this.#refuseWaiting("the context was restarted before this run began");
+    this.#restarting ??= this.#stop("the context was restarted")
+      .then(() => this.start())
+      .finally(() => {
+        this.#restarting = undefined;
+      });
+    await this.#restarting;
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true;
+    this.#forget();
+    this.#refuseWaiting("the context was disposed of before this run began");
+    await this.#stop("the context was disposed of");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  async #work(): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      try {
+        next.gate.resolve(await this.#runNow(next.request));
+      } catch (error) {
+        next.gate.reject(error);
+      }
+    }
+    this.#busy = false;
+  }
+
+  async #runNow(request: CheckedRun): Promise<ContextRunResult> {
+    // Only then: an interrupt right after this call must find the run. A restart that fails is told to its caller.
+    if (this.#restarting !== undefined) await this.#restarting.catch(() => undefined);
+    if (this.#disposed || this.#kernel === undefined || this.#end !== undefined) throw this.#gone();
+    const run = new ContextRun(++this.#lastRun, request, this.#sandbox, this.#kernel);
+    this.#idle.handTo(run);
+    this.#current = run;
+    try {
+      const result = await run.complete();
+      if (result.ended !== undefined) this.#end ??= result.ended;
+      return result;
+    } finally {
+      this.#current = undefined;
+    }
+  }
+
+  async #stop(reason: string): Promise<void> {
+    this.#kernel?.kill(reason);
+    await this.#kernel?.ended.catch(() => undefined); // a lost sandbox has no context left either
+  }
+
+  #refuseWaiting(why: string): void {
+    for (const { gate } of this.#queue.splice(0)) gate.reject(new AppError("conflict", why));
+  }
+
+  #gone(): AppError {
+    if (this.#disposed) return new AppError("conflict", "the context was disposed of");
+    return new AppError("conflict", `the context has ended: ${this.#end?.reason ?? "it was never started"}`, {
+      hint: "restart it, and run again what made its variables",
+    });
+  }
+}

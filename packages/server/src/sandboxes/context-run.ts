@@ -1,0 +1,176 @@
+import type { ContextEnd, ContextError, ContextResult, ContextRunOptions, ContextRunResult } from "../core/context.ts";
+import { AppError } from "../core/errors.ts";
+import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
+import { checkRange, showBytes, showSeconds } from "../core/size.ts";
+import type { OutputChannel } from "../core/wire.ts";
+import { Capture } from "./capture.ts";
+import { CpuGuard } from "./cpu-guard.ts";
+import type { Kernel, KernelListener } from "./kernel.ts";
+import type { KernelMessage } from "./kernel-message.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+export interface CheckedRun {
+  code: string;
+  stdin?: Buffer;
+  timeoutMs: number;
+  cpuTimeMs: number;
+  outputBytes: number;
+  listeners: Record<OutputChannel, ((chunk: Buffer) => Promise<void> | undefined) | undefined>;
+}
+
+/** Refuses at the door what a context would not take. */
+export function checkRun(code: string, options: ContextRunOptions): CheckedRun {
+  const size = Buffer.byteLength(code);
+  if (size > sandboxLimits.codeBytes)
+    throw new AppError("too_large", `code of ${size} bytes is past ${sandboxLimits.codeBytes}`);
+  const stdin = options.stdin === undefined ? undefined : Buffer.from(options.stdin as string);
+  if (stdin !== undefined && stdin.length > contextLimits.stdinBytes)
+    throw new AppError("too_large", `input of ${stdin.length} bytes is past ${contextLimits.stdinBytes}`);
+  const timeoutMs = options.timeoutMs ?? requestLimits.timeoutMs.default;
+  if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
+  const { cpuTimeMs, outputBytes } = requestLimits;
+  return {
+    code,
+    ...(stdin === undefined ? {} : { stdin }),
+    timeoutMs,
+    cpuTimeMs: checkRange(options.cpuTimeMs ?? cpuTimeMs.default, cpuTimeMs, "cpu time", showSeconds),
+    outputBytes: checkRange(options.outputBytes ?? outputBytes.default, outputBytes, "output", showBytes),
+    listeners: { stdout: options.onStdout, stderr: options.onStderr },
+  };
+}
+
+/** One run of a context, from its request to its end: the kernel's, or the kernel's answer. */
+export class ContextRun implements KernelListener {
+  readonly #id: number;
+  readonly #request: CheckedRun;
+  readonly #sandbox: Sandbox;
+  readonly #kernel: Kernel;
+  readonly #captures: Record<OutputChannel, Capture>;
+  readonly #results: ContextResult[] = [];
+  readonly #answered = Promise.withResolvers<void>();
+  readonly #acknowledged = Promise.withResolvers<void>();
+  readonly #waits = new Set<Promise<void>>();
+  #error: ContextError | undefined;
+  #failure: { error: unknown } | undefined;
+  #resultChars = 0;
+  #hasEnd = false;
+  #hasSync = false;
+  #timedOut = false;
+  #interruptTimer: NodeJS.Timeout | undefined;
+
+  constructor(id: number, request: CheckedRun, sandbox: Sandbox, kernel: Kernel) {
+    this.#id = id;
+    this.#request = request;
+    this.#sandbox = sandbox;
+    this.#kernel = kernel;
+    this.#captures = { stdout: new Capture(request.outputBytes), stderr: new Capture(request.outputBytes) };
+  }
+
+  async complete(): Promise<ContextRunResult> {
+    const { code, stdin, timeoutMs, cpuTimeMs } = this.#request;
+    const startMs = performance.now();
+    let graceTimer: NodeJS.Timeout | undefined;
+    const stop = (why: string) => {
+      this.interrupt();
+      graceTimer ??= setTimeout(() => this.#kernel.kill(why), contextLimits.graceMs);
+    };
+    const timer =
+      timeoutMs === 0
+        ? undefined
+        : setTimeout(() => {
+            this.#timedOut = true;
+            stop("the code went on after its time limit");
+          }, timeoutMs);
+    const guard = new CpuGuard(this.#sandbox, cpuTimeMs, () => stop("the code went on after its CPU time limit"));
+    try {
+      const sent = this.#kernel.send({ id: this.#id, code, ...(stdin && { stdin: stdin.toString("base64") }) });
+      sent.catch(() => undefined); // a kernel that takes no request has ended, or is ended by the time limit
+      const end = await Promise.race([this.#answered.promise.then(() => undefined), this.#kernel.ended]);
+      if (end === undefined) await Promise.allSettled(this.#waits); // a dead context waits for no listener
+      if (this.#failure !== undefined) throw this.#failure.error;
+      return this.#describe(performance.now() - startMs, guard.fired, end);
+    } finally {
+      clearTimeout(timer);
+      clearTimeout(graceTimer);
+      clearInterval(this.#interruptTimer);
+      guard[Symbol.dispose]();
+      this.#acknowledged.resolve();
+      this.#sandbox.touchFiles();
+    }
+  }
+
+  /** Interrupts again until it is heard: one that comes as the code just begins can be lost. */
+  interrupt(): Promise<void> {
+    if (this.#interruptTimer === undefined) {
+      this.#kernel.interrupt();
+      this.#interruptTimer = setInterval(() => this.#kernel.interrupt(), contextLimits.interruptAgainMs);
+    }
+    return this.#acknowledged.promise;
+  }
+
+  interrupted(): void {
+    clearInterval(this.#interruptTimer);
+    this.#interruptTimer = undefined;
+    this.#acknowledged.resolve();
+  }
+
+  output(channel: OutputChannel, chunk: Buffer): Promise<void> | undefined {
+    const listener = this.#request.listeners[channel];
+    if (listener === undefined) {
+      this.#captures[channel].add(chunk);
+      return undefined;
+    }
+    if (this.#failure !== undefined) return undefined;
+    try {
+      const wait = listener(chunk)?.catch((error: unknown) => this.#fail(error));
+      if (wait === undefined) return undefined;
+      this.#waits.add(wait);
+      return wait.finally(() => this.#waits.delete(wait));
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  message(message: KernelMessage): void {
+    if (message.type === "result" && !this.#hasEnd) this.#addResult(message.result, message.chars);
+    if (message.type !== "end" || message.id !== this.#id || this.#hasEnd) return;
+    this.#hasEnd = true;
+    this.#error = message.error;
+    if (this.#hasSync) this.#answered.resolve();
+  }
+
+  synced(id: number): void {
+    if (id !== this.#id) return;
+    this.#hasSync = true;
+    if (this.#hasEnd) this.#answered.resolve();
+  }
+
+  #addResult(result: ContextResult, chars: number): void {
+    this.#resultChars += chars;
+    if (this.#resultChars <= contextLimits.resultChars) this.#results.push(result);
+    else this.#results.push({ kind: result.kind, text: result.text.slice(0, 1000), truncated: true });
+  }
+
+  /** What the caller's own listener throws interrupts the code, and is what the caller gets. */
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.interrupt();
+  }
+
+  #describe(durationMs: number, cpuLimit: boolean, end: ContextEnd | undefined): ContextRunResult {
+    const { stdout, stderr } = this.#captures;
+    const error = end === undefined ? this.#error : { name: "ContextEnded", message: end.reason, traceback: "" };
+    return {
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+      truncated: stdout.truncated || stderr.truncated,
+      results: this.#results,
+      ...(error === undefined ? {} : { error }),
+      duration_ms: Math.round(durationMs * 1000) / 1000,
+      timed_out: this.#timedOut,
+      cpu_limit: cpuLimit,
+      ...(end === undefined ? {} : { ended: end }),
+    };
+  }
+}

@@ -1,0 +1,50 @@
+import { type ContextOptions, contextLanguages } from "../core/context.ts";
+import { AppError } from "../core/errors.ts";
+import { contextLimits } from "../core/limits.ts";
+import { CodeContext } from "./code-context.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** The code contexts of one sandbox. */
+export class Contexts {
+  readonly #sandbox: Sandbox;
+  readonly #contexts = new Map<string, CodeContext>();
+  #next = 1;
+
+  constructor(sandbox: Sandbox) {
+    this.#sandbox = sandbox;
+  }
+
+  async create(options: ContextOptions): Promise<CodeContext> {
+    if (!contextLanguages.includes(options.language))
+      throw new AppError("invalid", `there are no contexts for '${options.language}'`, {
+        hint: `languages: ${contextLanguages.join(", ")}`,
+      });
+    if (this.#contexts.size >= contextLimits.contexts)
+      throw new AppError("limit_exceeded", `more than ${contextLimits.contexts} contexts in one sandbox`);
+    const id = `${options.language}-${this.#next++}`;
+    const context = new CodeContext(id, this.#sandbox, options, () => this.#contexts.delete(id));
+    this.#contexts.set(id, context);
+    try {
+      await context.start();
+    } catch (error) {
+      this.#contexts.delete(id);
+      throw error;
+    }
+    return context;
+  }
+
+  /** How many wait for something to run. */
+  get idle(): number {
+    return this.list().filter((context) => context.idle).length;
+  }
+
+  list(): CodeContext[] {
+    return [...this.#contexts.values()];
+  }
+
+  get(id: string): CodeContext {
+    const context = this.#contexts.get(id);
+    if (context === undefined) throw new AppError("not_found", `there is no context '${id}'`);
+    return context;
+  }
+}

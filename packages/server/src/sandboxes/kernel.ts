@@ -1,0 +1,221 @@
+import { randomBytes } from "node:crypto";
+import type { ContextEnd, ContextLanguage, ContextOptions } from "../core/context.ts";
+import { AppError } from "../core/errors.ts";
+import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
+import { checkRange, showBytes, showSeconds } from "../core/size.ts";
+import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
+import { errorOfErrno } from "./errno.ts";
+import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
+import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";
+import { environment, signalNames, tellLoss } from "./run.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** Node cannot move descriptors: the shell leaves the requests at 3 and the two streams at 4 and 5. */
+const commands: Record<ContextLanguage, readonly string[]> = {
+  python: ["python3", "/.caisson/kernels/python.py"],
+  node: ["/bin/sh", "-c", "exec 3<&0 0</dev/null 4>&1 5>&2; exec node /.caisson/kernels/node.mjs"],
+};
+
+const exitReasons: Record<number, string> = {
+  70: "the code broke its interpreter",
+  71: "the code closed the descriptors of its interpreter",
+};
+
+export interface KernelRequest {
+  id: number;
+  code: string;
+  /** Base64. */
+  stdin?: string;
+}
+
+/** Who hears what a kernel says: the run that is under way. */
+export interface KernelListener {
+  output(channel: OutputChannel, chunk: Buffer): Promise<void> | undefined;
+  message(message: KernelMessage): void;
+  /** Everything that the run wrote to stderr has come. */
+  synced(id: number): void;
+  interrupted(): void;
+}
+
+function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
+  const { memoryBytes } = options;
+  if (memoryBytes !== undefined) checkRange(memoryBytes, requestLimits.memoryBytes, "memory", showBytes);
+  return {
+    arguments: commands[options.language],
+    environment: environment(sandbox, options.env ?? {}),
+    folder: options.cwd ?? "/workspace",
+    timeoutMs: 0,
+    cpuMs: requestLimits.cpuTimeMs.max,
+    processes: Math.max(1, sandbox.limits.processes - sandbox.processSlack),
+    openFiles: sandboxLimits.openFiles,
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    stdin: true,
+  };
+}
+
+/**
+ * The interpreter process of a context. User code runs in it, so all that comes out of it is hostile: it is parsed,
+ * bounded, and believed only about its own context (S16).
+ */
+export class Kernel {
+  /** Resolves once the process is gone, with the reason; rejects when the sandbox is. */
+  readonly ended: Promise<ContextEnd>;
+  readonly #sandbox: Sandbox;
+  readonly #options: ContextOptions;
+  readonly #stream: WireStream;
+  readonly #mark = randomBytes(markBytes);
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #listener: () => KernelListener;
+  #parts: Buffer[] = [];
+  #partBytes = 0;
+  #results = 0;
+  #killReason: string | undefined;
+  #done = false;
+
+  private constructor(sandbox: Sandbox, options: ContextOptions, listener: () => KernelListener) {
+    this.#sandbox = sandbox;
+    this.#options = options;
+    this.#listener = listener;
+    const streams = { stdout: this.#marked("stdout"), stderr: this.#marked("stderr") };
+    this.#stream = sandbox.wire.open("process", toSpec(sandbox, options), (channel, chunk) =>
+      this.#receive(streams[channel], channel, chunk),
+    );
+    this.ended = this.#stream.exit
+      .then(
+        (exit) => {
+          for (const stream of Object.values(streams)) stream.end();
+          return this.#describe(exit);
+        },
+        (error) => tellLoss(sandbox, error),
+      )
+      .finally(() => {
+        this.#done = true;
+        return sandbox.endRun(false);
+      });
+    this.ended.catch(() => undefined); // whoever awaits it gets the error; nobody must
+  }
+
+  /** Starts the interpreter and waits until it takes requests. */
+  static async start(sandbox: Sandbox, options: ContextOptions, listener: () => KernelListener): Promise<Kernel> {
+    await sandbox.beginRun(false);
+    let kernel: Kernel;
+    try {
+      kernel = new Kernel(sandbox, options, listener);
+    } catch (error) {
+      await sandbox.endRun(false);
+      throw error;
+    }
+    const { textChars, richChars, results, traceChars, messageBytes } = contextLimits;
+    const limits = { textChars, richChars, results, traceChars, messageBytes };
+    kernel.#write({ mark: kernel.#mark.toString("hex"), limits }).catch(() => undefined); // its end is told below
+    const timer = setTimeout(() => kernel.kill("it did not start in time"), contextLimits.startTimeoutMs);
+    try {
+      await Promise.race([
+        kernel.#ready.promise,
+        kernel.ended.then((end) => {
+          throw new AppError("unavailable", `the ${options.language} context could not be started: ${end.reason}`);
+        }),
+      ]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return kernel;
+  }
+
+  async send(request: KernelRequest): Promise<void> {
+    this.#sandbox.touchFiles();
+    this.#results = 0;
+    await this.#write(request);
+  }
+
+  interrupt(): void {
+    this.#stream.signal(2);
+  }
+
+  kill(reason: string): void {
+    if (this.#done) return;
+    this.#killReason ??= reason;
+    this.#stream.killTree();
+  }
+
+  async #write(request: object): Promise<void> {
+    const body = Buffer.from(JSON.stringify(request));
+    const header = Buffer.alloc(4);
+    header.writeUInt32LE(body.length);
+    await this.#stream.write(Buffer.concat([header, body]));
+  }
+
+  #marked(channel: OutputChannel): MarkedStream {
+    return new MarkedStream(this.#mark, {
+      output: (chunk) => this.#listener().output(channel, chunk),
+      frame: (kind, payload) => this.#frame(channel, kind, payload),
+    });
+  }
+
+  #receive(stream: MarkedStream, channel: OutputChannel, chunk: Buffer): void {
+    const consumed = () => this.#stream.consumed(channel, chunk.length);
+    try {
+      const wait = this.#killReason === undefined ? stream.push(chunk) : undefined;
+      if (wait === undefined) consumed();
+      else wait.finally(consumed).catch(() => undefined); // a listener's own error is its run's to tell
+    } catch (error) {
+      if (!(error instanceof KernelViolation)) throw error;
+      this.kill(`its interpreter sent ${error.message}`);
+      consumed();
+    }
+  }
+
+  #frame(channel: OutputChannel, kind: string, payload: Buffer): void {
+    if (channel === "stderr" && kind === "S") return this.#listener().synced(Number(payload.toString("latin1")));
+    if (channel === "stdout" && kind === "A") return this.#listener().interrupted();
+    if (channel !== "stdout" || !"FMLW".includes(kind)) throw new KernelViolation("a frame of no known kind");
+    const message = this.#assemble(kind, payload);
+    if (message === undefined) return;
+    if (message.type === "result" && ++this.#results > contextLimits.results)
+      throw new KernelViolation("more results than it may");
+    if (message.type === "ready") this.#ready.resolve();
+    else this.#listener().message(message);
+  }
+
+  /** First, middle and last frames of a message, or a whole one. One that was cut off by an interrupt is dropped. */
+  #assemble(kind: string, payload: Buffer): KernelMessage | undefined {
+    if ("FW".includes(kind)) {
+      this.#parts = [];
+      this.#partBytes = 0;
+    }
+    // Whole frames but for the last: so the number of parts is bounded with their bytes.
+    if ("FM".includes(kind) && payload.length !== fullPayloadBytes)
+      throw new KernelViolation("a frame that is too short");
+    this.#partBytes += payload.length;
+    if (this.#partBytes > contextLimits.messageBytes) throw new KernelViolation("a message that is too long");
+    this.#parts.push(Buffer.from(payload));
+    if ("FM".includes(kind)) return undefined;
+    const bytes = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#partBytes = 0;
+    return parseKernelMessage(bytes);
+  }
+
+  async #describe(exit: ExitRecord): Promise<ContextEnd> {
+    const outOfMemory = (await this.#sandbox.oomKilled()) || exit.memoryLimit;
+    return {
+      reason: this.#reason(exit, outOfMemory),
+      exit_code: exit.exitCode,
+      signal: exit.signal === null ? null : (signalNames.get(exit.signal) ?? `SIG${exit.signal}`),
+      oom_killed: outOfMemory,
+    };
+  }
+
+  #reason(exit: ExitRecord, outOfMemory: boolean): string {
+    const { language, memoryBytes } = this.#options;
+    if (this.#killReason !== undefined) return this.#killReason;
+    if (exit.startError !== null)
+      return errorOfErrno(exit.startError, `cannot run ${language} in ${this.#options.cwd ?? "/workspace"}`).message;
+    if (outOfMemory)
+      return `out of memory: its limit was ${showBytes(memoryBytes ?? this.#sandbox.limits.memoryBytes)}`;
+    if (exit.cpuLimit) return `past its CPU time of ${showSeconds(requestLimits.cpuTimeMs.max)}`;
+    if (exit.signal !== null) return `ended by ${signalNames.get(exit.signal) ?? exit.signal}`;
+    const known = exitReasons[exit.exitCode ?? -1];
+    return `${known ?? "the code ended its interpreter"} (exit code ${exit.exitCode})`;
+  }
+}
