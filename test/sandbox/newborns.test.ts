@@ -49,7 +49,7 @@ describe.each(engines)("newborns and trees (%s)", (engine) => {
     await test[Symbol.asyncDispose]();
   });
   const create = (limits = {}) =>
-    test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * MiB, cpus: 2, ...limits } });
+    test.caisson.createSandbox({ engine, warm: "never", limits: { storageBytes: 64 * MiB, cpus: 2, ...limits } });
 
   /** A program that is looked for in thousands of folders first: a newborn that user code has the time to find. */
   function slowStart(sandbox: Sandbox): Promise<ExitRecord> {

@@ -55,7 +55,7 @@ function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
 
 /**
  * The interpreter process of a context. User code runs in it, so all that comes out of it is hostile: it is parsed,
- * bounded, and believed only about its own context (S16).
+ * bounded, and believed only about its own context (S17).
  */
 export class Kernel {
   /** Resolves once the process is gone, with the reason; rejects when the sandbox is. */
