@@ -1,21 +1,17 @@
 #define _GNU_SOURCE
-#include "guest.h"
+#include "worker.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* File operations run in a forked worker with the user's rights and filter; the guest's own loop never touches a path
    of user code (hazard 6). The worker's input and output are the stream's; its exit code is an errno. */
-
-enum { IN = 0, OUT = 1, DEPTH_MAX = 128 };
 
 /* A row of STAT and LIST: this, then the path, then a link's target. */
 struct row {
@@ -23,16 +19,17 @@ struct row {
   uint64_t size, mtime_ns;
 };
 
-static volatile sig_atomic_t aborted;
+volatile sig_atomic_t aborted;
 static void on_abort(int number) {
   (void)number;
   aborted = 1;
 }
 
-static int write_all(int fd, const void *data, size_t size) {
+int write_all(int fd, const void *data, size_t size) {
   for (const char *at = data; size > 0;) {
+    if (aborted) return errno = ECANCELED, -1;
     ssize_t done = write(fd, at, size);
-    if (done < 0 && errno == EINTR && !aborted) continue;
+    if (done < 0 && errno == EINTR) continue;
     if (done < 0) return -1;
     at += done;
     size -= (size_t)done;
@@ -172,7 +169,7 @@ static int move(const struct spec *spec) {
   return renameat(source, from, target, to);
 }
 
-static int remove_tree(int folder, const char *name, int depth) {
+int remove_tree(int folder, const char *name, int depth) {
   if (unlinkat(folder, name, 0) == 0) return 0;
   if (errno != EISDIR && errno != EPERM) return -1;
   if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return 0;
@@ -210,6 +207,9 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_MKDIR: return make_folder(spec);
     case KIND_MOVE: return move(spec);
     case KIND_REMOVE: return remove_path(spec);
+    case KIND_PACK: return pack(spec);
+    case KIND_UNPACK: return unpack(spec);
+    case KIND_SEARCH: return search(spec);
     case KIND_PROCESS: break;
   }
   return errno = EINVAL, -1;
@@ -233,7 +233,7 @@ static _Noreturn void work(uint8_t kind, const struct spec *spec, int in, int ou
 
 void file_start(struct stream *s, struct spec *spec) {
   int in[2] = {-1, -1}, out[2] = {-1, -1};
-  if (!spec->path || (s->kind == KIND_MOVE && !spec->target)) return stream_fail(s, EINVAL);
+  if (!spec->path || ((s->kind == KIND_MOVE || s->kind == KIND_UNPACK) && !spec->target)) return stream_fail(s, EINVAL);
   pid_t pid = -1;
   int error = 0;
   if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || (pid = fork()) < 0) error = errno;

@@ -63,7 +63,10 @@ enum stream_kind {
   KIND_MKDIR,
   KIND_MOVE,
   KIND_REMOVE,
-  KIND_LAST = KIND_REMOVE,
+  KIND_PACK,
+  KIND_UNPACK,
+  KIND_SEARCH,
+  KIND_LAST = KIND_SEARCH,
 };
 
 enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };
@@ -94,6 +97,10 @@ enum spec_tag {
   TAG_MODE,
   TAG_LEASE_MS,
   TAG_TERMINAL, /* rows, and columns times 65536 */
+  TAG_COUNT,
+  TAG_DEPTH,
+  TAG_NAME,
+  TAG_TEXT,
 };
 
 enum spec_flag {
@@ -104,6 +111,8 @@ enum spec_flag {
   FLAG_WATCH_MEMORY = 16, /* CONFIG: the memory limit is this program's to enforce (gVisor) */
   FLAG_WARM_PYTHON = 32,  /* the arguments are an interpreter's, `-c` or `-e`, and code: one that waits may run it; */
   FLAG_WARM_NODE = 64,    /* in CONFIG: start one now */
+  FLAG_IGNORE_CASE = 128,
+  FLAG_BINARY = 256, /* search files that hold a NUL too */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */
@@ -111,8 +120,9 @@ struct spec {
   char *arguments[ARGUMENTS_MAX + 1];
   char *environment[ARGUMENTS_MAX + 1];
   size_t argument_count, environment_count;
-  const char *folder, *path, *target;
-  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms, terminal;
+  const char *folder, *path, *target, *name, *text;
+  uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms, terminal, count,
+      depth;
 };
 
 /* What the other side is told of a finished stream. */
@@ -297,6 +307,8 @@ void file_start(struct stream *s, struct spec *spec);
 int walk_open(const char *path, int flags);
 int walk_parent(const char *path, bool make_parents, char *last);
 int walk_folder(int folder, const char *name);
+struct stat;
+int walk_file(int folder, const char *name, struct stat *info);
 
 /* memory.c */
 void memory_limit(uint64_t bytes);

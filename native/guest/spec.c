@@ -42,6 +42,10 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_MODE: return number(data, size, &spec->mode);
     case TAG_LEASE_MS: return number(data, size, &spec->lease_ms);
     case TAG_TERMINAL: return number(data, size, &spec->terminal);
+    case TAG_COUNT: return number(data, size, &spec->count);
+    case TAG_DEPTH: return number(data, size, &spec->depth);
+    case TAG_NAME: return text(data, size, &spec->name);
+    case TAG_TEXT: return text(data, size, &spec->text);
   }
   return false;
 }

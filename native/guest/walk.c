@@ -99,6 +99,15 @@ int walk_folder(int folder, const char *name) {
   return open_same(folder, name, O_RDONLY | O_DIRECTORY, &info);
 }
 
+/* Opens a regular file for reading, and nothing else: opening a FIFO or a device has effects. */
+int walk_file(int folder, const char *name, struct stat *info) {
+  if (fstatat(folder, name, info, AT_SYMLINK_NOFOLLOW) < 0) return -1;
+  if (!S_ISREG(info->st_mode)) return errno = ENXIO, -1;
+  int fd = open_same(folder, name, O_RDONLY, info);
+  if (fd >= 0 && fstat(fd, info) < 0) return close(fd), -1;
+  return fd;
+}
+
 /* Opens the folder of all parts but the last `keep`, following links inside the workspace. */
 static int walk_folders(struct path *p, int keep, bool make) {
   int links = 0;

@@ -1,3 +1,6 @@
+import type { PackOptions, PackSummary, Told, UnpackOptions } from "./archive.ts";
+import type { SearchMatch, SearchOptions, SearchSummary } from "./search.ts";
+
 export type FileType = "file" | "directory" | "link" | "other";
 
 export interface FileInfo {
@@ -26,4 +29,9 @@ export interface SandboxFiles {
   mkdir(path: string): Promise<void>;
   move(from: string, to: string, options?: { replace?: boolean }): Promise<void>;
   remove(path: string, options?: { recursive?: boolean }): Promise<void>;
+  /** A folder as a tar archive. Links stay links, set-uid and set-gid bits stay behind. */
+  pack(path: string, options?: PackOptions): Told<Buffer, PackSummary>;
+  /** A tar archive, plain or gzip, into a folder. Whole, or refused with nothing left. */
+  unpack(path: string, archive: AsyncIterable<Uint8Array>, options?: UnpackOptions): Promise<void>;
+  search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary>;
 }

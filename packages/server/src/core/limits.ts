@@ -82,6 +82,32 @@ export const terminalLimits = {
   columns: { default: 80, min: 1, max: 1_000 },
 } as const satisfies Record<string, Range>;
 
+/** Tar archives in and out of a workspace. */
+export const archiveLimits = {
+  entries: { default: 100_000, min: 1, max: 1_000_000 },
+  bytes: { default: 8 * GiB, min: 1, max: 100 * GiB },
+  /** The guest's walks end at 128. */
+  depth: { default: 64, min: 1, max: 100 },
+  /** Real data compresses below 20; gzip's own limit is 1032. */
+  ratio: { default: 100, min: 1, max: 1_032 },
+  /** Unpacked bytes before the ratio counts: a small file of zeros is no bomb. */
+  ratioFreeBytes: 16 * MiB,
+  /** Of a packed folder: sparse files make sizes free. */
+  packBytes: 100 * GiB,
+  refusalBytes: 512,
+  gzipLevel: 6,
+} as const;
+
+/** Searching a workspace. */
+export const searchLimits = {
+  matches: { default: 1_000, min: 1, max: 100_000 },
+  /** Read in one search; sparse files make sizes free. */
+  bytes: 4 * GiB,
+  textBytes: 1_024,
+  lineBytes: 512,
+  cpuMs: 60_000,
+} as const;
+
 /** The host's own look at the CPU seconds of a run. */
 export const runLimits = {
   cpuLookMs: 1_000,

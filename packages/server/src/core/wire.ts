@@ -8,6 +8,9 @@ export const streamKinds = {
   mkdir: 6,
   move: 7,
   remove: 8,
+  pack: 9,
+  unpack: 10,
+  search: 11,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 
@@ -26,12 +29,18 @@ export interface StreamSpec {
   offset?: number;
   length?: number;
   mode?: number;
+  count?: number;
+  depth?: number;
+  name?: string;
+  text?: string;
   stdin?: boolean;
   parents?: boolean;
   recursive?: boolean;
   replace?: boolean;
   /** The arguments are an interpreter's, its inline option and code: one that has started already may run it. */
   warm?: WarmInterpreter;
+  ignoreCase?: boolean;
+  binary?: boolean;
   /** Runs the process on a terminal of this size. */
   terminal?: TerminalSize;
 }

@@ -11,6 +11,10 @@ const types = new Map<number, FileType>([
   [constants.S_IFLNK, "link"],
 ]);
 
+export function typeOfMode(mode: number): FileType {
+  return types.get(mode & constants.S_IFMT) ?? "other";
+}
+
 export interface Row {
   info: FileInfo;
   /** Bytes of the row with its names. */
@@ -29,7 +33,7 @@ export function parseRow(bytes: Buffer): Row | undefined {
   const mode = bytes.readUInt32LE(0);
   const info: FileInfo = {
     name: bytes.toString("utf8", rowBytes, rowBytes + nameSize),
-    type: types.get(mode & constants.S_IFMT) ?? "other",
+    type: typeOfMode(mode),
     size: Number(bytes.readBigUInt64LE(16)),
     mode: mode & 0o7777,
     mtimeMs: Number(bytes.readBigUInt64LE(24) / 1_000_000n),

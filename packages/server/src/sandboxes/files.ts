@@ -1,23 +1,21 @@
+import type { PackOptions, PackSummary, Told, UnpackOptions } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
+import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
 import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
 import { type Body, sendBody } from "./body.ts";
-import { ChunkQueue } from "./chunk-queue.ts";
-import { errorOfErrno } from "./errno.ts";
 import { parseRow } from "./file-rows.ts";
+import { packFolder } from "./pack.ts";
+import { searchFolder } from "./search.ts";
+import { unpackArchive } from "./unpack.ts";
+import { settle, workerOutput } from "./worker-output.ts";
 
 function checkPath(path: string): string {
   if (path.includes("\0")) throw new AppError("invalid", "the path holds a NUL");
   if (Buffer.byteLength(path) >= sandboxLimits.pathBytes)
     throw new AppError("invalid", `the path is longer than ${sandboxLimits.pathBytes} bytes`);
   return path;
-}
-
-async function settle(stream: WireStream, what: string): Promise<void> {
-  const exit = await stream.exit;
-  if (exit.startError !== null) throw errorOfErrno(exit.startError, what);
-  if (exit.exitCode !== 0) throw new AppError("unavailable", `${what}: the file worker was killed`);
 }
 
 /** File operations over the wire, each by a worker of the guest with the user's rights (S6). */
@@ -45,41 +43,16 @@ export class WireFiles implements SandboxFiles {
   /** Each piece holds until the next is asked for. */
   async *#pieces(path: string, options: ReadOptions): AsyncIterable<Buffer> {
     const spec: StreamSpec = { path: checkPath(path), offset: options.offset ?? 0, length: options.length ?? 0 };
-    const waiting = new ChunkQueue();
-    let wake = Promise.withResolvers<void>();
-    let ended = false;
-    const stream = this.#wire.open("read", spec, (_channel, chunk) => {
-      waiting.push(chunk);
-      wake.resolve();
-    });
-    const settled = settle(stream, path).finally(() => {
-      ended = true;
-      wake.resolve();
-    });
-    settled.catch(() => undefined);
     let header: Buffer | undefined = Buffer.alloc(0);
-    try {
-      for (;;) {
-        const chunk = waiting.shift();
-        if (chunk === undefined) {
-          if (ended) break;
-          await wake.promise;
-          wake = Promise.withResolvers<void>();
-          continue;
-        }
-        let body: Buffer = chunk;
-        if (header !== undefined) {
-          header = Buffer.concat([header, chunk]);
-          const row = parseRow(header);
-          body = row === undefined ? Buffer.alloc(0) : header.subarray(row.size);
-          if (row !== undefined) header = undefined;
-        }
-        if (body.length > 0) yield body;
-        stream.consumed("stdout", chunk.length);
+    for await (const chunk of workerOutput(this.#wire, "read", spec)) {
+      let body: Buffer = chunk;
+      if (header !== undefined) {
+        header = Buffer.concat([header, chunk]);
+        const row = parseRow(header);
+        body = row === undefined ? Buffer.alloc(0) : header.subarray(row.size);
+        if (row !== undefined) header = undefined;
       }
-      await settled;
-    } finally {
-      if (!ended) stream.killTree();
+      if (body.length > 0) yield body;
     }
   }
 
@@ -119,6 +92,19 @@ export class WireFiles implements SandboxFiles {
   async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
     this.#touched();
     await this.#rows("remove", { path: checkPath(path), recursive: options.recursive ?? false });
+  }
+
+  pack(path: string, options: PackOptions = {}): Told<Buffer, PackSummary> {
+    return packFolder(this.#wire, checkPath(path), options);
+  }
+
+  unpack(path: string, archive: AsyncIterable<Uint8Array>, options: UnpackOptions = {}): Promise<void> {
+    this.#touched();
+    return unpackArchive(this.#wire, checkPath(path), archive, options);
+  }
+
+  search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {
+    return searchFolder(this.#wire, checkPath(path), options);
   }
 
   #open(kind: StreamKind, spec: StreamSpec): WireStream {

@@ -18,9 +18,21 @@ const tags = {
   mode: 14,
   leaseMs: 15,
   terminal: 16,
+  count: 17,
+  depth: 18,
+  name: 19,
+  text: 20,
 } as const;
 
-const flags = { stdin: 1, parents: 2, recursive: 4, replace: 8, watchMemory: 16 } as const;
+const flags = {
+  stdin: 1,
+  parents: 2,
+  recursive: 4,
+  replace: 8,
+  watchMemory: 16,
+  ignoreCase: 128,
+  binary: 256,
+} as const;
 const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
 /** As a row and as RESIZE carry it. */
@@ -62,12 +74,15 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   rows.text(tags.folder, spec.folder);
   rows.text(tags.path, spec.path);
   rows.text(tags.target, spec.target);
+  rows.text(tags.name, spec.name);
+  rows.text(tags.text, spec.text);
   for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "openFiles"] as const)
     rows.number(tags[name], spec[name]);
-  for (const name of ["offset", "length", "mode"] as const) rows.number(tags[name], spec[name]);
+  for (const name of ["offset", "length", "mode", "count", "depth"] as const) rows.number(tags[name], spec[name]);
   if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
-  for (const name of ["stdin", "parents", "recursive", "replace"] as const) if (spec[name]) bits |= flags[name];
+  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary"] as const)
+    if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
   rows.number(tags.flags, bits);
   return rows.bytes();

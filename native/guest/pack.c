@@ -1,0 +1,201 @@
+#define _GNU_SOURCE
+#include "tar.h"
+#include "worker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A folder as a tar archive, in constant memory: a header, the bytes, the next. Links are told as links and never
+   followed; a name with several links is told as several files. Set-uid and set-gid bits stay behind. */
+
+/* Follows the archive's end, so that the host learns what is not in it. */
+struct trailer {
+  uint64_t entries, skipped, unreadable, changed;
+};
+
+static struct trailer told;
+static uint64_t bytes_left;
+static char shown[PATH_BYTES + 256];
+
+static void octal(char *field, size_t size, uint64_t value) {
+  field[size - 1] = 0;
+  for (size_t i = size - 1; i-- > 0; value >>= 3) field[i] = (char)('0' + (value & 7));
+}
+
+static int write_header(struct tar_header *header) {
+  memcpy(header->magic, "ustar", 6);
+  memcpy(header->version, "00", 2);
+  octal(header->uid, sizeof header->uid, USER_ID);
+  octal(header->gid, sizeof header->gid, USER_ID);
+  octal(header->checksum, 7, tar_checksum(header));
+  header->checksum[7] = ' ';
+  return write_all(OUT, header, sizeof *header);
+}
+
+static int pad(uint64_t size) {
+  static const char zeros[TAR_BLOCK];
+  return size % TAR_BLOCK ? write_all(OUT, zeros, TAR_BLOCK - size % TAR_BLOCK) : 0;
+}
+
+/* `length key=value newline`, where the length counts its own digits. */
+static size_t put_record(char *at, const char *key, const char *value) {
+  size_t rest = strlen(key) + strlen(value) + 3, length = rest + 1;
+  char digits[24];
+  for (int i = 0; i < 4; i++) length = rest + (size_t)snprintf(digits, sizeof digits, "%zu", length);
+  return (size_t)sprintf(at, "%s %s=%s\n", digits, key, value);
+}
+
+static bool is_ascii(const char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text >= 0x80) return false;
+  return true;
+}
+
+static int write_extended(const char *name, const char *target, const struct stat *info, uint64_t size) {
+  static char records[4 * PATH_BYTES];
+  char number[32];
+  size_t used = 0;
+  bool binary = !is_ascii(name) || !is_ascii(target);
+  bool old = info->st_mtim.tv_sec < 0 || (uint64_t)info->st_mtim.tv_sec >> TAR_OCTAL_MAX_BITS;
+  bool long_name = strlen(name) > sizeof((struct tar_header *)0)->name;
+  bool long_target = strlen(target) > sizeof((struct tar_header *)0)->target;
+  if (!long_name && !long_target && !old && !(size >> TAR_OCTAL_MAX_BITS)) return 0;
+  if (binary) used += put_record(records + used, "hdrcharset", "BINARY"); /* names are bytes, whatever they mean */
+  if (long_name) used += put_record(records + used, "path", name);
+  if (long_target) used += put_record(records + used, "linkpath", target);
+  if (size >> TAR_OCTAL_MAX_BITS) {
+    snprintf(number, sizeof number, "%llu", (unsigned long long)size);
+    used += put_record(records + used, "size", number);
+  }
+  if (old) {
+    snprintf(number, sizeof number, "%lld", (long long)info->st_mtim.tv_sec);
+    used += put_record(records + used, "mtime", number);
+  }
+  struct tar_header header = {.name = "././@PaxHeader", .type = TAR_EXTENDED};
+  octal(header.mode, sizeof header.mode, 0644);
+  octal(header.size, sizeof header.size, used);
+  octal(header.mtime, sizeof header.mtime, 0);
+  if (write_header(&header) < 0 || write_all(OUT, records, used) < 0) return -1;
+  return pad(used);
+}
+
+static void put_text(char *field, size_t size, const char *text) {
+  size_t length = strlen(text);
+  memcpy(field, text, length < size ? length : size);
+}
+
+static int write_entry(char type, const char *name, const char *target, const struct stat *info) {
+  uint64_t size = type == TAR_FILE ? (uint64_t)info->st_size : 0;
+  struct tar_header header = {.type = type};
+  if (size > bytes_left) return errno = EFBIG, -1; /* a sparse file has any size for nothing */
+  bytes_left -= size;
+  told.entries++;
+  if (write_extended(name, target, info, size) < 0) return -1;
+  put_text(header.name, sizeof header.name, name);
+  put_text(header.target, sizeof header.target, target);
+  octal(header.mode, sizeof header.mode, info->st_mode & 0777);
+  octal(header.size, sizeof header.size, size & (((uint64_t)1 << TAR_OCTAL_MAX_BITS) - 1));
+  octal(header.mtime, sizeof header.mtime, info->st_mtim.tv_sec < 0 ? 0 : (uint64_t)info->st_mtim.tv_sec);
+  return write_header(&header);
+}
+
+/* As many bytes as the header says: a file that shrinks meanwhile ends in zeros, one that grows is cut. */
+static int write_bytes(int fd, uint64_t size) {
+  static char buffer[64 * 1024];
+  bool short_of = false;
+  for (uint64_t left = size; left > 0;) {
+    size_t wanted = left < sizeof buffer ? (size_t)left : sizeof buffer;
+    ssize_t got = short_of ? 0 : read(fd, buffer, wanted);
+    if (got <= 0) {
+      if (!short_of) told.changed++, memset(buffer, 0, sizeof buffer);
+      short_of = true;
+      got = (ssize_t)wanted;
+    }
+    if (write_all(OUT, buffer, (size_t)got) < 0) return -1;
+    left -= (uint64_t)got;
+  }
+  return pad(size);
+}
+
+static int pack_file(int folder, const char *name) {
+  struct stat info;
+  int fd = walk_file(folder, name, &info);
+  if (fd < 0) {
+    told.unreadable++;
+    return 0;
+  }
+  int result = write_entry(TAR_FILE, shown, "", &info);
+  if (result == 0) result = write_bytes(fd, (uint64_t)info.st_size);
+  int error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+static int pack_link(int folder, const char *name, const struct stat *info) {
+  char target[PATH_BYTES];
+  ssize_t size = readlinkat(folder, name, target, sizeof target - 1);
+  if (size < 0) {
+    told.unreadable++;
+    return 0;
+  }
+  target[size] = 0;
+  return write_entry(TAR_LINK, shown, target, info);
+}
+
+static int pack_folder(int folder, size_t length, int depth);
+
+/* `shown` holds the path of the folder, length bytes. */
+static int pack_one(int folder, const char *name, size_t length, int depth) {
+  struct stat info;
+  size_t size = strlen(name);
+  if (length + size + 2 > PATH_BYTES) return errno = ENAMETOOLONG, -1;
+  memcpy(shown + length, name, size + 1);
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if (S_ISLNK(info.st_mode)) return pack_link(folder, name, &info);
+  if (S_ISREG(info.st_mode)) return pack_file(folder, name);
+  if (!S_ISDIR(info.st_mode)) {
+    told.skipped++;
+    return 0;
+  }
+  strcpy(shown + length + size, "/");
+  if (write_entry(TAR_FOLDER, shown, "", &info) < 0) return -1;
+  int inner = walk_folder(folder, name);
+  if (inner < 0) {
+    told.unreadable++;
+    return 0;
+  }
+  return pack_folder(inner, length + size + 1, depth + 1);
+}
+
+static int pack_folder(int folder, size_t length, int depth) {
+  if (depth > DEPTH_MAX) return close(folder), errno = ENAMETOOLONG, -1;
+  DIR *list = fdopendir(folder);
+  if (!list) return close(folder), -1;
+  struct dirent *entry;
+  int result = 0;
+  while (result == 0 && !aborted && (entry = readdir(list)))
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+      result = pack_one(folder, entry->d_name, length, depth);
+  int error = aborted ? ECANCELED : errno; /* user code may have sent the signal: half an archive is none */
+  closedir(list);
+  return errno = error, aborted ? -1 : result;
+}
+
+/* A folder is told by what is in it, a file by its own name. */
+int pack(const struct spec *spec) {
+  static const char end[2 * TAR_BLOCK];
+  char last[256];
+  bytes_left = spec->length ? spec->length : UINT64_MAX;
+  int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY), result;
+  if (folder >= 0) {
+    result = pack_folder(folder, 0, 0);
+  } else {
+    if (errno != ENOTDIR || (folder = walk_parent(spec->path, false, last)) < 0) return -1;
+    result = pack_one(folder, last, 0, 0);
+  }
+  if (result < 0 || write_all(OUT, end, sizeof end) < 0) return -1;
+  return write_all(OUT, &told, sizeof told);
+}

@@ -1,0 +1,197 @@
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names and lines under a folder. Links are not followed, and only regular files are opened. */
+
+enum { BUFFER_BYTES = 256 * 1024, TEXT_BYTES = 1024, LINE_BYTES = 4096, CONTEXT_BYTES = 64 };
+
+/* A match: this, then the path, then the line. The last row has END in place of a path's size. */
+static const uint32_t END = UINT32_MAX;
+struct match {
+  uint32_t mode, path_size, line_size, truncated;
+  uint64_t line, column; /* of END: files that were read, matches */
+};
+
+static const struct spec *wanted;
+static size_t text_size, line_bytes;
+static uint64_t matches, files_read, bytes_left;
+static bool truncated;
+static char shown[PATH_BYTES + 256], folded_text[TEXT_BYTES];
+static char buffer[BUFFER_BYTES], folded[BUFFER_BYTES];
+
+/* Where in a file the buffer stands. */
+struct scan {
+  size_t have;      /* bytes in the buffer */
+  uint64_t base;    /* offset in the file of the buffer's first byte */
+  uint64_t line;    /* number of the line that `counted` is in */
+  uint64_t line_at; /* offset in the file at which that line starts */
+  size_t counted;   /* newlines before this place are counted */
+  bool end;
+};
+
+static char fold(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
+
+static int tell(uint32_t mode, uint64_t line, uint64_t column, const char *text, size_t size) {
+  struct match row = {mode, (uint32_t)strlen(shown), (uint32_t)size, 0, line, column};
+  if (matches == wanted->count) return truncated = true, 1;
+  matches++;
+  if (write_all(OUT, &row, sizeof row) < 0 || write_all(OUT, shown, row.path_size) < 0) return -1;
+  return write_all(OUT, text, size);
+}
+
+/* Drops what lies before `keep` and reads on. -1 with errno. */
+static int refill(struct scan *s, int fd, size_t keep) {
+  memmove(buffer, buffer + keep, s->have - keep);
+  memmove(folded, folded + keep, s->have - keep);
+  s->have -= keep;
+  s->base += keep;
+  s->counted = s->counted > keep ? s->counted - keep : 0;
+  while (!s->end && s->have < BUFFER_BYTES) {
+    size_t size = BUFFER_BYTES - s->have;
+    if (size > bytes_left) size = (size_t)bytes_left;
+    ssize_t got = aborted || size == 0 ? 0 : read(fd, buffer + s->have, size);
+    if (aborted) return errno = ECANCELED, -1;
+    if (got < 0) return -1;
+    if (size == 0) truncated = true;
+    if (got == 0) s->end = true;
+    bytes_left -= (uint64_t)got;
+    for (ssize_t i = 0; i < got; i++) folded[s->have + (size_t)i] = fold(buffer[s->have + (size_t)i]);
+    s->have += (size_t)got;
+  }
+  return 0;
+}
+
+static void count_lines(struct scan *s, size_t to) {
+  for (char *at; s->counted < to && (at = memchr(buffer + s->counted, '\n', to - s->counted));) {
+    s->counted = (size_t)(at - buffer) + 1;
+    s->line++;
+    s->line_at = s->base + s->counted;
+  }
+  if (s->counted < to) s->counted = to;
+}
+
+static const char *find(size_t from, size_t have) {
+  bool ignore_case = wanted->flags & FLAG_IGNORE_CASE;
+  const char *in = ignore_case ? folded : buffer;
+  const char *at = memmem(in + from, have - from, ignore_case ? folded_text : wanted->text, text_size);
+  return at ? buffer + (at - in) : NULL;
+}
+
+/* The line around a match, or as much of it as is told. */
+static int tell_line(struct scan *s, size_t at) {
+  count_lines(s, at);
+  size_t start = s->line_at >= s->base ? (size_t)(s->line_at - s->base) : 0;
+  if (at - start > CONTEXT_BYTES && at + text_size - start > line_bytes) start = at - CONTEXT_BYTES;
+  size_t size = s->have - start < line_bytes ? s->have - start : line_bytes;
+  const char *newline = memchr(buffer + start, '\n', size);
+  if (newline) size = (size_t)(newline - buffer) - start;
+  return tell(S_IFREG, s->line, s->base + at - s->line_at + 1, buffer + start, size);
+}
+
+/* The first match of each line. */
+static int search_lines(int fd) {
+  struct scan s = {.line = 1};
+  size_t from = 0;
+  bool skip = false; /* the rest of a line that was told */
+  if (refill(&s, fd, 0) < 0) return errno == ECANCELED ? -1 : 0;
+  for (;;) {
+    if (!(wanted->flags & FLAG_BINARY) && memchr(buffer + from, 0, s.have - from)) return 0;
+    for (;;) {
+      if (skip) {
+        const char *newline = memchr(buffer + from, '\n', s.have - from);
+        from = newline ? (size_t)(newline - buffer) + 1 : s.have;
+        skip = !newline;
+        if (skip) break;
+      }
+      const char *at = from < s.have ? find(from, s.have) : NULL;
+      if (!at) break;
+      from = (size_t)(at - buffer);
+      if (!s.end && from > 0 && s.have - from < line_bytes + CONTEXT_BYTES) break; /* its line may go on past the buffer */
+      int result = tell_line(&s, from);
+      if (result) return result;
+      skip = true;
+    }
+    if (s.end) return 0;
+    size_t tail = text_size + line_bytes + CONTEXT_BYTES, keep = from;
+    if (!skip && s.have - keep > tail) keep = s.have - tail;
+    if (keep < from) keep = from;
+    size_t context = keep > CONTEXT_BYTES ? CONTEXT_BYTES : keep;
+    count_lines(&s, keep);
+    from = context;
+    if (refill(&s, fd, keep - context) < 0) return errno == ECANCELED ? -1 : 0;
+  }
+}
+
+static int search_file(int folder, const char *name) {
+  struct stat info;
+  int fd = walk_file(folder, name, &info);
+  if (fd < 0) return 0; /* unreadable or replaced */
+  files_read++;
+  int result = search_lines(fd), error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+/* A pattern with a slash is of the whole path, another of the last name. */
+static bool name_matches(const char *name) {
+  int flags = wanted->flags & FLAG_IGNORE_CASE ? FNM_CASEFOLD : 0;
+  if (!wanted->name) return true;
+  return fnmatch(wanted->name, strchr(wanted->name, '/') ? shown : name, flags) == 0;
+}
+
+static int search_folder(int folder, size_t length, int depth);
+
+static int search_one(int folder, const char *name, size_t length, int depth) {
+  struct stat info;
+  size_t size = strlen(name);
+  if (length + size + 2 > PATH_BYTES) return truncated = true, 0;
+  memcpy(shown + length, name, size + 1);
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if (name_matches(name)) {
+    int result = 0;
+    if (!wanted->text) result = tell(info.st_mode, 0, 0, "", 0);
+    else if (S_ISREG(info.st_mode)) result = search_file(folder, name);
+    if (result) return result;
+  }
+  if (!S_ISDIR(info.st_mode)) return 0;
+  int inner = walk_folder(folder, name);
+  if (inner < 0) return 0;
+  strcpy(shown + length + size, "/");
+  return search_folder(inner, length + size + 1, depth + 1);
+}
+
+/* 0, 1 when a limit ends the search, or -1. */
+static int search_folder(int folder, size_t length, int depth) {
+  if (depth > DEPTH_MAX) return close(folder), truncated = true, 0;
+  DIR *list = fdopendir(folder);
+  if (!list) return close(folder), -1;
+  struct dirent *entry;
+  int result = 0;
+  while (result == 0 && !aborted && (entry = readdir(list)))
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+      result = search_one(folder, entry->d_name, length, depth);
+  int error = aborted ? ECANCELED : errno;
+  closedir(list);
+  return errno = error, aborted ? -1 : result;
+}
+
+int search(const struct spec *spec) {
+  wanted = spec;
+  text_size = spec->text ? strlen(spec->text) : 0;
+  line_bytes = spec->length < LINE_BYTES ? (size_t)spec->length : LINE_BYTES;
+  bytes_left = spec->offset;
+  if (spec->text && (text_size == 0 || text_size > sizeof folded_text)) return errno = EINVAL, -1;
+  for (size_t i = 0; i < text_size; i++) folded_text[i] = fold(spec->text[i]);
+  int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
+  if (folder < 0 || search_folder(folder, 0, 0) < 0) return -1;
+  struct match end = {0, END, 0, truncated, files_read, matches};
+  return write_all(OUT, &end, sizeof end);
+}

@@ -1,0 +1,181 @@
+#define _GNU_SOURCE
+#include "untar.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* An archive goes into a folder aside, at the top of the workspace, and is moved into place when it is whole: what is
+   refused leaves nothing (FIL-04). The folder's name is the host's, which removes it when this worker is killed. */
+
+/* Folders get their mode and time last, when nothing is put into them any more. Kept in a file, not in memory. */
+struct folder_row {
+  uint32_t mode, name_size;
+  int64_t mtime;
+};
+
+static uint64_t entries, total;
+static int folder_rows = -1;
+
+static int set_time(int fd, int folder, const char *name, int64_t mtime) {
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime}};
+  return fd >= 0 ? futimens(fd, times) : utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+/* The folder of a name under root, made where it is missing, never through a link; last points into the name. */
+static int open_parent(int root, const char *name, bool make, const char **last) {
+  int folder = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (const char *slash; folder >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+    char part[256];
+    memcpy(part, name, (size_t)(slash - name));
+    part[slash - name] = 0;
+    if (make && mkdirat(folder, part, 0755) < 0 && errno != EEXIST) return close(folder), -1;
+    int next = walk_folder(folder, part), error = errno;
+    close(folder);
+    folder = (errno = error, next);
+  }
+  *last = name;
+  return folder;
+}
+
+static int unpack_file(int folder, const char *last, const struct untar_entry *entry) {
+  static char buffer[64 * 1024];
+  int fd = openat(folder, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return -1;
+  ssize_t size;
+  int result = 0;
+  while (result == 0 && (size = untar_read(buffer, sizeof buffer)) != 0)
+    result = size < 0 ? -1 : write_all(fd, buffer, (size_t)size);
+  if (result == 0) result = fchmod(fd, entry->mode);
+  if (result == 0) result = set_time(fd, -1, "", entry->mtime);
+  int error = errno;
+  if (close(fd) < 0 && result == 0) return -1;
+  return errno = error, result;
+}
+
+static int unpack_hard_link(int root, int folder, const char *last, const struct untar_entry *entry) {
+  const char *of;
+  struct stat info;
+  int from = open_parent(root, entry->target, false, &of);
+  if (from < 0 || fstatat(from, of, &info, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(info.st_mode)) {
+    if (from >= 0) close(from);
+    return refuse(EBADMSG, "\"%.200s\" is a link to \"%.200s\", which is no earlier file", entry->name, entry->target);
+  }
+  int result = linkat(from, of, folder, last, 0), error = errno;
+  close(from);
+  return errno = error, result;
+}
+
+static int unpack_folder(int folder, const char *last, const struct untar_entry *entry) {
+  struct stat info;
+  struct folder_row row = {entry->mode, (uint32_t)strlen(entry->name), entry->mtime};
+  if (mkdirat(folder, last, 0755) < 0) {
+    if (errno != EEXIST || fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) < 0) return -1;
+    if (!S_ISDIR(info.st_mode)) return errno = EEXIST, -1;
+  }
+  return write_all(folder_rows, entry->name, row.name_size) < 0 ? -1 : write_all(folder_rows, &row, sizeof row);
+}
+
+static int unpack_entry(int root, const struct untar_entry *entry) {
+  const char *last;
+  int result = -1, folder = open_parent(root, entry->name, true, &last);
+  if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
+    return refuse(EBADMSG, "\"%.200s\" goes through a link or a file", entry->name);
+  if (folder < 0) return -1;
+  if (entry->type == TAR_FILE) result = unpack_file(folder, last, entry);
+  else if (entry->type == TAR_FOLDER) result = unpack_folder(folder, last, entry);
+  else if (entry->type == TAR_HARD_LINK) result = unpack_hard_link(root, folder, last, entry);
+  else if ((result = symlinkat(entry->target, folder, last)) == 0) set_time(-1, folder, last, entry->mtime);
+  int error = errno;
+  close(folder);
+  if (result < 0 && error == EEXIST) return refuse(EBADMSG, "\"%.200s\" is in it twice", entry->name);
+  return errno = error, result;
+}
+
+static int count_entry(const struct untar_entry *entry, const struct spec *limits) {
+  if (++entries > limits->count) return refuse(EOVERFLOW, "it has more than %llu entries", (unsigned long long)limits->count);
+  if (entry->size > limits->length - total)
+    return refuse(EOVERFLOW, "it unpacks to more than %llu bytes", (unsigned long long)limits->length);
+  total += entry->size;
+  return 0;
+}
+
+static int unpack_all(int root, const struct spec *spec) {
+  static struct untar_entry entry;
+  int more;
+  while ((more = untar_next(&entry, spec)) > 0) {
+    if (count_entry(&entry, spec) < 0) return -1;
+    if (entry.depth > 0 && unpack_entry(root, &entry) < 0) return -1;
+  }
+  if (more == 0 && aborted) return errno = ECANCELED, -1;
+  return more;
+}
+
+/* From the last row to the first, so that a folder is closed to us only after those in it. */
+static void finish_folders(int target) {
+  char name[PATH_BYTES];
+  struct folder_row row;
+  const char *last;
+  for (off_t at = lseek(folder_rows, 0, SEEK_END); at >= (off_t)sizeof row;) {
+    at -= (off_t)sizeof row;
+    if (pread(folder_rows, &row, sizeof row, at) != sizeof row || row.name_size >= sizeof name) return;
+    at -= row.name_size;
+    if (pread(folder_rows, name, row.name_size, at) != (ssize_t)row.name_size) return;
+    name[row.name_size] = 0;
+    int parent = open_parent(target, name, false, &last);
+    int fd = parent < 0 ? -1 : walk_folder(parent, last);
+    if (parent >= 0) close(parent);
+    if (fd < 0) continue; /* user code took it away meanwhile */
+    fchmod(fd, row.mode);
+    set_time(fd, -1, "", row.mtime);
+    close(fd);
+  }
+}
+
+static int make_target(const char *path) {
+  char last[256];
+  int folder = walk_open(path, O_RDONLY | O_DIRECTORY);
+  if (folder >= 0 || errno != ENOENT) return folder;
+  int parent = walk_parent(path, true, last);
+  if (parent < 0) return -1;
+  int result = mkdirat(parent, last, 0755), error = errno;
+  close(parent);
+  return result < 0 && error != EEXIST ? (errno = error, -1) : walk_open(path, O_RDONLY | O_DIRECTORY);
+}
+
+static int place(int root, const struct spec *spec) {
+  int target = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
+  if (target < 0 && errno != ENOENT) return -1;
+  if (target >= 0 && place_check(root, target, spec->flags & FLAG_REPLACE, 0) < 0) {
+    return errno == EEXIST ? refuse(EEXIST, "a file of it is there already") : -1;
+  }
+  if (target < 0 && (target = make_target(spec->path)) < 0) return -1;
+  if (place_move(root, target, 0) < 0) return -1;
+  finish_folders(target);
+  return 0;
+}
+
+static int open_rows(int top, const char *aside) {
+  char name[256];
+  if ((size_t)snprintf(name, sizeof name, "%s/rows", aside) >= sizeof name) return errno = ENAMETOOLONG, -1;
+  folder_rows = openat(top, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return folder_rows;
+}
+
+int unpack(const struct spec *spec) {
+  const char *aside = spec->target;
+  if (!aside[0] || strchr(aside, '/')) return errno = EINVAL, -1;
+  int top = walk_open("", O_RDONLY | O_DIRECTORY);
+  int target = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
+  if (target < 0 && errno != ENOENT) return -1; /* told before the archive is read */
+  close(target);
+  if (top < 0 || mkdirat(top, aside, 0700) < 0) return -1;
+  int outer = walk_folder(top, aside), root = -1, result = -1;
+  if (outer >= 0 && mkdirat(outer, "tree", 0700) == 0 && (root = walk_folder(outer, "tree")) >= 0 &&
+      open_rows(top, aside) >= 0 && unpack_all(root, spec) == 0)
+    result = place(root, spec);
+  int error = errno;
+  remove_tree(top, aside, 0);
+  return errno = error, result;
+}

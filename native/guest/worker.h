@@ -1,0 +1,26 @@
+/* What the workers of file operations share (file.c): each has the user's rights, and a stream as its input and output. */
+#ifndef CAISSON_WORKER_H
+#define CAISSON_WORKER_H
+
+#include "guest.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+enum { IN = 0, OUT = 1, DEPTH_MAX = 128 };
+
+/* file.c */
+extern volatile sig_atomic_t aborted;
+int write_all(int fd, const void *data, size_t size);
+int remove_tree(int folder, const char *name, int depth);
+
+/* pack.c, unpack.c, search.c: 0, or -1 with errno */
+int pack(const struct spec *spec);
+int unpack(const struct spec *spec);
+int search(const struct spec *spec);
+
+/* place.c: moves what lies in one folder into another, whole or not at all as far as names decide it. */
+int place_check(int from, int to, bool replace, int depth);
+int place_move(int from, int to, int depth);
+
+#endif

@@ -1,0 +1,35 @@
+/** What an archive holds that was made of a folder, and what it does not. */
+export interface PackSummary {
+  entries: number;
+  /** Sockets, FIFOs and devices, which no archive holds. */
+  skipped: number;
+  /** Files and folders that the sandbox's user may not read. */
+  unreadable: number;
+  /** Files that became shorter while they were read; zeros stand for what was gone. */
+  changed: number;
+}
+
+export interface PackOptions {
+  gzip?: boolean;
+}
+
+/** What unpacking may make; past it the archive is refused and nothing of it stays. */
+export interface UnpackLimits {
+  entries?: number;
+  bytes?: number;
+  depth?: number;
+  /** Unpacked bytes for each byte of a gzip archive. */
+  ratio?: number;
+}
+
+export interface UnpackOptions {
+  limits?: UnpackLimits;
+  /** Whether files that are there already are replaced; otherwise one of them refuses the whole archive. */
+  replace?: boolean;
+}
+
+/** Things that come one by one, and a summary once all have come. */
+export interface Told<T, S> extends AsyncIterable<T> {
+  /** Undefined until the last one was taken. */
+  readonly summary: S | undefined;
+}

@@ -1,0 +1,55 @@
+import { pipeline, Readable } from "node:stream";
+import { createGzip } from "node:zlib";
+import type { PackOptions, PackSummary, Told } from "../core/archive.ts";
+import { AppError } from "../core/errors.ts";
+import { archiveLimits } from "../core/limits.ts";
+import type { Wire } from "../core/wire.ts";
+import { workerOutput } from "./worker-output.ts";
+
+const trailerBytes = 32;
+
+function parseTrailer(bytes: Buffer): PackSummary {
+  const [entries, skipped, unreadable, changed] = [0, 8, 16, 24].map((at) => Number(bytes.readBigUInt64LE(at)));
+  return { entries: entries ?? 0, skipped: skipped ?? 0, unreadable: unreadable ?? 0, changed: changed ?? 0 };
+}
+
+/** A folder as an archive: the worker's bytes but the last few, which are its summary. */
+class PackedFolder implements Told<Buffer, PackSummary> {
+  summary: PackSummary | undefined;
+  readonly #wire: Wire;
+  readonly #path: string;
+  readonly #gzip: boolean;
+
+  constructor(wire: Wire, path: string, gzip: boolean) {
+    this.#wire = wire;
+    this.#path = path;
+    this.#gzip = gzip;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
+    if (!this.#gzip) return yield* this.#plain();
+    const source = Readable.from(this.#plain(), { objectMode: false });
+    const gzip = createGzip({ level: archiveLimits.gzipLevel });
+    pipeline(source, gzip, () => undefined); // an error of the source is the reader's
+    yield* gzip;
+  }
+
+  async *#plain(): AsyncGenerator<Buffer, void> {
+    let held: Buffer = Buffer.alloc(0);
+    const spec = { path: this.#path, length: archiveLimits.packBytes };
+    for await (const chunk of workerOutput(this.#wire, "pack", spec)) {
+      const keep = chunk.length >= trailerBytes ? held.length : Math.max(0, held.length + chunk.length - trailerBytes);
+      if (keep > 0) yield held.subarray(0, keep);
+      const rest = held.subarray(keep);
+      const cut = Math.max(0, chunk.length - trailerBytes);
+      held = Buffer.concat([rest, chunk.subarray(cut)]); // a copy: the chunk's buffer is written again
+      if (cut > 0) yield chunk.subarray(0, cut);
+    }
+    if (held.length !== trailerBytes) throw new AppError("unavailable", `${this.#path}: the sandbox sent no archive`);
+    this.summary = parseTrailer(held);
+  }
+}
+
+export function packFolder(wire: Wire, path: string, options: PackOptions): Told<Buffer, PackSummary> {
+  return new PackedFolder(wire, path, options.gzip ?? false);
+}

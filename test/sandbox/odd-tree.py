@@ -1,0 +1,64 @@
+"""Makes a tree of odd names and kinds, or tells what a tree holds: `make FOLDER COUNT`, `tell FOLDER`."""
+import hashlib
+import os
+import socket
+import stat
+import sys
+
+PARTS = [
+    b"plain", b"sp ace", b"-rf", b"new\nline", b"tab\t", b"quote'\"", b"back\\slash", b"\xff\xfe raw", "\u00e9\u4e2d\U0001f600".encode(),
+    b"\x01\x1b[31m", b"*?[x]", b"~", b"a=b", b"..hidden", b"...", b"x" * 200, b".dot", b"$HOME", b"#", b"%2e%2e",
+]
+
+
+def make(root, count):
+    root = os.fsencode(root)
+    made = 0
+    while made < count:
+        part = PARTS[made % len(PARTS)]
+        folder = os.path.join(root, b"f%d" % (made // 100), part) if made % 3 else root
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, b"%d %s" % (made, part[:200]))
+        kind = made % 10
+        if kind == 7:
+            os.symlink(b"%d gone" % made, path)
+        elif kind == 8 and made > 100:
+            os.link(last, path)
+        elif kind == 9:
+            os.mkdir(path, 0o750)
+        else:
+            with open(path, "wb") as file:
+                file.write(b"line %d\n" % made * (made % 50))
+            os.chmod(path, [0o644, 0o755, 0o600, 0o444][made % 4])
+            os.utime(path, (1_000_000_000 + made, 1_000_000_000 + made))
+            last = path
+        made += 1
+    os.mkfifo(os.path.join(root, b"fifo"))
+    os.chdir(root)
+    socket.socket(socket.AF_UNIX).bind(b"socket")
+    for i in range(0, 100, 7):
+        deep = os.path.join(b".", *[b"deep%d" % i] * 20)
+        os.makedirs(deep)
+        os.chmod(deep, 0o555)
+
+
+def tell(root):
+    root = os.fsencode(root)
+    for folder, folders, files in os.walk(root):
+        for name in folders + files:
+            path = os.path.join(folder, name)
+            info = os.lstat(path)
+            row = [os.path.relpath(path, root).hex(), oct(info.st_mode)]
+            if stat.S_ISREG(info.st_mode):
+                row += [str(int(info.st_mtime)), hashlib.sha256(open(path, "rb").read()).hexdigest()]
+            elif stat.S_ISLNK(info.st_mode):
+                row += [os.readlink(path).hex()]
+            elif not stat.S_ISDIR(info.st_mode):
+                continue
+            print(*row)
+
+
+if sys.argv[1] == "make":
+    make(sys.argv[2], int(sys.argv[3]))
+else:
+    tell(sys.argv[2])
