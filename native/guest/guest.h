@@ -101,6 +101,8 @@ enum spec_tag {
   TAG_DEPTH,
   TAG_NAME,
   TAG_TEXT,
+  TAG_FILE_BYTES,
+  TAG_LINE_BYTES,
 };
 
 enum spec_flag {
@@ -122,7 +124,7 @@ struct spec {
   size_t argument_count, environment_count;
   const char *folder, *path, *target, *name, *text;
   uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms, terminal, count,
-      depth;
+      depth, file_bytes, line_bytes;
 };
 
 /* What the other side is told of a finished stream. */

@@ -63,7 +63,7 @@ static int refill(struct scan *s, int fd, size_t keep) {
     if (size == 0) truncated = true;
     if (got == 0) s->end = true;
     bytes_left -= (uint64_t)got;
-    for (ssize_t i = 0; i < got; i++) folded[s->have + (size_t)i] = fold(buffer[s->have + (size_t)i]);
+    for (ssize_t i = 0; i < got && wanted->flags & FLAG_IGNORE_CASE; i++) folded[s->have + (size_t)i] = fold(buffer[s->have + (size_t)i]);
     s->have += (size_t)got;
   }
   return 0;
@@ -123,7 +123,7 @@ static int search_lines(int fd) {
     size_t tail = text_size + line_bytes + CONTEXT_BYTES, keep = from;
     if (!skip && s.have - keep > tail) keep = s.have - tail;
     if (keep < from) keep = from;
-    size_t context = keep > CONTEXT_BYTES ? CONTEXT_BYTES : keep;
+    size_t context = keep > line_bytes ? line_bytes : keep;
     count_lines(&s, keep);
     from = context;
     if (refill(&s, fd, keep - context) < 0) return errno == ECANCELED ? -1 : 0;
@@ -134,8 +134,10 @@ static int search_file(int folder, const char *name) {
   struct stat info;
   int fd = walk_file(folder, name, &info);
   if (fd < 0) return 0; /* unreadable or replaced */
+  if ((uint64_t)info.st_size > wanted->file_bytes) return close(fd), truncated = true, 0;
   files_read++;
   int result = search_lines(fd), error = errno;
+  if (result == 0 && bytes_left == 0) result = truncated = true;
   close(fd);
   return errno = error, result;
 }
@@ -186,8 +188,8 @@ static int search_folder(int folder, size_t length, int depth) {
 int search(const struct spec *spec) {
   wanted = spec;
   text_size = spec->text ? strlen(spec->text) : 0;
-  line_bytes = spec->length < LINE_BYTES ? (size_t)spec->length : LINE_BYTES;
-  bytes_left = spec->offset;
+  line_bytes = spec->line_bytes < LINE_BYTES ? (size_t)spec->line_bytes : LINE_BYTES;
+  bytes_left = spec->length;
   if (spec->text && (text_size == 0 || text_size > sizeof folded_text)) return errno = EINVAL, -1;
   for (size_t i = 0; i < text_size; i++) folded_text[i] = fold(spec->text[i]);
   int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);

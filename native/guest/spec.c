@@ -44,6 +44,8 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_TERMINAL: return number(data, size, &spec->terminal);
     case TAG_COUNT: return number(data, size, &spec->count);
     case TAG_DEPTH: return number(data, size, &spec->depth);
+    case TAG_FILE_BYTES: return number(data, size, &spec->file_bytes);
+    case TAG_LINE_BYTES: return number(data, size, &spec->line_bytes);
     case TAG_NAME: return text(data, size, &spec->name);
     case TAG_TEXT: return text(data, size, &spec->text);
   }

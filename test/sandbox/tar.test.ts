@@ -33,7 +33,7 @@ describe.each(engines)("archives (%s)", (engine) => {
 
   beforeAll(async () => {
     test = await openTestCaisson();
-    sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 256 * 1024 ** 2 } });
+    sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
     await sandbox.files.write("odd-tree.py", await readFile(join(import.meta.dirname, "odd-tree.py")));
     await shell("mkdir odd && python3 odd-tree.py make odd 1000");
   });
@@ -53,17 +53,18 @@ describe.each(engines)("archives (%s)", (engine) => {
     expect(await told("again")).toEqual(before);
     // Another program reads it the same.
     await sandbox.files.write("packed.tar", bytes);
-    await shell("mkdir other && tar -C other -xpf packed.tar");
+    await shell("mkdir other && tar -C other -xpf packed.tar && rm packed.tar");
     expect(await told("other")).toEqual(before);
+    await shell("chmod -R u+w again other && rm -rf again other");
   });
 
   it("[FIL-04] gzip goes out and in, and is told from plain by its first bytes", async () => {
-    const packed = sandbox.files.pack("odd", { gzip: true });
+    const packed = sandbox.files.pack("odd/f3", { gzip: true });
     const bytes = await collect(packed);
     expect(bytes.subarray(0, 2)).toEqual(Buffer.from([0x1f, 0x8b]));
-    expect(packed.summary?.skipped).toBe(2);
+    expect(packed.summary?.entries).toBeGreaterThan(50);
     await sandbox.files.unpack("zipped", pieces(bytes, 1));
-    expect(await told("zipped")).toEqual(await told("odd"));
+    expect(await told("zipped")).toEqual(await told("odd/f3"));
   });
 
   it.each(["gnu", "pax", "ustar", "v7"])("[FIL-04] takes what tar --format=%s makes", async (format) => {
@@ -162,8 +163,8 @@ describe.each(engines)("archives (%s)", (engine) => {
       })();
       await expect(sandbox.files.unpack("hostile", broken)).rejects.toThrow("source broke");
       const endless = (async function* () {
-        yield entry({ name: "a", size: 400 * 1024 ** 2 });
-        for (let i = 0; i < 400; i++) yield Buffer.alloc(1024 ** 2, i);
+        yield entry({ name: "a", size: 100 * 1024 ** 2 });
+        for (let i = 0; i < 100; i++) yield Buffer.alloc(1024 ** 2, i);
       })();
       await expect(sandbox.files.unpack("hostile", endless)).rejects.toMatchObject({ code: "limit_exceeded" });
       expect(await shell("ls -A hostile; ls -A | grep -c caisson- || true")).toBe("kept\n0\n");

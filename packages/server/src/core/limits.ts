@@ -103,6 +103,8 @@ export const searchLimits = {
   matches: { default: 1_000, min: 1, max: 100_000 },
   /** Read in one search; sparse files make sizes free. */
   bytes: 4 * GiB,
+  /** A larger file is left out. */
+  fileBytes: 256 * MiB,
   textBytes: 1_024,
   lineBytes: 512,
   cpuMs: 60_000,

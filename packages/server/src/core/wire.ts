@@ -31,6 +31,8 @@ export interface StreamSpec {
   mode?: number;
   count?: number;
   depth?: number;
+  fileBytes?: number;
+  lineBytes?: number;
   name?: string;
   text?: string;
   stdin?: boolean;

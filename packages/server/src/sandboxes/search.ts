@@ -23,8 +23,9 @@ function specOf(path: string, options: SearchOptions): StreamSpec {
   return {
     path,
     count: limit,
-    length: searchLimits.lineBytes,
-    offset: searchLimits.bytes,
+    length: searchLimits.bytes,
+    fileBytes: searchLimits.fileBytes,
+    lineBytes: searchLimits.lineBytes,
     cpuMs: searchLimits.cpuMs,
     ignoreCase: options.ignoreCase ?? false,
     binary: options.binary ?? false,

@@ -22,6 +22,8 @@ const tags = {
   depth: 18,
   name: 19,
   text: 20,
+  fileBytes: 21,
+  lineBytes: 22,
 } as const;
 
 const flags = {
@@ -78,7 +80,8 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   rows.text(tags.text, spec.text);
   for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "openFiles"] as const)
     rows.number(tags[name], spec[name]);
-  for (const name of ["offset", "length", "mode", "count", "depth"] as const) rows.number(tags[name], spec[name]);
+  for (const name of ["offset", "length", "mode", "count", "depth", "fileBytes", "lineBytes"] as const)
+    rows.number(tags[name], spec[name]);
   if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
   for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary"] as const)
