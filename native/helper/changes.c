@@ -57,12 +57,11 @@ static void keep_only(int *fds, size_t count) {
   close_range_of(next, ~0U);
 }
 
-static void give_up_rights(const struct task *task) {
-  uid_t user = request_user(task->request);
-  int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, task->counts, reply_descriptor()};
-  keep_only(kept, sizeof kept / sizeof *kept);
-  if (fchdir(task->workspace) != 0 || chroot(".") != 0) fail("cannot enter the workspace");
-  close(task->workspace);
+void enter_workspace(const struct request *request, int workspace, int *kept, size_t count) {
+  uid_t user = request_user(request);
+  keep_only(kept, count);
+  if (fchdir(workspace) != 0 || chroot(".") != 0) fail("cannot enter the workspace");
+  close(workspace);
   if (setgroups(0, NULL) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0)
     fail("cannot become the user of the sandbox");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
@@ -74,8 +73,13 @@ static void give_up_rights(const struct task *task) {
   die_with_parent();
 }
 
+static void give_up_rights(const struct task *task) {
+  int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, task->counts, reply_descriptor()};
+  enter_workspace(task->request, task->workspace, kept, sizeof kept / sizeof *kept);
+}
+
 /* Where the clock of the file system ticks slowly, a write in the tick of the mark would look like none. */
-static void wait_for_next_tick(const struct entries *entries) {
+void wait_for_next_tick(const struct entries *entries) {
   int64_t newest = 0;
   struct timespec now, step = {.tv_nsec = 500000};
   for (size_t i = 0; i < entries->count; i++)
@@ -167,7 +171,7 @@ static int create(const char *path) {
   return fd;
 }
 
-static int open_workspace(const struct request *request) {
+int open_workspace(const struct request *request) {
   pid_t pid = (pid_t)request_number(request, "pid");
   int fd = open(format_text("/proc/%d/root/workspace", (int)pid), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) fail("cannot open the workspace");

@@ -46,6 +46,8 @@ int reply_descriptor(void);
 void reply_step(const char *step);
 void reply_format_error(char *line, size_t size, const char *seq, int error, const char *text);
 NORETURN void reply_ok(const char *format, ...) PRINTF(1, 2);
+/* Of a verb that goes on. */
+void reply_begun(void);
 /* Ends the verb with errno, the current step and the text. */
 NORETURN void fail(const char *format, ...) PRINTF(1, 2);
 NORETURN void fail_with(int error, const char *format, ...) PRINTF(2, 3);
@@ -127,9 +129,6 @@ struct started {
 };
 struct started runtime_run(const struct launch *launch);
 
-/* changes.c */
-NORETURN void verb_changes(const struct request *request);
-
 /* walk.c and mark.c: the regular files and symbolic links of a workspace. */
 struct entry {
   uint64_t ino;
@@ -138,6 +137,8 @@ struct entry {
   uint32_t mode;
   uint32_t path_length;
   const char *path;
+  int64_t born_ns; /* the two of a walk of all kinds only */
+  int64_t mtime_ns;
 };
 struct entries {
   struct entry *list;
@@ -148,6 +149,7 @@ struct walk_limits {
   uint64_t files;
   uint64_t depth;
   uint64_t path_bytes; /* of all paths together: links make entries that cost the sandbox nothing */
+  bool all; /* folders and special files too */
 };
 /* False when a limit cut it short. */
 bool walk(int root, const char *skip, struct walk_limits limits, struct entries *found);
@@ -155,8 +157,25 @@ bool walk(int root, const char *skip, struct walk_limits limits, struct entries 
 int walk_open(int root, const char *path);
 void entries_add(struct entries *entries, const struct entry *entry);
 void *arena(size_t size);
+/* Frees what was taken before the last switch; what was taken since then stays until the next. */
+void arena_switch(void);
 void mark_write(int fd, const struct entries *entries);
 void mark_read(int fd, struct entries *entries);
+
+/* changes.c */
+NORETURN void verb_changes(const struct request *request);
+int open_workspace(const struct request *request);
+/* Makes the workspace the root and its user the own one; closes all descriptors but those kept and the reply's. */
+void enter_workspace(const struct request *request, int workspace, int *kept, size_t count);
+void wait_for_next_tick(const struct entries *entries);
+
+/* follow.c */
+NORETURN void verb_follow(const struct request *request);
+
+/* events.c */
+void sort_entries(struct entries *entries);
+/* Writes what happened between two sorted looks; false when it would be more than `most` events. */
+bool write_events(int fd, const struct entries *before, const struct entries *after, uint64_t most);
 
 /* compare.c */
 struct change {

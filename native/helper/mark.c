@@ -44,7 +44,12 @@ void mark_read(int fd, struct entries *entries) {
     memcpy(&head, bytes + at, sizeof head);
     at += sizeof head;
     if (size - at < head.path_length) fail_with(EINVAL, "the mark is cut short");
-    struct entry entry = {head.ino, head.ctime_ns, head.size, head.mode, head.path_length, bytes + at};
+    struct entry entry = {.ino = head.ino,
+                          .ctime_ns = head.ctime_ns,
+                          .size = head.size,
+                          .mode = head.mode,
+                          .path_length = head.path_length,
+                          .path = bytes + at};
     entries_add(entries, &entry);
     at += head.path_length;
   }

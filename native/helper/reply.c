@@ -105,3 +105,9 @@ void reply_ok(const char *format, ...) {
   send_line(line, (size_t)length);
   _exit(0);
 }
+
+void reply_begun(void) {
+  char line[64];
+  int length = snprintf(line, sizeof line - 1, "%s ok", reply_seq);
+  send_line(line, (size_t)length);
+}

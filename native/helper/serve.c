@@ -22,6 +22,7 @@ struct job {
   uid_t base;
   char seq[32];
   char id[ID_BYTES_MAX];
+  bool resident; /* goes on after its reply; its end is that of the pipe */
   size_t length;
   char line[REPLY_BYTES_MAX];
 };
@@ -72,7 +73,7 @@ static NORETURN void run_child(void (*verb)(const struct request *), int reply_f
   _exit(1);
 }
 
-static void start_job(void (*verb)(const struct request *)) {
+static void start_job(void (*verb)(const struct request *), bool resident) {
   int ends[2];
   struct job **slot = free_slot();
   const char *id = request_find(&request, "id");
@@ -98,6 +99,7 @@ static void start_job(void (*verb)(const struct request *)) {
   job->fd = ends[0];
   job->pid = pid;
   job->base = base_of_request();
+  job->resident = resident;
   snprintf(job->seq, sizeof job->seq, "%s", request.seq);
   snprintf(job->id, sizeof job->id, "%s", id);
   *slot = job;
@@ -125,8 +127,19 @@ static void read_job(struct job **slot) {
   if (got > 0) {
     job->length += (size_t)got;
     if (job->line[job->length - 1] != '\n') return;
+    if (job->resident) {
+      write_whole(STDOUT_FILENO, job->line, job->length);
+      job->length = 0;
+      job->seq[0] = '\0'; /* answered */
+      return;
+    }
   }
   *slot = NULL;
+  if (job->resident && job->seq[0] == '\0') {
+    close(job->fd);
+    free(job);
+    return;
+  }
   end_job(job);
 }
 
@@ -154,9 +167,10 @@ static void dispatch(char *bytes, size_t length) {
   const char *verb = request.verb;
   const char *folder = request_find(&request, "folder");
   const char *id = request_find(&request, "id");
-  if (strcmp(verb, "launch") == 0) return start_job(verb_launch);
-  if (strcmp(verb, "changes") == 0) return start_job(verb_changes);
-  if (strcmp(verb, "remove") == 0) return start_job(verb_remove);
+  if (strcmp(verb, "launch") == 0) return start_job(verb_launch, false);
+  if (strcmp(verb, "changes") == 0) return start_job(verb_changes, false);
+  if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);
+  if (strcmp(verb, "follow") == 0) return start_job(verb_follow, true);
   if (strcmp(verb, "cancel") == 0 && id != NULL) return cancel_jobs(id);
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");

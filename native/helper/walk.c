@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/stat.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PATH_BYTES_MAX = 4096, ARENA_BYTES = 1 << 20 };
@@ -20,19 +22,39 @@ struct walker {
   char path[PATH_BYTES_MAX];
 };
 
+struct block {
+  struct block *next;
+  _Alignas(16) char bytes[];
+};
+static struct block *blocks[2];
+static int turn;
+static char *free_bytes;
+static size_t free_size;
+
 void *arena(size_t size) {
-  static char *block;
-  static size_t left;
   size = (size + 7) & ~(size_t)7;
-  if (size > left) {
-    left = size > ARENA_BYTES ? size : ARENA_BYTES;
-    block = malloc(left);
+  if (size > free_size) {
+    free_size = size > ARENA_BYTES ? size : ARENA_BYTES;
+    struct block *block = malloc(sizeof *block + free_size);
     if (block == NULL) fail_with(ENOMEM, "the workspace has too many files");
+    block->next = blocks[turn];
+    blocks[turn] = block;
+    free_bytes = block->bytes;
   }
-  void *taken = block;
-  block += size;
-  left -= size;
+  void *taken = free_bytes;
+  free_bytes += size;
+  free_size -= size;
   return taken;
+}
+
+void arena_switch(void) {
+  turn = 1 - turn;
+  free_size = 0;
+  while (blocks[turn] != NULL) {
+    struct block *next = blocks[turn]->next;
+    free(blocks[turn]);
+    blocks[turn] = next;
+  }
 }
 
 void entries_add(struct entries *entries, const struct entry *entry) {
@@ -44,7 +66,21 @@ void entries_add(struct entries *entries, const struct entry *entry) {
   entries->list[entries->count++] = *entry;
 }
 
-static void add_file(struct walker *walker, size_t length, const struct stat *info) {
+static int64_t nanoseconds(struct statx_timestamp time) { return time.tv_sec * 1000000000LL + time.tv_nsec; }
+
+/* With the time of birth, by which a file that was moved is told from one that took its inode. */
+static void add_any(int parent, const char *name, struct entry *entry) {
+  struct statx info;
+  if (syscall(SYS_statx, parent, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &info) != 0) return;
+  entry->ino = info.stx_ino;
+  entry->ctime_ns = nanoseconds(info.stx_ctime);
+  entry->mtime_ns = nanoseconds(info.stx_mtime);
+  entry->born_ns = info.stx_mask & STATX_BTIME ? nanoseconds(info.stx_btime) : 0;
+  entry->size = info.stx_size;
+  entry->mode = info.stx_mode;
+}
+
+static void add_file(struct walker *walker, int parent, const char *name, size_t length, const struct stat *info) {
   walker->path_bytes += length + 1;
   if (walker->found->count >= walker->limits.files || walker->path_bytes > walker->limits.path_bytes) {
     walker->whole = false;
@@ -60,6 +96,7 @@ static void add_file(struct walker *walker, size_t length, const struct stat *in
       .path_length = (uint32_t)length,
       .path = path,
   };
+  if (walker->limits.all) add_any(parent, name, &entry);
   entries_add(walker->found, &entry);
 }
 
@@ -91,11 +128,12 @@ static void walk_entry(struct walker *walker, int parent, const struct dirent *e
   memcpy(walker->path + length, entry->d_name, name_length + 1);
   length += name_length;
   if (walker->skip != NULL && strcmp(walker->path, walker->skip) == 0) return;
-  if (entry->d_type == DT_DIR) return walk_subfolder(walker, parent, entry->d_name, length, depth);
+  if (entry->d_type == DT_DIR && !walker->limits.all)
+    return walk_subfolder(walker, parent, entry->d_name, length, depth);
   if (fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  bool wanted = S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || walker->limits.all;
+  if (wanted && info.st_dev == walker->device) add_file(walker, parent, entry->d_name, length, &info);
   if (S_ISDIR(info.st_mode)) walk_subfolder(walker, parent, entry->d_name, length, depth);
-  if ((S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)) && info.st_dev == walker->device)
-    add_file(walker, length, &info);
 }
 
 /* Takes `fd` over and closes it. */

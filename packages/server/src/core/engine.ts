@@ -1,3 +1,5 @@
+import type { FileWatch } from "./watch.ts";
+
 /**
  * An engine makes the boundary of a sandbox, and nothing else. Its interface is message-shaped: ids and plain data, so
  * that it can live in another process than its caller.
@@ -111,6 +113,8 @@ export interface Engine extends AsyncDisposable {
   markFiles(id: string): Promise<void>;
   /** What differs from the last mark; the state found becomes the new mark. */
   changedFiles(id: string): Promise<Changes>;
+  /** Follows the whole workspace from now on, links not followed. */
+  watchFiles(id: string): Promise<FileWatch>;
   /** Ends every process, and removes workspace, cgroups, FIFOs and folders; verified. Idempotent. */
   destroy(id: string): Promise<void>;
 }

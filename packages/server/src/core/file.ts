@@ -1,5 +1,6 @@
 import type { PackOptions, PackSummary, Told, UnpackOptions } from "./archive.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "./search.ts";
+import type { FileWatch, WatchOptions } from "./watch.ts";
 
 export type FileType = "file" | "directory" | "link" | "other";
 
@@ -34,4 +35,6 @@ export interface SandboxFiles {
   /** A tar archive, plain or gzip, into a folder. Whole, or refused with nothing left. */
   unpack(path: string, archive: AsyncIterable<Uint8Array>, options?: UnpackOptions): Promise<void>;
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary>;
+  /** Resolves once the watch stands: what happens from then on is told. */
+  watch(path?: string, options?: WatchOptions): Promise<FileWatch>;
 }

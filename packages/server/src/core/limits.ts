@@ -177,6 +177,22 @@ export const imageLimits = {
   etcFileBytes: 4 * MiB,
 } as const;
 
+/** Following a workspace's files. */
+export const watchLimits = {
+  perSandbox: 4,
+  /** Past either, all that is told is that something may have happened. */
+  files: 50_000,
+  pathBytes: 8 * MiB,
+  depth: 256,
+  /** Told of one look. */
+  events: 5_000,
+  /** How long what happens is gathered, so that a file's many writes are one event. */
+  settleMs: 20,
+  /** Between looks where the kernel does not say when to look; and where it does, since it is silent on mapped files. */
+  intervalMs: 250,
+  idleMs: 2_000,
+} as const;
+
 /** Looking for changed files. */
 export const changeLimits = {
   files: 200_000,

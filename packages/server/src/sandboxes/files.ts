@@ -3,12 +3,14 @@ import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
+import type { FileWatch, WatchOptions } from "../core/watch.ts";
 import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
 import { type Body, sendBody } from "./body.ts";
 import { parseRow } from "./file-rows.ts";
 import { packFolder } from "./pack.ts";
 import { searchFolder } from "./search.ts";
 import { unpackArchive } from "./unpack.ts";
+import { watchFolder } from "./watch.ts";
 import { settle, workerOutput } from "./worker-output.ts";
 
 function checkPath(path: string): string {
@@ -22,10 +24,12 @@ function checkPath(path: string): string {
 export class WireFiles implements SandboxFiles {
   readonly #wire: Wire;
   readonly #touched: () => void;
+  readonly #watchAll: () => Promise<FileWatch>;
 
-  constructor(wire: Wire, touched: () => void) {
+  constructor(wire: Wire, touched: () => void, watchAll: () => Promise<FileWatch>) {
     this.#wire = wire;
     this.#touched = touched;
+    this.#watchAll = watchAll;
   }
 
   async *read(path: string, options: ReadOptions = {}): AsyncIterable<Buffer> {
@@ -105,6 +109,10 @@ export class WireFiles implements SandboxFiles {
 
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {
     return searchFolder(this.#wire, checkPath(path), options);
+  }
+
+  watch(path = "", options: WatchOptions = {}): Promise<FileWatch> {
+    return watchFolder(this.#watchAll, path, options);
   }
 
   #open(kind: StreamKind, spec: StreamSpec): WireStream {

@@ -43,7 +43,7 @@ class PackedFolder implements Told<Buffer, PackSummary> {
       const rest = held.subarray(keep);
       const cut = Math.max(0, chunk.length - trailerBytes);
       held = Buffer.concat([rest, chunk.subarray(cut)]); // a copy: the chunk's buffer is written again
-      if (cut > 0) yield chunk.subarray(0, cut);
+      if (cut > 0) yield Buffer.from(chunk.subarray(0, cut));
     }
     if (held.length !== trailerBytes) throw new AppError("unavailable", `${this.#path}: the sandbox sent no archive`);
     this.summary = parseTrailer(held);

@@ -61,7 +61,11 @@ export class Sandbox implements AsyncDisposable {
     this.warm = spec.warm !== "never";
     this.runsWatchMemory = created.runsWatchMemory;
     this.wire = wire;
-    this.files = new WireFiles(wire, () => this.touchFiles());
+    this.files = new WireFiles(
+      wire,
+      () => this.touchFiles(),
+      () => parts.engine.watchFiles(created.id),
+    );
     this.contexts = new Contexts(this);
     this.#engine = parts.engine;
   }

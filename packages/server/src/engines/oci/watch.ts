@@ -1,0 +1,76 @@
+import { constants, openSync } from "node:fs";
+import { unlink } from "node:fs/promises";
+import { Socket } from "node:net";
+import { AppError } from "../../core/errors.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import type { FileEvent, FileEventType, FileWatch } from "../../core/watch.ts";
+
+const types: Record<string, FileEventType> = { c: "created", m: "changed", d: "deleted", v: "moved", o: "overflow" };
+const NUL = 0;
+
+/** Cuts the helper's records: a letter, a path, NUL, and after a move the former path and NUL. */
+export class EventParser {
+  #rest: Buffer = Buffer.alloc(0);
+
+  *push(chunk: Buffer): Generator<FileEvent> {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const end = this.#rest.indexOf(NUL);
+      if (end < 0) break;
+      const letter = this.#rest.toString("latin1", 0, 1);
+      const type = types[letter];
+      const path = this.#rest.toString("utf8", 1, end);
+      const last = letter === "v" ? this.#rest.indexOf(NUL, end + 1) : end;
+      if (last < 0) break;
+      const from = this.#rest.toString("utf8", end + 1, last);
+      this.#rest = this.#rest.subarray(last + 1);
+      if (type !== undefined) yield type === "moved" ? { type, path, from } : { type, path };
+      else if (letter !== "r") throw new AppError("internal", "the list of events is not readable");
+    }
+    if (this.#rest.length > 2 * sandboxLimits.pathBytes + 3)
+      throw new AppError("internal", "the list of events is not readable");
+  }
+}
+
+/** The reading end of a helper's FIFO. */
+export class WorkspaceWatch implements FileWatch {
+  readonly #socket: Socket;
+  readonly #closed: Promise<void>;
+
+  constructor(path: string, onClose: () => void) {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    this.#socket = new Socket({ fd, readable: true, writable: false });
+    this.#socket.on("error", () => undefined); // the reader's to tell
+    this.#closed = new Promise((resolve) => {
+      this.#socket.once("close", () => {
+        onClose();
+        resolve();
+      });
+    });
+  }
+
+  /** The first look was taken once the helper has written anything. */
+  async stands(path: string): Promise<this> {
+    const first = Promise.withResolvers<void>();
+    const end = () =>
+      first.reject(new AppError("unavailable", "the workspace cannot be watched: the sandbox has ended"));
+    this.#socket.once("readable", first.resolve).once("close", end);
+    await first.promise.finally(() => this.#socket.off("close", end));
+    await unlink(path).catch(() => undefined);
+    return this;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FileEvent, void> {
+    const parser = new EventParser();
+    try {
+      for await (const chunk of this.#socket) yield* parser.push(chunk);
+    } finally {
+      await this[Symbol.asyncDispose]();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy();
+    await this.#closed;
+  }
+}
