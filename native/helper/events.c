@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { NAMES_MAX = 16 };
+
 struct look {
   const struct entries *entries; /* sorted by path */
   uint32_t *by_ino;
@@ -65,21 +67,22 @@ static bool is_same(const struct entry *left, const struct entry *right) {
   return left->ino == right->ino && left->born_ns == right->born_ns && (left->mode & S_IFMT) == (right->mode & S_IFMT);
 }
 
-/* A name in `from` of the file whose name there is no longer its own in `to`: where it was moved from, or to. */
-static const struct entry *find_moved(const struct look *from, const struct look *to, const struct entry *file) {
-  size_t low = 0, high = from->entries->count;
+/* Where the names of a file begin in the order of inodes. */
+static size_t first_name(const struct look *look, uint64_t ino) {
+  size_t low = 0, high = look->entries->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (from->entries->list[from->by_ino[middle]].ino < file->ino) low = middle + 1;
+    if (look->entries->list[look->by_ino[middle]].ino < ino) low = middle + 1;
     else high = middle;
   }
-  for (; low < from->entries->count; low++) {
-    const struct entry *found = &from->entries->list[from->by_ino[low]];
-    if (found->ino != file->ino) return NULL;
-    const struct entry *other = find_path(to->entries, found->path, found->path_length);
-    if (is_same(found, file) && (other == NULL || !is_same(other, file))) return found;
-  }
-  return NULL;
+  return low;
+}
+
+/* The n-th name of the file in a look; NULL past the last. Links give one file any number: few are looked at. */
+static const struct entry *name_of(const struct look *look, const struct entry *file, size_t first, size_t n) {
+  if (n >= NAMES_MAX || first + n >= look->entries->count) return NULL;
+  const struct entry *found = &look->entries->list[look->by_ino[first + n]];
+  return found->ino == file->ino ? found : NULL;
 }
 
 static size_t folder_length(const struct entry *entry) {
@@ -88,17 +91,53 @@ static size_t folder_length(const struct entry *entry) {
   return length;
 }
 
-/* Whether it moved only because the folder it is in did. */
-static bool moved_along(const struct look *before, const struct look *after, const struct entry *from,
-                        const struct entry *to) {
-  size_t from_folder = folder_length(from), to_folder = folder_length(to);
-  size_t name = from->path_length - from_folder;
-  if (from_folder == 0 || to_folder == 0 || to->path_length - to_folder != name ||
-      memcmp(from->path + from_folder, to->path + to_folder, name) != 0)
-    return false;
-  const struct entry *old_folder = find_path(before->entries, from->path, from_folder - 1);
-  const struct entry *new_folder = find_path(after->entries, to->path, to_folder - 1);
-  return old_folder != NULL && new_folder != NULL && is_same(old_folder, new_folder);
+/* NULL for the workspace itself. */
+static const struct entry *folder_of(const struct look *look, const struct entry *entry) {
+  size_t length = folder_length(entry);
+  return length == 0 ? NULL : find_path(look->entries, entry->path, length - 1);
+}
+
+static bool same_name(const struct entry *left, const struct entry *right) {
+  size_t from = folder_length(left), to = folder_length(right);
+  return left->path_length - from == right->path_length - to &&
+         memcmp(left->path + from, right->path + to, left->path_length - from) == 0;
+}
+
+static bool stays(const struct look *look, const struct entry *entry) {
+  if (entry == NULL) return true;
+  const struct entry *other = find_path(look->entries, entry->path, entry->path_length);
+  return other != NULL && is_same(entry, other);
+}
+
+struct move {
+  const struct entry *from;
+  bool along; /* only because the folder it is in moved */
+};
+
+/* Whether a name is told as moved. A move is told only where its events mean the same in any order: the old name is
+   free, the old folder is where it was, and the new folder was not moved itself. Else it is a deletion and a creation. */
+static struct move find_move(const struct look *before, const struct look *after, const struct entry *now) {
+  const struct entry *folder = folder_of(after, now), *from;
+  if (stays(before, now)) return (struct move){0};
+  size_t first = first_name(before, now->ino);
+  struct move moved = {0}, above = {0};
+  if (folder != NULL) above = find_move(before, after, folder);
+  for (size_t n = 0; (from = name_of(before, now, first, n)) != NULL; n++) {
+    if (!is_same(from, now) || find_path(after->entries, from->path, from->path_length) != NULL) continue;
+    const struct entry *old_folder = folder_of(before, from);
+    if (above.from != NULL && old_folder == above.from && same_name(from, now)) return (struct move){from, true};
+    if (above.from == NULL && stays(after, old_folder)) moved.from = from;
+  }
+  return moved;
+}
+
+static bool is_deleted(const struct look *before, const struct look *after, const struct entry *old) {
+  const struct entry *now = find_path(after->entries, old->path, old->path_length), *name;
+  if (now != NULL && (is_same(old, now) || (!S_ISDIR(old->mode) && !S_ISDIR(now->mode)))) return false;
+  size_t first = first_name(after, old->ino);
+  for (size_t n = 0; (name = name_of(after, old, first, n)) != NULL; n++)
+    if (find_move(before, after, name).from == old) return false;
+  return true;
 }
 
 /* `type path NUL`, and for a move the old path and another NUL. */
@@ -129,18 +168,17 @@ static void tell_now(struct told *told, const struct look *before, const struct 
     if (has_changed(old, now, false)) tell(told, 'm', now, NULL);
     return;
   }
-  const struct entry *from = find_moved(before, after, now);
-  if (from == NULL) return tell(told, old != NULL && !S_ISDIR(old->mode) && !S_ISDIR(now->mode) ? 'm' : 'c', now, NULL);
-  if (!moved_along(before, after, from, now)) tell(told, 'v', now, from);
-  if (has_changed(from, now, true)) tell(told, 'm', now, NULL);
+  struct move move = find_move(before, after, now);
+  if (move.from == NULL)
+    return tell(told, old != NULL && !S_ISDIR(old->mode) && !S_ISDIR(now->mode) ? 'm' : 'c', now, NULL);
+  if (!move.along) tell(told, 'v', now, move.from);
+  if (has_changed(move.from, now, true)) tell(told, 'm', now, NULL);
 }
 
 static void tell_all(struct told *told, const struct look *before, const struct look *after) {
   for (size_t i = before->entries->count; i-- > 0;) { /* what is in a folder before the folder */
     const struct entry *old = &before->entries->list[i];
-    const struct entry *now = find_path(after->entries, old->path, old->path_length);
-    bool replaced = now != NULL && !is_same(old, now) && (S_ISDIR(old->mode) || S_ISDIR(now->mode));
-    if ((now == NULL || replaced) && find_moved(after, before, old) == NULL) tell(told, 'd', old, NULL);
+    if (is_deleted(before, after, old)) tell(told, 'd', old, NULL);
   }
   for (size_t i = 0; i < after->entries->count; i++) tell_now(told, before, after, &after->entries->list[i]);
 }

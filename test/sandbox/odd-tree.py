@@ -1,6 +1,8 @@
-"""Makes a tree of odd names and kinds, or tells what a tree holds: `make FOLDER COUNT`, `tell FOLDER`."""
+"""Makes a tree of odd names and kinds, or tells what a tree holds: `make FOLDER COUNT`,
+`shuffle FOLDER SEED`, `tell FOLDER`."""
 import hashlib
 import os
+import random
 import socket
 import stat
 import sys
@@ -42,6 +44,40 @@ def make(root, count):
         os.chmod(deep, 0o555)
 
 
+def shuffle(root, seed):
+    """Makes, writes, moves, exchanges and removes at random; much of it fails, since names are gone by then."""
+    choose = random.Random(seed)
+    root = os.fsencode(root)
+    folders = [folder for folder, _, _ in os.walk(root)]
+    special = b"fifo", b"socket"
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name not in special]
+    for step in range(300):
+        new = os.path.join(choose.choice(folders), b"new%d" % step)
+        some, other = choose.choice(files), choose.choice(files)
+        action = choose.randrange(7)
+        try:
+            if action == 0:
+                os.mkdir(new)
+                folders.append(new)
+            elif action == 1:
+                os.rename(some, new)
+            elif action == 2:
+                os.rename(some, other)
+            elif action == 3:
+                os.rename(choose.choice(folders), new)
+            elif action == 4:
+                os.remove(some)
+            elif action == 5:
+                open(new, "wb").close()
+                files.append(new)
+            else:
+                os.rename(some, new)
+                os.rename(other, some)
+                os.rename(new, other)
+        except OSError:
+            pass
+
+
 def tell(root):
     root = os.fsencode(root)
     for folder, folders, files in os.walk(root):
@@ -60,5 +96,7 @@ def tell(root):
 
 if sys.argv[1] == "make":
     make(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "shuffle":
+    shuffle(sys.argv[2], int(sys.argv[3]))
 else:
     tell(sys.argv[2])

@@ -170,6 +170,14 @@ describe.each(engines)("archives (%s)", (engine) => {
       expect(await shell("ls -A hostile; ls -A | grep -c caisson- || true")).toBe("kept\n0\n");
     });
 
+    it("an archive whose source then stops for ever", async () => {
+      const stopped = (async function* () {
+        yield entry({ name: "../a", body: "a" });
+        await new Promise(() => undefined);
+      })();
+      await expect(sandbox.files.unpack("hostile", stopped)).rejects.toThrow("leads out");
+    });
+
     it("an archive whose worker user code kills", async () => {
       const running = Promise.withResolvers<void>();
       const killed = Promise.withResolvers<void>();

@@ -22,6 +22,8 @@ export interface UnpackLimits {
   ratio?: number;
 }
 
+export type Archive = Uint8Array | AsyncIterable<Uint8Array>;
+
 export interface UnpackOptions {
   limits?: UnpackLimits;
   /** Whether files that are there already are replaced; otherwise one of them refuses the whole archive. */

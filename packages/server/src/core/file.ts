@@ -1,4 +1,4 @@
-import type { PackOptions, PackSummary, Told, UnpackOptions } from "./archive.ts";
+import type { Archive, PackOptions, PackSummary, Told, UnpackOptions } from "./archive.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "./search.ts";
 import type { FileWatch, WatchOptions } from "./watch.ts";
 
@@ -33,7 +33,7 @@ export interface SandboxFiles {
   /** A folder as a tar archive. Links stay links, set-uid and set-gid bits stay behind. */
   pack(path: string, options?: PackOptions): Told<Buffer, PackSummary>;
   /** A tar archive, plain or gzip, into a folder. Whole, or refused with nothing left. */
-  unpack(path: string, archive: AsyncIterable<Uint8Array>, options?: UnpackOptions): Promise<void>;
+  unpack(path: string, archive: Archive, options?: UnpackOptions): Promise<void>;
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary>;
   /** Resolves once the watch stands: what happens from then on is told. */
   watch(path?: string, options?: WatchOptions): Promise<FileWatch>;

@@ -180,6 +180,8 @@ export const imageLimits = {
 /** Following a workspace's files. */
 export const watchLimits = {
   perSandbox: 4,
+  /** Of one engine: each is a job of its helper, which has 256. */
+  inAll: 128,
   /** Past either, all that is told is that something may have happened. */
   files: 50_000,
   pathBytes: 8 * MiB,

@@ -1,4 +1,4 @@
-import type { PackOptions, PackSummary, Told, UnpackOptions } from "../core/archive.ts";
+import type { Archive, PackOptions, PackSummary, Told, UnpackOptions } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
@@ -102,7 +102,7 @@ export class WireFiles implements SandboxFiles {
     return packFolder(this.#wire, checkPath(path), options);
   }
 
-  unpack(path: string, archive: AsyncIterable<Uint8Array>, options: UnpackOptions = {}): Promise<void> {
+  unpack(path: string, archive: Archive, options: UnpackOptions = {}): Promise<void> {
     this.#touched();
     return unpackArchive(this.#wire, checkPath(path), archive, options);
   }

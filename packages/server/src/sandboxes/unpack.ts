@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
-import type { UnpackLimits, UnpackOptions } from "../core/archive.ts";
+import type { Archive, UnpackLimits, UnpackOptions } from "../core/archive.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
 import { archiveLimits, type Range } from "../core/limits.ts";
 import type { ExitRecord, Wire } from "../core/wire.ts";
@@ -42,13 +42,12 @@ function refusal(exit: ExitRecord, said: Buffer, path: string): AppError | undef
   return new AppError(code, `${path}: the archive is refused: ${text}`);
 }
 
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 /** Unpacks aside and moves into place, so that a refused archive leaves nothing (S6). */
-export async function unpackArchive(
-  wire: Wire,
-  path: string,
-  archive: AsyncIterable<Uint8Array>,
-  options: UnpackOptions,
-): Promise<void> {
+export async function unpackArchive(wire: Wire, path: string, archive: Archive, options: UnpackOptions): Promise<void> {
   const limits = resolveLimits(options.limits ?? {});
   const aside = `.caisson-unpack-${randomBytes(8).toString("hex")}`;
   const spec = {
@@ -65,15 +64,23 @@ export async function unpackArchive(
     stream.consumed(channel, chunk.length);
   });
   const inflated = limits.bytes + (limits.entries + 1) * 4 * blockBytes;
+  const body = inflate(archive instanceof Uint8Array ? once(archive) : archive, {
+    ratio: limits.ratio,
+    bytes: inflated,
+  });
+  const sent = sendBody(stream, body);
   let failure: unknown;
   try {
-    await sendBody(stream, inflate(archive, { ratio: limits.ratio, bytes: inflated }));
+    // A worker that refuses is not kept waiting by a source that has stopped.
+    await Promise.race([sent, stream.exit]);
   } catch (error) {
     failure = error;
     stream.killTree(); // the worker removes what it has unpacked
     stream.end();
   }
+  sent.catch(() => undefined);
   const exit = await stream.exit;
+  void body.return(undefined).catch(() => undefined); // may wait for the source, which nobody else does
   if (exit.signal !== null) await removeAside(wire, aside);
   if (failure !== undefined) throw failure;
   const refused = refusal(exit, said, path);

@@ -1,7 +1,7 @@
 import type { StreamSpec, TerminalSize, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
 import { writeU64 } from "./frame.ts";
 
-const tags = {
+export const tags = {
   argument: 1,
   environment: 2,
   folder: 3,
@@ -26,7 +26,7 @@ const tags = {
   lineBytes: 22,
 } as const;
 
-const flags = {
+export const flags = {
   stdin: 1,
   parents: 2,
   recursive: 4,

@@ -4,7 +4,7 @@ import { emitWarning, getegid, geteuid } from "node:process";
 import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
-import { changeLimits, engineLimits, watchLimits } from "../../core/limits.ts";
+import { changeLimits, engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
@@ -24,7 +24,7 @@ import { cgroupName, makeEngineFolders, newSandboxId, readBootId, writeSandboxFi
 import { SliceProcesses } from "./slice-processes.ts";
 import { openUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
-import { WorkspaceWatch } from "./watch.ts";
+import { openWatch } from "./watch.ts";
 import { DiskWatermark } from "./watermark.ts";
 
 export interface OciEngineOptions {
@@ -65,9 +65,9 @@ interface Live {
   /** Looks at the files follow one another: each makes the next one's mark. */
   lastLook: Promise<unknown>;
   looks: number;
-  /** FIFOs of the watches under way. */
   watches: Set<string>;
-  lastWatch: number;
+  /** Whether it ever was: a helper leaves a moment after its reader. */
+  watched: boolean;
   removal: Promise<void> | undefined;
 }
 
@@ -155,24 +155,9 @@ class OciEngine implements Engine {
 
   async watchFiles(id: string): Promise<FileWatch> {
     const live = this.#find(id);
-    if (live.watches.size >= watchLimits.perSandbox)
-      throw new AppError("limit_exceeded", `more than ${watchLimits.perSandbox} watches of one sandbox`);
-    const fifo = `watch-${++live.lastWatch}`;
-    live.watches.add(fifo);
-    try {
-      await this.#helper.request("follow", followArguments(live, fifo));
-      const path = join(live.folder, fifo);
-      return await new WorkspaceWatch(path, () => live.watches.delete(fifo)).stands(path);
-    } catch (error) {
-      live.watches.delete(fifo);
-      throw new AppError(
-        "unavailable",
-        `the workspace cannot be watched: ${error instanceof Error ? error.message : error}`,
-        {
-          cause: error,
-        },
-      );
-    }
+    const others = [...this.#live.values()].reduce((sum, { watches }) => sum + watches.size, 0);
+    live.watched = true;
+    return openWatch(this.#helper, live, others);
   }
 
   async destroy(id: string): Promise<void> {
@@ -210,7 +195,7 @@ class OciEngine implements Engine {
       lastLook: Promise.resolve(),
       looks: 0,
       watches: new Set(),
-      lastWatch: 0,
+      watched: false,
       removal: undefined,
     };
     live.exit.promise.catch(() => {});
@@ -327,7 +312,7 @@ class OciEngine implements Engine {
   async #remove(live: Live): Promise<void> {
     const range = live.base === undefined ? undefined : openUidRange(this.#privilege.pool, live.base, live.folder);
     // A look or a watch under way holds the workspace's mount.
-    if (live.looks + live.lastWatch > 0) await this.#helper.request("cancel", [["id", live.id]]);
+    if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", live.id]]);
     const remover = this.#privilege.rootless ? this.#helper : undefined;
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, remover });
     await this.#helper.forget(live.id, live.folder);
@@ -357,19 +342,6 @@ class OciEngine implements Engine {
 /** runc now and then finds the copy of itself that it just made still open for writing, and starts nothing. */
 function passes(error: unknown): boolean {
   return error instanceof Error && error.message.includes("could not ensure we are a cloned binary");
-}
-
-function followArguments(live: Live, fifo: string): Argument[] {
-  const { files, depth, pathBytes, events, settleMs, intervalMs, idleMs } = watchLimits;
-  const numbers = Object.entries({ files, depth, pathBytes, events, settleMs, intervalMs, idleMs });
-  const sandbox: Argument[] = [
-    ["id", live.id],
-    ["folder", live.folder],
-    ["pid", live.rootPid],
-    ["base", live.base ?? 0],
-    ["fifo", fifo],
-  ];
-  return [...sandbox, ...numbers, ...(live.hasInput ? [["skip", "input"] as const] : [])];
 }
 
 function warn(error: unknown): void {

@@ -1,9 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { constants, openSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { Socket } from "node:net";
+import { join } from "node:path";
 import { AppError } from "../../core/errors.ts";
-import { sandboxLimits } from "../../core/limits.ts";
+import { sandboxLimits, watchLimits } from "../../core/limits.ts";
 import type { FileEvent, FileEventType, FileWatch } from "../../core/watch.ts";
+import type { Argument, HelperClient } from "./helper-client.ts";
 
 const types: Record<string, FileEventType> = { c: "created", m: "changed", d: "deleted", v: "moved", o: "overflow" };
 const NUL = 0;
@@ -33,7 +36,7 @@ export class EventParser {
 }
 
 /** The reading end of a helper's FIFO. */
-export class WorkspaceWatch implements FileWatch {
+class WorkspaceWatch implements FileWatch {
   readonly #socket: Socket;
   readonly #closed: Promise<void>;
 
@@ -52,10 +55,9 @@ export class WorkspaceWatch implements FileWatch {
   /** The first look was taken once the helper has written anything. */
   async stands(path: string): Promise<this> {
     const first = Promise.withResolvers<void>();
-    const end = () =>
-      first.reject(new AppError("unavailable", "the workspace cannot be watched: the sandbox has ended"));
+    const end = () => first.reject(new AppError("unavailable", "the sandbox has ended"));
     this.#socket.once("readable", first.resolve).once("close", end);
-    await first.promise.finally(() => this.#socket.off("close", end));
+    await first.promise.finally(() => this.#socket.off("close", end).off("readable", first.resolve));
     await unlink(path).catch(() => undefined);
     return this;
   }
@@ -73,4 +75,40 @@ export class WorkspaceWatch implements FileWatch {
     this.#socket.destroy();
     await this.#closed;
   }
+}
+
+export interface Watched {
+  id: string;
+  folder: string;
+  base: number | undefined;
+  rootPid: number;
+  hasInput: boolean;
+  /** FIFOs of the watches under way; their helpers hold the workspace's mount. */
+  watches: Set<string>;
+}
+
+export async function openWatch(helper: HelperClient, watched: Watched, inAll: number): Promise<FileWatch> {
+  const { watches, folder } = watched;
+  if (watches.size >= watchLimits.perSandbox || inAll >= watchLimits.inAll)
+    throw new AppError(
+      "limit_exceeded",
+      `more than ${watchLimits.perSandbox} watches of one sandbox, or ${watchLimits.inAll} in all`,
+    );
+  const fifo = `watch-${randomBytes(8).toString("hex")}`;
+  const path = join(folder, fifo);
+  watches.add(fifo);
+  try {
+    await helper.request("follow", followArguments(watched, fifo));
+    return await new WorkspaceWatch(path, () => watches.delete(fifo)).stands(path);
+  } catch (error) {
+    watches.delete(fifo);
+    const why = error instanceof Error ? error.message : error;
+    throw new AppError("unavailable", `the workspace cannot be watched: ${why}`, { cause: error });
+  }
+}
+
+function followArguments({ id, folder, base, rootPid, hasInput }: Watched, fifo: string): Argument[] {
+  const { files, depth, pathBytes, events, settleMs, intervalMs, idleMs } = watchLimits;
+  const sandbox = { id, folder, pid: rootPid, base: base ?? 0, fifo, ...(hasInput ? { skip: "input" } : {}) };
+  return Object.entries({ ...sandbox, files, depth, pathBytes, events, settleMs, intervalMs, idleMs });
 }
