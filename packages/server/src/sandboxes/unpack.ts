@@ -46,7 +46,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Unpacks aside and moves into place, so that a refused archive leaves nothing (S6). */
+/** Unpacks aside and moves into place, so that a refused archive leaves nothing (S18). */
 export async function unpackArchive(wire: Wire, path: string, archive: Archive, options: UnpackOptions): Promise<void> {
   const limits = resolveLimits(options.limits ?? {});
   const aside = `.caisson-unpack-${randomBytes(8).toString("hex")}`;
