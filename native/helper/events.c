@@ -176,11 +176,11 @@ static void tell_now(struct told *told, const struct look *before, const struct 
 }
 
 static void tell_all(struct told *told, const struct look *before, const struct look *after) {
-  for (size_t i = before->entries->count; i-- > 0;) { /* what is in a folder before the folder */
+  for (size_t i = before->entries->count; i-- > 0 && told->all;) { /* what is in a folder before the folder */
     const struct entry *old = &before->entries->list[i];
     if (is_deleted(before, after, old)) tell(told, 'd', old, NULL);
   }
-  for (size_t i = 0; i < after->entries->count; i++) tell_now(told, before, after, &after->entries->list[i]);
+  for (size_t i = 0; i < after->entries->count && told->all; i++) tell_now(told, before, after, &after->entries->list[i]);
 }
 
 bool write_events(int fd, const struct entries *before, const struct entries *after, uint64_t most) {

@@ -8,14 +8,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOP_MAJOR = 7, DRAIN_READS = 64, LOOKS_IN_A_ROW = 3, HANDSHAKE_MS = 5 };
@@ -26,9 +22,10 @@ struct follower {
   struct walk_limits limits;
 };
 
-static void pause_us(int64_t us) {
-  struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-  if (us > 0) nanosleep(&time, NULL);
+/* Leaves at once when the reader has. */
+static void rest(const struct follower *follower, int64_t us) {
+  struct pollfd out = {.fd = follower->out};
+  if (us >= 1000 && poll(&out, 1, (int)(us / 1000)) > 0) _exit(0);
 }
 
 /* Only on a file system that is the sandbox's own: on another it would tell of the whole host. */
@@ -83,7 +80,8 @@ static bool wait_for_wake(struct follower *follower) {
     if (left_ms <= 0) return follower->wake < 0;
     if (follower->holder >= 0 && left_ms > HANDSHAKE_MS) left_ms = HANDSHAKE_MS;
     if (poll(list, 3, (int)left_ms) < 0 && errno != EINTR) _exit(1);
-    if (list[0].revents != 0 || list[1].revents & (POLLERR | POLLHUP | POLLNVAL)) _exit(0);
+    if (list[1].revents & (POLLERR | POLLHUP | POLLNVAL)) _exit(0);
+    if (list[0].revents != 0) _exit(write_whole(follower->out, "e", 2) ? 0 : 1); /* an end without it is a failure */
     if (list[2].revents != 0) return true;
   }
 }
@@ -110,7 +108,7 @@ static NORETURN void follow(struct follower *follower, int root) {
   for (int turn = 1;; turn = 1 - turn) {
     struct entries *before = &looks[1 - turn], *after = &looks[turn];
     bool woken = wait_for_wake(follower);
-    pause_us(settle_us);
+    rest(follower, settle_us);
     int64_t started = clock_us();
     arena_switch();
     bool whole_now = look(follower, root, after);
@@ -118,7 +116,7 @@ static NORETURN void follow(struct follower *follower, int root) {
     bool told = whole && whole_now ? write_events(follower->out, before, after, most) : !woken;
     if (!told && !write_whole(follower->out, "o", 2)) _exit(0);
     whole = whole_now;
-    pause_us(4 * (clock_us() - started)); /* a fifth of one processor at most */
+    rest(follower, 4 * (clock_us() - started)); /* a fifth of one processor at most */
   }
 }
 

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -128,6 +129,19 @@ for i in range(5100): os.link("f", str(i))' && chmod 000 .`);
     for (const watch of watches) await watch[Symbol.asyncDispose]();
   });
 
+  it("[FIL-03] a watch whose helper ends before the sandbox says that it was lost", async () => {
+    const before = followers(); // some may be about to leave
+    await using watch = await sandbox.files.watch();
+    const lost = (async () => {
+      for await (const _ of watch);
+    })();
+    lost.catch(() => undefined);
+    const [own = 0, ...more] = followers().filter((pid) => !before.includes(pid));
+    expect(more).toEqual([]);
+    process.kill(own, "SIGKILL");
+    await expect(lost).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("look again") });
+  });
+
   it("[FIL-03] a watch ends with its sandbox", async () => {
     const other = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
     const watch = await other.files.watch();
@@ -145,6 +159,27 @@ for i in range(5100): os.link("f", str(i))' && chmod 000 .`);
     await expect(other.files.watch()).rejects.toMatchObject({ code: "not_found" });
   });
 });
+
+function followers(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter(isFollower);
+}
+
+/** A process of this test's own helper that has given up root: the one that looks. */
+function isFollower(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const parent = Number(/^PPid:\s*(\d+)/m.exec(status)?.[1]);
+    const isHelper = (text: string) => text.startsWith("Name:\tcaisson-helper\n");
+    if (!isHelper(status) || /^Uid:\s*0\b/m.test(status)) return false;
+    const owner = readFileSync(`/proc/${parent}/status`, "utf8");
+    return isHelper(owner) && Number(/^PPid:\s*(\d+)/m.exec(owner)?.[1]) === process.pid;
+  } catch {
+    return false; // ended meanwhile
+  }
+}
 
 /** One event a path, the first: a file that is made may be seen empty, and then again with what is written to it. */
 function merged(events: FileEvent[]): FileEvent[] {

@@ -13,6 +13,8 @@ const NUL = 0;
 
 /** Cuts the helper's records: a letter, a path, NUL, and after a move the former path and NUL. */
 export class EventParser {
+  /** Whether the helper has said that it saw the sandbox's end. */
+  ended = false;
   #rest: Buffer = Buffer.alloc(0);
 
   *push(chunk: Buffer): Generator<FileEvent> {
@@ -27,8 +29,9 @@ export class EventParser {
       if (last < 0) break;
       const from = this.#rest.toString("utf8", end + 1, last);
       this.#rest = this.#rest.subarray(last + 1);
+      if (letter === "e") this.ended = true;
       if (type !== undefined) yield type === "moved" ? { type, path, from } : { type, path };
-      else if (letter !== "r") throw new AppError("internal", "the list of events is not readable");
+      else if (letter !== "r" && letter !== "e") throw new AppError("internal", "the list of events is not readable");
     }
     if (this.#rest.length > 2 * sandboxLimits.pathBytes + 3)
       throw new AppError("internal", "the list of events is not readable");
@@ -40,7 +43,10 @@ class WorkspaceWatch implements FileWatch {
   readonly #socket: Socket;
   readonly #closed: Promise<void>;
 
-  constructor(path: string, onClose: () => void) {
+  readonly #isGone: () => boolean;
+
+  constructor(path: string, isGone: () => boolean, onClose: () => void) {
+    this.#isGone = isGone;
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     this.#socket = new Socket({ fd, readable: true, writable: false });
     this.#socket.on("error", () => undefined); // the reader's to tell
@@ -66,6 +72,7 @@ class WorkspaceWatch implements FileWatch {
     const parser = new EventParser();
     try {
       for await (const chunk of this.#socket) yield* parser.push(chunk);
+      if (!parser.ended && !this.#isGone()) throw new AppError("unavailable", "the watch was lost; look again");
     } finally {
       await this[Symbol.asyncDispose]();
     }
@@ -87,7 +94,13 @@ export interface Watched {
   watches: Set<string>;
 }
 
-export async function openWatch(helper: HelperClient, watched: Watched, inAll: number): Promise<FileWatch> {
+/** `isGone` tells whether the sandbox is being removed, or was. */
+export async function openWatch(
+  helper: HelperClient,
+  watched: Watched,
+  inAll: number,
+  isGone: () => boolean,
+): Promise<FileWatch> {
   const { watches, folder } = watched;
   if (watches.size >= watchLimits.perSandbox || inAll >= watchLimits.inAll)
     throw new AppError(
@@ -99,7 +112,7 @@ export async function openWatch(helper: HelperClient, watched: Watched, inAll: n
   watches.add(fifo);
   try {
     await helper.request("follow", followArguments(watched, fifo));
-    return await new WorkspaceWatch(path, () => watches.delete(fifo)).stands(path);
+    return await new WorkspaceWatch(path, isGone, () => watches.delete(fifo)).stands(path);
   } catch (error) {
     watches.delete(fifo);
     const why = error instanceof Error ? error.message : error;
