@@ -35,7 +35,7 @@ export const flags = {
   ignoreCase: 128,
   binary: 256,
 } as const;
-const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
+export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
 /** As a row and as RESIZE carry it. */
 export function packSize(size: TerminalSize): number {
