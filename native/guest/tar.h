@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TAR_BLOCK = 512, TAR_OCTAL_MAX_BITS = 33, TAR_EXTRA_BYTES = 64 * 1024 };
+enum { TAR_BLOCK = 512, TAR_OCTAL_MAX_BITS = 33, TAR_EXTRA_BYTES = 64 * 1024, TAR_TAIL_BLOCKS = 8192 };
 
 enum tar_type {
   TAR_FILE = '0',

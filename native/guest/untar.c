@@ -267,11 +267,12 @@ static int take_entry(const struct tar_header *header, uint64_t size, struct unt
 static int take_end(void) {
   static struct tar_header block;
   if (read_whole(&block, sizeof block, false) < 0) return -1;
-  do {
+  for (int blocks = 0; blocks < TAR_TAIL_BLOCKS; blocks++) {
     if (!is_zero(&block)) return refuse(EBADMSG, "something follows its end");
     int got = read_whole(&block, sizeof block, true);
     if (got <= 0) return got;
-  } while (true);
+  }
+  return refuse(EBADMSG, "its end has no end");
 }
 
 int untar_next(struct untar_entry *entry, const struct spec *limits) {

@@ -97,6 +97,7 @@ export const hostileArchives: HostileArchive[] = [
   { what: "half an end mark", bytes: Buffer.concat([entry(good), end.subarray(512)]), says: /cut short/ },
   { what: "something after its end", bytes: Buffer.concat([archive(good), entry(good)]), says: /follows its end/ },
   { what: "something after half its end", bytes: archive(good, end.subarray(512), good), says: /follows its end/ },
+  { what: "zeros without end", bytes: archive(good, Buffer.alloc(5 * 1024 ** 2)), says: /no end/ },
   { what: "a size that lies", bytes: archive({ ...good, size: 1_000_000 }), says: /cut short/ },
   { what: "a negative size", bytes: archive({ ...good, size: base256(0xff) }), says: /no number/ },
   {
