@@ -3,15 +3,21 @@ import { join } from "node:path";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits, WarmChoice } from "./core/engine.ts";
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
+import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
+import type { RunLimits } from "./core/run.ts";
+import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import { checkHost } from "./engines/host-checks.ts";
 import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
+import { EventBus } from "./events/event-bus.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { kernelEntries } from "./images/kernels.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
+import { announce, Watch } from "./sandboxes/chronicle.ts";
+import { RunLog } from "./store/run-log.ts";
 import { WireConnection } from "./wire/connection.ts";
 
 export { plainTerminalOutput } from "./engines/host-terminal.ts";
@@ -28,6 +34,12 @@ export interface CaissonOptions {
   guestPath?: string;
   /** Runtimes that do not lie where system programs do. */
   runtimePaths?: Partial<Record<EngineName, string>>;
+  /** For sandboxes and runs that ask for nothing else. */
+  engine?: EngineChoice;
+  limits?: Partial<SandboxLimits>;
+  runLimits?: Partial<RunLimits>;
+  /** Without it no run is recorded. */
+  records?: RecordOptions;
 }
 
 export interface CreateOptions {
@@ -37,20 +49,35 @@ export interface CreateOptions {
   output?: boolean;
   /** When interpreters start that wait for code; after the first code of their language unless told. */
   warm?: WarmChoice;
+  /** Called, and waited for, once the sandbox is destroyed. */
+  afterDestroy?: () => Promise<void>;
 }
 
 /** Caisson in this process: engines are opened at first use and closed with it. */
 export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
+  readonly #events = new EventBus();
+  readonly #records: RunLog | undefined;
   readonly #engines = new Map<EngineName, Promise<Engine>>();
   #image: Promise<RootImage> | undefined;
 
   constructor(options: CaissonOptions) {
     this.#options = options;
+    const { home, records } = options;
+    this.#records = records === undefined ? undefined : new RunLog(home, records);
+  }
+
+  get events(): Events {
+    return this.#events;
+  }
+
+  /** The records of a sandbox's runs, oldest first; also of one that is destroyed, as long as retention keeps them. */
+  async runs(sandboxId: string): Promise<RunRecord[]> {
+    return (await this.#records?.list(sandboxId)) ?? [];
   }
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
-    const limits = resolveSandboxLimits(options.limits ?? {});
+    const limits = resolveSandboxLimits({ ...this.#options.limits, ...options.limits });
     try {
       return await this.#create(options, limits);
     } catch (error) {
@@ -59,19 +86,29 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
-    const engine = await this.#engine(await this.#choose(options.engine ?? "auto"));
+    const engine = await this.#engine(await this.#choose(options.engine ?? this.#options.engine ?? "auto"));
     const { searchPath } = await this.#hostImage();
     const parts = {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>) => WireConnection.attach(paths, died),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
+      runLimits: this.#options.runLimits ?? {},
+      watch: new Watch({
+        engine: engine.name,
+        events: this.#events,
+        ...(this.#records === undefined ? {} : { log: this.#records }),
+        ...(this.#options.records === undefined ? {} : { records: this.#options.records }),
+        ...(options.afterDestroy === undefined ? {} : { afterDestroy: options.afterDestroy }),
+      }),
     };
-    return Sandbox.create(parts, {
+    const sandbox = await Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
       warm: options.warm ?? "first-use",
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
+    announce(sandbox, this.#events);
+    return sandbox;
   }
 
   async diagnose(): Promise<Diagnosis> {
@@ -96,7 +133,10 @@ export class Caisson implements AsyncDisposable {
   }
 
   #hostImage(): Promise<RootImage> {
-    this.#image ??= this.#prepare();
+    this.#image ??= this.#prepare().catch((error) => {
+      this.#image = undefined; // what is mended can be tried again
+      throw error;
+    });
     return this.#image;
   }
 
@@ -114,8 +154,11 @@ export class Caisson implements AsyncDisposable {
   }
 
   #engine(name: EngineName): Promise<Engine> {
-    const opened = this.#engines.get(name) ?? this.#engineOptions(name).then(createOciEngine);
+    const known = this.#engines.get(name);
+    if (known !== undefined) return known;
+    const opened = this.#engineOptions(name).then(createOciEngine);
     this.#engines.set(name, opened);
+    opened.catch(() => this.#engines.delete(name)); // what is mended can be tried again
     return opened;
   }
 
@@ -140,6 +183,8 @@ export class Caisson implements AsyncDisposable {
     const opened = await Promise.allSettled(this.#engines.values());
     this.#engines.clear();
     for (const engine of opened) if (engine.status === "fulfilled") await engine.value[Symbol.asyncDispose]();
+    await this.#records?.flush();
+    this.#events.close();
   }
 }
 

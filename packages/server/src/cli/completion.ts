@@ -19,6 +19,7 @@ const bash = `_caisson() {
   case $before in
     --engine|-e) COMPREPLY=($(compgen -W "${engineChoices.join(" ")}" -- "$word")); return ;;
     --language|-l) COMPREPLY=($(compgen -W "${languages.join(" ")}" -- "$word")); return ;;
+    --config) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --input|--output) COMPREPLY=($(compgen -d -- "$word")); return ;;
   esac
   local options=

@@ -1,11 +1,13 @@
 import type { Caisson } from "../app.ts";
 import type { Check, CheckState, Diagnosis } from "../core/diagnosis.ts";
+import { configOption } from "./config.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
 import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
 
 const specs = {
+  config: configOption,
   json: { type: "boolean", help: "print one JSON document" },
   help: { type: "boolean", short: "h", help: "this text" },
 } as const satisfies OptionSpecs;
@@ -25,17 +27,27 @@ function engineChecks(diagnosis: Diagnosis): Check[] {
   }));
 }
 
-export async function doctor(caisson: Caisson, args: readonly string[], io: RunIo): Promise<number> {
+export interface DoctorPlan {
+  json: boolean;
+  configFile?: string;
+}
+
+/** Undefined when help was asked for. */
+export function parseDoctor(args: readonly string[]): DoctorPlan | undefined {
   const options = parseOptions(args, specs);
-  if (options.flag("help")) {
-    io.stdout.write(
-      `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(specs)}\n`,
-    );
-    return 0;
-  }
+  if (options.flag("help")) return undefined;
+  const configFile = options.text("config");
+  return { json: options.flag("json"), ...(configFile === undefined ? {} : { configFile }) };
+}
+
+export function doctorHelpText(): string {
+  return `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(specs)}\n`;
+}
+
+export async function doctor(caisson: Caisson, plan: DoctorPlan, io: RunIo): Promise<number> {
   const diagnosis = await caisson.diagnose();
   const failed = diagnosis.chosen === null;
-  if (options.flag("json")) {
+  if (plan.json) {
     io.stdout.write(`${JSON.stringify(diagnosis, null, 2)}\n`);
     return failed ? exitCodes.failed : 0;
   }

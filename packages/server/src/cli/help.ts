@@ -10,6 +10,7 @@ export const commands = {
   run: "run a Python, Node or shell script in a sealed sandbox",
   shell: "type in a sealed sandbox of its own",
   doctor: "say what works on this machine, and what to do about the rest",
+  config: "print every setting, and where its value comes from",
   completion: "print a completion script for bash, zsh or fish",
   version: "print the version",
   help: "print this text, or that of a command",

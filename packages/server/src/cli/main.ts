@@ -1,41 +1,75 @@
 import { isatty } from "node:tty";
 import { type Caisson, openCaisson } from "../app.ts";
+import { caissonOptions } from "../config/caisson-options.ts";
+import { type Configuration, loadConfiguration } from "../config/config.ts";
 import { type Environment, readEnvironment } from "../config/env.ts";
 import { AppError } from "../core/errors.ts";
 import { completion } from "./completion.ts";
-import { doctor } from "./doctor.ts";
+import { configHelpText, parseConfig, printConfig } from "./config.ts";
+import { doctor, doctorHelpText, parseDoctor } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
 import { type RunIo, run } from "./run.ts";
-import { parseRun } from "./run-options.ts";
+import { parseRun, wallClockMs } from "./run-options.ts";
 import { shell } from "./shell.ts";
 import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
 
-async function withCaisson(environment: Environment, use: (caisson: Caisson) => Promise<number>): Promise<number> {
-  await using caisson = openCaisson(environment);
-  return await use(caisson);
+interface Configured {
+  configFile?: string;
 }
 
-const helpTexts: Record<string, (() => string) | undefined> = { run: runHelpText, shell: shellHelpText };
+function load(environment: Environment, { configFile }: Configured): Promise<Configuration> {
+  return loadConfiguration({ environment, ...(configFile === undefined ? {} : { configFile }) });
+}
+
+/** Help is printed whatever state the configuration is in. */
+async function withPlan<P>(plan: P | undefined, help: () => string, io: RunIo, use: (plan: P) => Promise<number>) {
+  if (plan !== undefined) return await use(plan);
+  io.stdout.write(help());
+  return 0;
+}
+
+async function withCaisson(
+  environment: Environment,
+  plan: Configured,
+  use: (caisson: Caisson, configuration: Configuration) => Promise<number>,
+): Promise<number> {
+  const configuration = await load(environment, plan);
+  await using caisson = openCaisson(caissonOptions(configuration));
+  return await use(caisson, configuration);
+}
+
+const helpTexts: Record<string, (() => string) | undefined> = {
+  run: runHelpText,
+  shell: shellHelpText,
+  doctor: doctorHelpText,
+  config: configHelpText,
+};
 
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
   const [verb, ...rest] = args;
   switch (verb) {
-    case "run": {
-      const plan = parseRun(rest, environment.variables);
-      if (plan !== undefined) return withCaisson(environment, (caisson) => run(caisson, plan, io));
-      io.stdout.write(runHelpText());
-      return 0;
-    }
-    case "shell": {
-      const plan = parseShell(rest, environment.variables);
-      if (plan !== undefined) return withCaisson(environment, (caisson) => shell(caisson, plan, io));
-      io.stdout.write(shellHelpText());
-      return 0;
-    }
+    case "run":
+      return withPlan(parseRun(rest, environment.variables), runHelpText, io, (plan) =>
+        withCaisson(environment, plan, (caisson, configuration) => {
+          plan.limits.timeoutMs = wallClockMs(plan, configuration);
+          return run(caisson, plan, io);
+        }),
+      );
+    case "shell":
+      return withPlan(parseShell(rest, environment.variables), shellHelpText, io, (plan) =>
+        withCaisson(environment, plan, (caisson) => shell(caisson, plan, io)),
+      );
     case "doctor":
-      return withCaisson(environment, (caisson) => doctor(caisson, rest, io));
+      return withPlan(parseDoctor(rest), doctorHelpText, io, (plan) =>
+        withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
+      );
+    case "config":
+      return withPlan(parseConfig(rest), configHelpText, io, async (plan) => {
+        printConfig(await load(environment, plan), plan, io);
+        return 0;
+      });
     case "completion":
       io.stdout.write(completion(rest));
       return 0;

@@ -1,3 +1,4 @@
+import type { Configuration } from "../config/config.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { type Language, languageOf, languages } from "../core/language.ts";
@@ -5,6 +6,7 @@ import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import { parseNumber, parseSize, showBytes } from "../core/size.ts";
+import { configOption } from "./config.ts";
 import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 
 function bytesRange(range: Range): string {
@@ -68,18 +70,21 @@ export const runOptionSpecs = {
   },
   input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input, read-only" },
   output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
+  config: configOption,
   json: { type: "boolean", help: "print one JSON document with the result instead of the output" },
   help: { type: "boolean", short: "h", help: "this text" },
 } as const satisfies OptionSpecs;
 
 /** The sandbox that a command makes for itself, and the limits of what it runs there. */
 export interface BoxPlan {
-  engine: EngineChoice;
+  /** Without it, what is configured. */
+  engine?: EngineChoice;
   sandbox: Partial<SandboxLimits>;
   limits: Partial<RunLimits>;
   env: Record<string, string>;
   inputFolder?: string;
   outputFolder?: string;
+  configFile?: string;
 }
 
 /** What `caisson run` was asked to do. */
@@ -143,7 +148,6 @@ export function readBox(options: ParsedOptions, variables: Readonly<Record<strin
     return value === undefined ? undefined : Math.round(value * 1000);
   };
   const plan: BoxPlan = {
-    engine: parseEngineChoice(options.text("engine") ?? "auto"),
     sandbox: {
       ...maybe("memoryBytes", size("memory")),
       ...maybe("cpus", number("cpus")),
@@ -151,12 +155,16 @@ export function readBox(options: ParsedOptions, variables: Readonly<Record<strin
       ...maybe("storageBytes", size("storage")),
     },
     limits: {
-      timeoutMs: seconds("timeout") ?? 0,
+      ...maybe("timeoutMs", seconds("timeout")),
       ...maybe("cpuTimeMs", seconds("cpu-time")),
       ...maybe("outputBytes", size("max-output")),
     },
     env: parseEnvironment(options.texts("env"), variables),
   };
+  const engine = options.text("engine");
+  if (engine !== undefined) plan.engine = parseEngineChoice(engine);
+  const configFile = options.text("config");
+  if (configFile !== undefined) plan.configFile = configFile;
   const input = options.text("input");
   const output = options.text("output");
   if (input?.endsWith(":rw")) throw new AppError("invalid", "--input is read-only", { hint: "results go to --output" });
@@ -177,6 +185,12 @@ export function parseRun(
     throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });
   const language = chooseLanguage(options.text("language"), file);
   return { ...readBox(options, variables), file, args: rest, language, json: options.flag("json") };
+}
+
+/** A person at a terminal waits as long as they like: a wall clock is only what they asked for, or configured. */
+export function wallClockMs(plan: RunPlan, { settings, origins }: Configuration): number {
+  if (plan.limits.timeoutMs !== undefined) return plan.limits.timeoutMs;
+  return origins.timeout_seconds === "default" ? 0 : Math.round(settings.timeout_seconds * 1000);
 }
 
 function maybe<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {

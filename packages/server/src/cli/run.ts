@@ -67,7 +67,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
   for (const stream of [io.stdout, io.stderr]) stream.on("error", readerGone);
   try {
     await using sandbox = await caisson.createSandbox({
-      engine: plan.engine,
+      ...(plan.engine === undefined ? {} : { engine: plan.engine }),
       limits: plan.sandbox,
       ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
       output: plan.outputFolder !== undefined,

@@ -35,7 +35,7 @@ export function parseShell(
   const { TERM: name = "" } = variables;
   return {
     ...box,
-    limits: { cpuTimeMs: requestLimits.cpuTimeMs.max, ...box.limits },
+    limits: { timeoutMs: 0, cpuTimeMs: requestLimits.cpuTimeMs.max, ...box.limits },
     command: options.rest,
     terminalName: /^[\w.+-]{1,64}$/.test(name) ? name : "dumb",
   };

@@ -63,7 +63,7 @@ export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promi
   for (const stream of [io.stdin, io.stdout]) stream.on("error", gone);
   try {
     await using sandbox = await caisson.createSandbox({
-      engine: plan.engine,
+      ...(plan.engine === undefined ? {} : { engine: plan.engine }),
       limits: plan.sandbox,
       ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
       output: plan.outputFolder !== undefined,

@@ -2,31 +2,36 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { env, geteuid } from "node:process";
 
+export type Variables = Readonly<Record<string, string | undefined>>;
+
 /** What the environment says. The only place that reads it. */
 export interface Environment {
   home: string;
+  /** `CAISSON_HOME` or `default`. */
+  homeOrigin: string;
   /** The checkout, or wherever the launcher lies. */
   root: string;
-  /** Everything, for `--env NAME` to take values from. */
-  variables: Readonly<Record<string, string | undefined>>;
+  /** CAISSON_CONFIG: a configuration that does not lie in the data folder. */
+  configFile?: string;
+  /** Everything, for the settings, and for `--env NAME` to take values from. */
+  variables: Variables;
   noColor: boolean;
   /** CAISSON_DEBUG: errors show their stack. */
   debug: boolean;
-  /** CAISSON_RUNSC and CAISSON_RUNC: runtimes that do not lie where system programs do. */
-  runtimePaths: { gvisor?: string; container?: string };
 }
 
-export function readEnvironment(): Environment {
+/** Of this process, or of the variables given in its place. */
+export function readEnvironment(variables: Variables = env): Environment {
+  const given = (name: string) => variables[name] || undefined;
   const isRoot = geteuid?.() === 0;
+  const configFile = given("CAISSON_CONFIG");
   return {
-    home: env.CAISSON_HOME ?? (isRoot ? "/var/lib/caisson" : join(homedir(), ".caisson")),
-    root: env.CAISSON_ROOT ?? join(import.meta.dirname, "../../../.."),
-    variables: env,
-    debug: env.CAISSON_DEBUG === "1",
-    noColor: env.NO_COLOR !== undefined && env.NO_COLOR !== "",
-    runtimePaths: {
-      ...(env.CAISSON_RUNSC === undefined ? {} : { gvisor: env.CAISSON_RUNSC }),
-      ...(env.CAISSON_RUNC === undefined ? {} : { container: env.CAISSON_RUNC }),
-    },
+    home: given("CAISSON_HOME") ?? (isRoot ? "/var/lib/caisson" : join(homedir(), ".caisson")),
+    homeOrigin: given("CAISSON_HOME") === undefined ? "default" : "CAISSON_HOME",
+    root: given("CAISSON_ROOT") ?? join(import.meta.dirname, "../../../.."),
+    variables,
+    debug: variables.CAISSON_DEBUG === "1",
+    noColor: given("NO_COLOR") !== undefined,
+    ...(configFile === undefined ? {} : { configFile }),
   };
 }

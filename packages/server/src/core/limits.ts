@@ -206,3 +206,35 @@ export const changeLimits = {
   hashBytes: 4 * GiB,
   timeoutMs: 60_000,
 } as const;
+
+/** Configuration. */
+export const configLimits = {
+  fileBytes: 256 * KiB,
+  /** A value shown in an error. */
+  shownCharacters: 60,
+} as const;
+
+/** Events of a Caisson. */
+export const eventLimits = {
+  listeners: 256,
+  /** Events that wait for a slow reader of a stream; the oldest give way to a lag marker. */
+  queued: 1024,
+} as const;
+
+/** Records of runs: what a setting may ask for, and what bounds each record and the folder. */
+export const recordLimits = {
+  keep: { default: 1_000, min: 2, max: 100_000 },
+  days: { default: 30, min: 1, max: 3_650 },
+  outputBytes: { default: 16 * KiB, min: 0, max: 256 * KiB },
+  commandBytes: 8 * KiB,
+  filesChanged: 200,
+  /** Of one line; a record past it is kept without its output and its files. */
+  lineBytes: 1 * MiB,
+  /** Of the records of one sandbox, in two files; the older one goes when the newer one is half of it. */
+  sandboxBytes: 16 * MiB,
+  sandboxes: 1_000,
+  totalBytes: 256 * MiB,
+  pruneIntervalMs: 3_600_000,
+  /** Records on their way to the disk before a run waits for them. */
+  pending: 64,
+} as const;

@@ -19,7 +19,7 @@ export class CpuGuard implements Disposable {
     this.#sandbox = sandbox;
     this.#limitMs = limitMs;
     this.#stop = stop;
-    this.#most = sandbox.runs;
+    this.#most = sandbox.runsUnderWay;
     // Before this nobody can have used half of it: a short run costs one timer.
     this.#timer = setTimeout(() => this.#look(), limitMs / (2 * sandbox.limits.cpus));
   }
@@ -33,7 +33,7 @@ export class CpuGuard implements Disposable {
     const { cpuMs } = await this.#sandbox.stats().catch(() => ({ cpuMs: 0 })); // gone: the run ends by itself
     if (this.#done) return;
     this.#startMs ??= cpuMs;
-    this.#most = Math.max(this.#most, this.#sandbox.runs);
+    this.#most = Math.max(this.#most, this.#sandbox.runsUnderWay);
     const allowedMs = (this.#limitMs * runLimits.cpuSlack + runLimits.cpuSlackMs) * this.#most;
     if (cpuMs - this.#startMs > allowedMs) {
       this.fired = true;

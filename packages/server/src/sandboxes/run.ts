@@ -19,19 +19,20 @@ export const signalNames = new Map(
 );
 
 function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
-  const timeoutMs = asked.timeoutMs ?? requestLimits.timeoutMs.default;
+  const usual = sandbox.runLimits;
+  const timeoutMs = asked.timeoutMs ?? usual.timeoutMs ?? requestLimits.timeoutMs.default;
   if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
   const limits: RunLimits = {
     timeoutMs,
     cpuTimeMs: checkRange(
-      asked.cpuTimeMs ?? requestLimits.cpuTimeMs.default,
+      asked.cpuTimeMs ?? usual.cpuTimeMs ?? requestLimits.cpuTimeMs.default,
       requestLimits.cpuTimeMs,
       "cpu time",
       showSeconds,
     ),
     processes: checkRange(asked.processes ?? sandbox.limits.processes, requestLimits.processes, "processes", String),
     outputBytes: checkRange(
-      asked.outputBytes ?? requestLimits.outputBytes.default,
+      asked.outputBytes ?? usual.outputBytes ?? requestLimits.outputBytes.default,
       requestLimits.outputBytes,
       "output",
       showBytes,

@@ -10,13 +10,17 @@ import type {
   SandboxStats,
 } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
+import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
-import type { CodeRequest, Run, RunRequest, RunResult } from "../core/run.ts";
+import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
+import type { RunObserver } from "../core/run-observer.ts";
+import type { RunRecord } from "../core/run-record.ts";
 import type { Wire } from "../core/wire.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
+import { observeRun } from "./observe-run.ts";
 import { startRun } from "./run.ts";
 
 function isUnavailable(error: unknown): boolean {
@@ -28,6 +32,16 @@ export interface SandboxParts {
   attach: (created: CreatedSandbox, died: Promise<string>) => Promise<Wire>;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
+  /** What a run gets that asks for no limits of its own. */
+  runLimits: Readonly<Partial<RunLimits>>;
+  watch: SandboxWatch;
+}
+
+/** Who is told what happens to a sandbox. */
+export interface SandboxWatch extends RunObserver {
+  events(sandboxId: string): Events;
+  records(sandboxId: string): Promise<RunRecord[]>;
+  destroyed(sandboxId: string): Promise<void>;
 }
 
 /** One boundary with its workspace, and the only handle on it. */
@@ -45,7 +59,11 @@ export class Sandbox implements AsyncDisposable {
   readonly warm: boolean;
   readonly runsWatchMemory: boolean;
   readonly wire: Wire;
+  readonly runLimits: Readonly<Partial<RunLimits>>;
+  readonly events: Events;
   readonly #engine: Engine;
+  readonly #watch: SandboxWatch;
+  #destroyed: Promise<void> | undefined;
   #filesMarked = false;
   #runs = 0;
   #oomKills = 0;
@@ -67,7 +85,10 @@ export class Sandbox implements AsyncDisposable {
       () => parts.engine.watchFiles(created.id),
     );
     this.contexts = new Contexts(this);
+    this.runLimits = parts.runLimits;
+    this.events = parts.watch.events(created.id);
     this.#engine = parts.engine;
+    this.#watch = parts.watch;
   }
 
   /** Makes the boundary, waits for its guest, tells it its limits. */
@@ -91,19 +112,24 @@ export class Sandbox implements AsyncDisposable {
   }
 
   start(request: RunRequest): Promise<Run> {
-    return startRun(this, request);
+    return observeRun(this.#watch, this.id, request, (observed) => startRun(this, observed));
   }
 
   async exec(request: RunRequest): Promise<RunResult> {
-    return (await startRun(this, request)).result;
+    return (await this.start(request)).result;
   }
 
   startCode(request: CodeRequest): Promise<Run> {
-    return startCode(this, request);
+    return observeRun(this.#watch, this.id, request, (observed) => startCode(this, observed));
   }
 
   async executeCode(request: CodeRequest): Promise<RunResult> {
-    return (await startCode(this, request)).result;
+    return (await this.startCode(request)).result;
+  }
+
+  /** The records of its runs that retention keeps, oldest first; none where they are not kept. */
+  runs(): Promise<RunRecord[]> {
+    return this.#watch.records(this.id);
   }
 
   stats(): Promise<SandboxStats> {
@@ -123,9 +149,24 @@ export class Sandbox implements AsyncDisposable {
     return this.wire.lost;
   }
 
+  /** Whether its end was asked for. */
+  get ended(): boolean {
+    return this.#destroyed !== undefined;
+  }
+
+  /** May be called again, and after a failure tries again. */
   destroy(): Promise<void> {
+    this.#destroyed ??= this.#destroy().catch((error) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(): Promise<void> {
     this.wire.close("destroyed");
-    return this.#engine.destroy(this.id);
+    await this.#engine.destroy(this.id);
+    await this.#watch.destroyed(this.id);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -133,7 +174,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** How many runs are under way. */
-  get runs(): number {
+  get runsUnderWay(): number {
     return this.#runs - this.contexts.idle;
   }
 

@@ -1,0 +1,90 @@
+import type { Configuration } from "../config/config.ts";
+import { defaultOf, type SettingName, settingNames, specOf, type Value } from "../config/settings.ts";
+import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
+import type { RunIo } from "./run.ts";
+import { paint, visible } from "./terminal.ts";
+
+export const configOption = {
+  type: "string",
+  value: "FILE",
+  help: "settings from FILE instead of caisson.yaml in the data folder",
+} as const;
+
+const specs = {
+  config: configOption,
+  json: { type: "boolean", help: "print one JSON document" },
+  help: { type: "boolean", short: "h", help: "this text" },
+} as const satisfies OptionSpecs;
+
+export interface ConfigPlan {
+  json: boolean;
+  configFile?: string;
+}
+
+/** Undefined when help was asked for. */
+export function parseConfig(args: readonly string[]): ConfigPlan | undefined {
+  const options = parseOptions(args, specs);
+  if (options.flag("help")) return undefined;
+  const configFile = options.text("config");
+  return { json: options.flag("json"), ...(configFile === undefined ? {} : { configFile }) };
+}
+
+function showValue(value: Value): string {
+  if (value === null) return "none";
+  if (typeof value === "object") return value.length === 0 ? "none" : value.join(", ");
+  return String(value);
+}
+
+function describe(name: SettingName): string {
+  const spec = specOf(name);
+  const range = spec.type === "number" ? `, ${spec.range.min} to ${spec.range.max}` : "";
+  const choices = spec.type === "choice" ? `, of ${spec.choices.join(", ")}` : "";
+  const missing = spec.missing === undefined ? "" : `; ${spec.missing.why}`;
+  return `  ${name.padEnd(22)}${spec.env}\n      ${spec.help} (default ${showValue(defaultOf(spec))}${range}${choices})${missing}`;
+}
+
+export function configHelpText(): string {
+  return `usage: caisson config [OPTIONS]
+
+Prints every setting as it holds now, and where its value comes from: defaults, then caisson.yaml in the data folder, then
+the environment, then options of a command, each winning over those before it.
+
+${formatOptions(specs)}
+
+Settings: the key in caisson.yaml (a dot is a level), the environment variable, what it means.
+
+${settingNames.map(describe).join("\n")}
+
+  CAISSON_HOME          the data folder
+  CAISSON_CONFIG        a configuration file that lies elsewhere
+  CAISSON_DEBUG=1       errors show their stack
+`;
+}
+
+/** What can be set at all; settings of what is not built have no effective value. */
+function effective(): SettingName[] {
+  return settingNames.filter((name) => {
+    const { missing } = specOf(name);
+    return missing === undefined || missing.allowed !== undefined;
+  });
+}
+
+export function printConfig(configuration: Configuration, plan: ConfigPlan, io: RunIo): void {
+  const { home, file, settings, origins } = configuration;
+  const names = effective();
+  if (plan.json) {
+    const rows = names.map((name) => [name, { value: settings[name], origin: origins[name] }]);
+    io.stdout.write(`${JSON.stringify({ home, file, settings: Object.fromEntries(rows) }, null, 2)}\n`);
+    return;
+  }
+  const rows = [
+    ["home", home, configuration.homeOrigin] as const,
+    ...names.map((name) => [name, showValue(settings[name]), origins[name]] as const),
+  ];
+  const width = (column: 0 | 1) => Math.max(...rows.map((row) => visible(row[column]).length)) + 2;
+  for (const [name, value, origin] of rows) {
+    const shown = visible(value).padEnd(width(1));
+    const from = paint(io.terminal, origin === "default" ? "dim" : "green", visible(origin));
+    io.stdout.write(`${name.padEnd(width(0))}${shown}${from}\n`);
+  }
+}

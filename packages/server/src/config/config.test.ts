@@ -1,0 +1,187 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { caissonOptions } from "./caisson-options.ts";
+import { loadConfiguration } from "./config.ts";
+import { readEnvironment } from "./env.ts";
+import { defaultOf, type Settings, settingNames, specOf } from "./settings.ts";
+
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp("/var/tmp/caisson-config-");
+});
+afterEach(async () => {
+  await rm(home, { recursive: true });
+});
+
+interface Given {
+  yaml?: string;
+  variables?: Record<string, string>;
+  options?: Partial<Settings>;
+  configFile?: string | null;
+}
+
+async function load({ yaml, variables = {}, options = {}, configFile }: Given) {
+  if (yaml !== undefined) await writeFile(join(home, "caisson.yaml"), yaml);
+  const environment = readEnvironment({ CAISSON_HOME: home, ...variables });
+  return loadConfiguration({ environment, options, ...(configFile === undefined ? {} : { configFile }) });
+}
+
+const failure = async (given: Given) => {
+  const error = await load(given).then(
+    () => undefined,
+    (reason) => reason,
+  );
+  return { code: error?.code, message: error?.message.replaceAll(home, "HOME"), hint: error?.hint };
+};
+
+describe("the configuration", () => {
+  it("[API-07] is the defaults where nothing is said, and says so", async () => {
+    const { settings, origins } = await load({});
+    for (const name of settingNames) {
+      expect(settings[name]).toEqual(defaultOf(specOf(name)));
+      expect(origins[name]).toBe("default");
+    }
+  });
+
+  it("[API-07] takes the file over defaults, the environment over the file, options over all", async () => {
+    const yaml = "max_ram_mb: 100\nmax_processes: 10\ncpu_shares: 600\n";
+    const variables = { CAISSON_MAX_PROCESSES: "20", CAISSON_CPU_SHARES: "700" };
+    const { settings, origins } = await load({ yaml, variables, options: { cpu_shares: 800 } });
+    expect(settings).toMatchObject({ max_ram_mb: 100, max_processes: 20, cpu_shares: 800, max_cpu_cores: 1 });
+    expect(origins).toMatchObject({
+      max_ram_mb: `${home}/caisson.yaml:1`,
+      max_processes: "CAISSON_MAX_PROCESSES",
+      cpu_shares: "options",
+      max_cpu_cores: "default",
+    });
+  });
+
+  it("[API-07] has a variable of its own for every setting, with our prefix", () => {
+    const variables = settingNames.map((name) => specOf(name).env);
+    expect(new Set(variables).size).toBe(variables.length);
+    expect(variables.filter((name) => !/^CAISSON_[A-Z_]+$/.test(name))).toEqual([]);
+  });
+
+  it("reads levels as dots, another name of a key, and lists", async () => {
+    const yaml = "default_backend: gvisor\nruns:\n  keep: 7\n  record: false\nallowed_domains: []\n";
+    const { settings, origins } = await load({ yaml });
+    expect(settings).toMatchObject({ engine: "gvisor", "runs.keep": 7, "runs.record": false, allowed_domains: [] });
+    expect(origins["runs.record"]).toBe(`${home}/caisson.yaml:4`);
+  });
+
+  it("comes from the file that is named, or from none", async () => {
+    const other = join(home, "other.yaml");
+    await writeFile(other, "max_processes: 3\n");
+    const yaml = "max_processes: 4\n";
+    expect((await load({ yaml })).settings.max_processes).toBe(4);
+    expect((await load({ yaml, configFile: other })).settings.max_processes).toBe(3);
+    expect((await load({ yaml, variables: { CAISSON_CONFIG: other } })).settings.max_processes).toBe(3);
+    expect((await load({ yaml, variables: { CAISSON_CONFIG: other }, configFile: null })).settings.max_processes).toBe(
+      64,
+    );
+  });
+
+  it("takes an empty file and an empty variable for nothing said", async () => {
+    expect((await load({ yaml: "", variables: { CAISSON_ENGINE: "" } })).origins.engine).toBe("default");
+    expect((await load({ yaml: "# nothing\n" })).origins.engine).toBe("default");
+  });
+
+  it.each([
+    ["engine: auto\nengne: gvisor\n", "HOME/caisson.yaml:2: there is no setting 'engne'", "did you mean engine?"],
+    ["max_ram: 5\n", "HOME/caisson.yaml:1: there is no setting 'max_ram'", "did you mean max_ram_mb?"],
+    ["timeout: 5\n", "HOME/caisson.yaml:1: there is no setting 'timeout'", "did you mean timeout_seconds?"],
+    ["runs:\n  kep: 5\n", "HOME/caisson.yaml:2: there is no setting 'runs.kep'", "did you mean runs.keep?"],
+    ["zzz: 5\n", "HOME/caisson.yaml:1: there is no setting 'zzz'", "caisson config --help lists the settings"],
+    [
+      "engine: gvisr\n",
+      "HOME/caisson.yaml:1: engine: 'gvisr' is none of auto, gvisor, container",
+      "did you mean gvisor?",
+    ],
+    ["\n\nmax_ram_mb: lots\n", "HOME/caisson.yaml:3: max_ram_mb: 'lots' is not a number", undefined],
+    ['max_ram_mb: "512"\n', "HOME/caisson.yaml:1: max_ram_mb: '512' is not a number", undefined],
+    ["max_ram_mb: .nan\n", "HOME/caisson.yaml:1: max_ram_mb: null is not a number", undefined],
+    ["max_ram_mb:\n", "HOME/caisson.yaml:1: max_ram_mb: null is not a number", undefined],
+    ["max_ram_mb: 8193\n", "HOME/caisson.yaml:1: max_ram_mb: 8193 is past the cap of 8192", undefined],
+    ["max_ram_mb: 63\n", "HOME/caisson.yaml:1: max_ram_mb: 63 is below the minimum of 64", undefined],
+    ["max_processes: 1.5\n", "HOME/caisson.yaml:1: max_processes: 1.5 is not a whole number", undefined],
+    ["runs:\n  record: maybe\n", "HOME/caisson.yaml:2: runs.record: 'maybe' is not true or false", undefined],
+    ["runc_path: runc\n", "HOME/caisson.yaml:1: runc_path: 'runc' is not an absolute path", undefined],
+    ["allowed_domains: a.org\n", "HOME/caisson.yaml:1: allowed_domains: 'a.org' is not a list of texts", undefined],
+    ["- engine\n", "HOME/caisson.yaml:1: the file must hold settings, one a line", undefined],
+    ["engine: auto\nengine: gvisor\n", "HOME/caisson.yaml:2: Map keys must be unique", undefined],
+    [
+      "engine: auto\ndefault_backend: gvisor\n",
+      "HOME/caisson.yaml:2: engine is already set at HOME/caisson.yaml:1",
+      undefined,
+    ],
+    ["allowed_domains: [&a b, *a]\n", "HOME/caisson.yaml:1: aliases are not taken", undefined],
+  ])("[API-07] refuses %j, and says where and what", async (yaml, message, hint) => {
+    expect(await failure({ yaml })).toEqual({ code: "invalid", message, hint });
+  });
+
+  it.each([
+    [{ CAISSON_TIMEOUT: "soon" }, "CAISSON_TIMEOUT: 'soon' is not a number"],
+    [{ CAISSON_TIMEOUT: "0x10" }, "CAISSON_TIMEOUT: '0x10' is not a number"],
+    [{ CAISSON_TIMEOUT: "4000" }, "CAISSON_TIMEOUT: 4000 is past the cap of 3600"],
+    [{ CAISSON_ENGINE: "docker" }, "CAISSON_ENGINE: 'docker' is none of auto, gvisor, container"],
+    [{ CAISSON_RUNS_RECORD: "perhaps" }, "CAISSON_RUNS_RECORD: 'perhaps' is not true or false"],
+  ])("[API-07] refuses %j", async (variables, message) => {
+    expect(await failure({ variables })).toMatchObject({ code: "invalid", message });
+  });
+
+  it.each([
+    ["vault: env\n", "HOME/caisson.yaml:1: vault: there is no vault yet"],
+    ["audit: sqlite\n", "HOME/caisson.yaml:1: audit: there is no audit log yet"],
+    ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: there is no database yet"],
+    ["max_concurrent_jobs: 4\n", "HOME/caisson.yaml:1: max_concurrent_jobs: there is no queue of runs yet"],
+    ["enable_network: true\n", "HOME/caisson.yaml:1: enable_network: sandboxes have no way out yet"],
+    ["allowed_domains: [a.org]\n", "HOME/caisson.yaml:1: allowed_domains: sandboxes have no way out yet"],
+  ])("[API-07] refuses %j, which nothing would obey", async (yaml, message) => {
+    expect(await failure({ yaml })).toMatchObject({ code: "unsupported", message });
+  });
+
+  it.each(["CAISSON_VAULT=env", "CAISSON_AUDIT=memory", "CAISSON_MAX_CONCURRENT=2", "CAISSON_NETWORK=true"])(
+    "[API-07] refuses %s, which nothing would obey",
+    async (variable) => {
+      const [name = "", value = ""] = variable.split("=");
+      expect(await failure({ variables: { [name]: value } })).toMatchObject({ code: "unsupported" });
+    },
+  );
+
+  it("takes what says the same as holds anyway", async () => {
+    expect((await load({ yaml: "enable_network: false\n" })).settings.enable_network).toBe(false);
+    expect((await load({ variables: { CAISSON_NETWORK: "off" } })).origins.enable_network).toBe("CAISSON_NETWORK");
+  });
+
+  it("refuses options that are none", async () => {
+    const options = { max_rm_mb: 3 } as Partial<Settings>;
+    expect(await failure({ options })).toMatchObject({ code: "invalid", hint: "did you mean max_ram_mb?" });
+  });
+
+  it("refuses a named file that is not there, a folder, and a huge file", async () => {
+    expect(await failure({ configFile: join(home, "none") })).toMatchObject({
+      code: "invalid",
+      message: "the configuration HOME/none cannot be read: ENOENT",
+    });
+    await mkdir(join(home, "folder"));
+    expect((await failure({ configFile: join(home, "folder") })).message).toBe(
+      "HOME/folder: this is not a regular file",
+    );
+    expect(await failure({ yaml: "#".repeat(300_000) })).toMatchObject({ code: "too_large" });
+  });
+
+  it("becomes options in the units of the inside", async () => {
+    const yaml =
+      "max_ram_mb: 128\ntimeout_seconds: 2.5\nmax_storage_mb: 64\nrunc_path: /opt/runc\nruns: { record: false }\n";
+    const options = caissonOptions(await load({ yaml }));
+    expect(options).toMatchObject({
+      home,
+      limits: { memoryBytes: 128 * 1024 ** 2, storageBytes: 64 * 1024 ** 2 },
+      runLimits: { timeoutMs: 2500 },
+      runtimePaths: { container: "/opt/runc" },
+    });
+    expect(options.records).toBeUndefined();
+    expect(options.runtimePaths.gvisor).toBeUndefined();
+  });
+});

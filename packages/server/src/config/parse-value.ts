@@ -1,0 +1,89 @@
+import { AppError } from "../core/errors.ts";
+import { configLimits } from "../core/limits.ts";
+import { nearMiss } from "./near-miss.ts";
+import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
+
+/** Where a value stands, as an error names it: `caisson.yaml:3: max_ram_mb`, `CAISSON_MAX_RAM_MB`. */
+type Place = string;
+
+export function show(value: unknown): string {
+  const text = typeof value === "string" ? `'${value}'` : (JSON.stringify(value) ?? String(value));
+  return text.length <= configLimits.shownCharacters ? text : `${text.slice(0, configLimits.shownCharacters)}…`;
+}
+
+function wrong(place: Place, value: unknown, expected: string, hint?: string): AppError {
+  return new AppError("invalid", `${place}: ${show(value)} is not ${expected}`, hint === undefined ? {} : { hint });
+}
+
+function checkNumber(spec: SettingSpec & { type: "number" }, value: unknown, place: Place): number {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw wrong(place, value, "a number");
+  if (spec.whole === true && !Number.isInteger(value)) throw wrong(place, value, "a whole number");
+  const { min, max } = spec.range;
+  if (value > max) throw new AppError("invalid", `${place}: ${value} is past the cap of ${max}`);
+  if (value < min) throw new AppError("invalid", `${place}: ${value} is below the minimum of ${min}`);
+  return value;
+}
+
+function checkChoice(spec: SettingSpec & { type: "choice" }, value: unknown, place: Place): string {
+  const found = spec.choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  const meant = typeof value === "string" ? nearMiss(value, spec.choices) : undefined;
+  const hint = meant === undefined ? {} : { hint: `did you mean ${meant}?` };
+  throw new AppError("invalid", `${place}: ${show(value)} is none of ${spec.choices.join(", ")}`, hint);
+}
+
+function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
+  switch (spec.type) {
+    case "number":
+      return checkNumber(spec, value, place);
+    case "choice":
+      return checkChoice(spec, value, place);
+    case "boolean":
+      if (typeof value !== "boolean") throw wrong(place, value, "true or false");
+      return value;
+    case "path":
+      if (typeof value !== "string" || !value.startsWith("/") || value.includes("\0"))
+        throw wrong(place, value, "an absolute path");
+      return value;
+    case "list":
+      if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+        throw wrong(place, value, "a list of texts");
+      return value;
+  }
+}
+
+/** A value of the right type, within its range, of a feature that exists; otherwise an error that says where and why. */
+export function checkValue(spec: SettingSpec, value: unknown, place: Place): Value {
+  const checked = checkType(spec, value, place);
+  if (spec.missing === undefined) return checked;
+  const { why, allowed } = spec.missing;
+  if (allowed !== undefined && JSON.stringify(checked) === JSON.stringify(allowed)) return checked;
+  throw new AppError("unsupported", `${place}: ${why}`, {
+    hint: allowed === undefined ? "take this setting out" : `only ${show(allowed)} can be given`,
+  });
+}
+
+const words: Record<string, boolean> = {
+  "1": true,
+  true: true,
+  yes: true,
+  on: true,
+  "0": false,
+  false: false,
+  no: false,
+  off: false,
+};
+
+/** What the text of an environment variable means for a setting, still to be checked. */
+export function fromText(spec: SettingSpec, text: string): unknown {
+  switch (spec.type) {
+    case "number":
+      return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
+    case "boolean":
+      return words[text.trim().toLowerCase()] ?? text;
+    case "list":
+      return text === "" ? defaultOf(spec) : text.split(",").map((item) => item.trim());
+    default:
+      return text;
+  }
+}

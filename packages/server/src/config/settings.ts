@@ -1,0 +1,204 @@
+import { type Range, recordLimits, requestLimits } from "../core/limits.ts";
+import { engineChoices } from "../core/request.ts";
+
+const MiB = 1024 ** 2;
+
+/** A range of bytes in MB, as settings count them; a range of milliseconds in seconds. */
+const inMb = scale(MiB);
+const inSeconds = scale(1000);
+function scale(unit: number): (range: Range) => Range {
+  return ({ default: usual, min, max }) => ({ default: usual / unit, min: min / unit, max: max / unit });
+}
+
+interface Common {
+  /** The environment variable. */
+  env: string;
+  help: string;
+  /** Another name of the key in YAML. */
+  alias?: string;
+  /** What it needs is not built: every value but `allowed` is refused with this sentence. */
+  missing?: { why: string; allowed?: Value };
+}
+
+export type Value = string | number | boolean | readonly string[] | null;
+
+export type SettingSpec = Common &
+  (
+    | { type: "number"; range: Range; whole?: boolean }
+    | { type: "choice"; choices: readonly string[]; default: string }
+    | { type: "boolean"; default: boolean }
+    | { type: "path"; default: null }
+    | { type: "list"; default: readonly string[] }
+  );
+
+const noNetwork = "sandboxes have no way out yet";
+
+/** Every setting: its key in caisson.yaml, its variable, what it may be. */
+export const settingSpecs = {
+  engine: {
+    type: "choice",
+    choices: engineChoices,
+    default: "auto",
+    env: "CAISSON_ENGINE",
+    alias: "default_backend",
+    help: "which engine makes sandboxes; auto is the strongest that works here",
+  },
+  max_ram_mb: {
+    type: "number",
+    range: inMb(requestLimits.memoryBytes),
+    env: "CAISSON_MAX_RAM_MB",
+    help: "memory of a sandbox, in MB",
+  },
+  max_cpu_cores: {
+    type: "number",
+    range: requestLimits.cpus,
+    env: "CAISSON_MAX_CPU_CORES",
+    help: "cores of a sandbox, fractions allowed",
+  },
+  cpu_shares: {
+    type: "number",
+    range: requestLimits.cpuShares,
+    whole: true,
+    env: "CAISSON_CPU_SHARES",
+    help: "weight against other sandboxes when cores are short",
+  },
+  max_processes: {
+    type: "number",
+    range: requestLimits.processes,
+    whole: true,
+    env: "CAISSON_MAX_PROCESSES",
+    help: "processes of a sandbox",
+  },
+  max_storage_mb: {
+    type: "number",
+    range: inMb(requestLimits.storageBytes),
+    env: "CAISSON_MAX_STORAGE_MB",
+    help: "workspace of a sandbox, in MB",
+  },
+  timeout_seconds: {
+    type: "number",
+    range: inSeconds(requestLimits.timeoutMs),
+    env: "CAISSON_TIMEOUT",
+    help: "wall clock of a run; caisson run has none unless this is set or --timeout is given",
+  },
+  cpu_time_seconds: {
+    type: "number",
+    range: inSeconds(requestLimits.cpuTimeMs),
+    env: "CAISSON_CPU_TIME",
+    help: "CPU seconds of a run",
+  },
+  max_output_bytes: {
+    type: "number",
+    range: requestLimits.outputBytes,
+    whole: true,
+    env: "CAISSON_MAX_OUTPUT_BYTES",
+    help: "what a result holds of each of stdout and stderr",
+  },
+  "runs.record": {
+    type: "boolean",
+    default: true,
+    env: "CAISSON_RUNS_RECORD",
+    help: "whether a record of each run is kept in the data folder",
+  },
+  "runs.keep": {
+    type: "number",
+    range: recordLimits.keep,
+    whole: true,
+    env: "CAISSON_RUNS_KEEP",
+    help: "records kept for a sandbox, at most",
+  },
+  "runs.days": {
+    type: "number",
+    range: recordLimits.days,
+    env: "CAISSON_RUNS_DAYS",
+    help: "days after which a record goes",
+  },
+  "runs.output_bytes": {
+    type: "number",
+    range: recordLimits.outputBytes,
+    whole: true,
+    env: "CAISSON_RUNS_OUTPUT_BYTES",
+    help: "what a record holds of each of stdout and stderr",
+  },
+  runsc_path: {
+    type: "path",
+    default: null,
+    env: "CAISSON_RUNSC",
+    help: "gVisor's runsc, where it does not lie among the system's programs",
+  },
+  runc_path: {
+    type: "path",
+    default: null,
+    env: "CAISSON_RUNC",
+    help: "runc, where it does not lie among the system's programs",
+  },
+  enable_network: {
+    type: "boolean",
+    default: false,
+    env: "CAISSON_NETWORK",
+    missing: { why: noNetwork, allowed: false },
+    help: "whether sandboxes reach anything but their own loopback",
+  },
+  allowed_domains: {
+    type: "list",
+    default: [],
+    env: "CAISSON_ALLOWED_DOMAINS",
+    missing: { why: noNetwork, allowed: [] },
+    help: "names that sandboxes may reach",
+  },
+  max_concurrent_jobs: {
+    type: "number",
+    range: { default: 4, min: 1, max: 1024 },
+    whole: true,
+    env: "CAISSON_MAX_CONCURRENT",
+    missing: { why: "there is no queue of runs yet" },
+    help: "runs at the same time",
+  },
+  vault: {
+    type: "choice",
+    choices: ["memory", "env"],
+    default: "memory",
+    env: "CAISSON_VAULT",
+    missing: { why: "there is no vault yet" },
+    help: "where secrets come from",
+  },
+  audit: {
+    type: "choice",
+    choices: ["memory", "sqlite"],
+    default: "sqlite",
+    env: "CAISSON_AUDIT",
+    missing: { why: "there is no audit log yet" },
+    help: "where the audit log is kept",
+  },
+  sqlite_path: {
+    type: "path",
+    default: null,
+    env: "CAISSON_SQLITE_PATH",
+    missing: { why: "there is no database yet" },
+    help: "the database",
+  },
+} as const satisfies Record<string, SettingSpec>;
+
+export type SettingName = keyof typeof settingSpecs;
+
+type ValueOf<S extends SettingSpec> = S extends { type: "choice"; choices: readonly (infer C)[] }
+  ? C
+  : S extends { type: "number" }
+    ? number
+    : S extends { type: "boolean" }
+      ? boolean
+      : S extends { type: "path" }
+        ? string | null
+        : readonly string[];
+
+export type Settings = { [N in SettingName]: ValueOf<(typeof settingSpecs)[N]> };
+
+export const settingNames = Object.keys(settingSpecs) as SettingName[];
+
+export function specOf(name: SettingName): SettingSpec {
+  return settingSpecs[name];
+}
+
+export function defaultOf(spec: SettingSpec): Value {
+  return spec.type === "number" ? spec.range.default : spec.default;
+}

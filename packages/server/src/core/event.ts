@@ -1,0 +1,50 @@
+import type { EngineName } from "./engine.ts";
+import type { ErrorCode } from "./errors.ts";
+
+interface SandboxEvents {
+  "sandbox.created": { engine: EngineName };
+  "sandbox.destroyed": Record<never, never>;
+  /** Its end was not asked for. */
+  "sandbox.lost": { reason: string };
+  "execution.started": { runId: string };
+  /** Ended with exit code 0. */
+  "execution.completed": { runId: string; exitCode: number; durationMs: number };
+  /** Ended otherwise; without an exit code it has no result at all. */
+  "execution.failed": { runId: string; exitCode: number | null; durationMs: number; errorCode: ErrorCode | null };
+  "execution.timeout": { runId: string; durationMs: number };
+  "resource.exceeded": { runId: string; resource: "memory" | "cpu_time" };
+  "artifact.signed": { files: number };
+  /** The run has its result, but no record of it could be kept. */
+  "record.failed": { runId: string; reason: string };
+}
+
+/** `atMs` is the owner's clock. */
+export type SandboxEvent = {
+  [T in keyof SandboxEvents]: { type: T; sandboxId: string; atMs: number } & SandboxEvents[T];
+}[keyof SandboxEvents];
+
+/** Told to one slow reader of a stream: so many events are not in it. */
+export interface LagEvent {
+  type: "events.lag";
+  dropped: number;
+  atMs: number;
+}
+
+/** What has happened, to be told; the clock is added by whoever tells it. */
+export type Happening = SandboxEvent extends infer E ? (E extends SandboxEvent ? Omit<E, "atMs"> : never) : never;
+
+export interface EventFilter {
+  sandboxId?: string;
+  types?: readonly SandboxEvent["type"][];
+}
+
+export type EventListener = (event: SandboxEvent) => unknown;
+
+export type EventStream = AsyncIterableIterator<SandboxEvent | LagEvent> & Disposable;
+
+export interface Events {
+  /** Calls the listener in the order of events, before whatever caused them goes on. Returns what ends the subscription. */
+  subscribe(listener: EventListener, filter?: EventFilter): () => void;
+  /** Events from now on, until the reader stops or their source closes. A slow reader loses the oldest, and is told how many. */
+  stream(filter?: EventFilter): EventStream;
+}

@@ -1,0 +1,25 @@
+import type { Language } from "./language.ts";
+import type { RunResult } from "./run.ts";
+
+/** A run as those see it who watch runs. */
+export interface ObservedRun {
+  id: string;
+  sandboxId: string;
+  startedAtMs: number;
+  /** A command as a shell would take it, or code. */
+  command: string;
+  language: Language | null;
+}
+
+/** How it ended; the output is what the result holds, or the first bytes of what the caller's listener was given. */
+export type RunOutcome =
+  | { result: RunResult; error?: undefined }
+  | { result?: undefined; error: unknown; stdout: string; stderr: string };
+
+export interface RunObserver {
+  /** How many bytes of each output channel it wants to see. */
+  readonly outputBytes: number;
+  started(run: ObservedRun): void;
+  /** The run's result is handed to the caller when this is done. It must not throw. */
+  ended(run: ObservedRun, outcome: RunOutcome): Promise<void> | undefined;
+}

@@ -1,0 +1,95 @@
+import type { EngineName } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
+import type { Events, Happening } from "../core/event.ts";
+import type { RunResult } from "../core/run.ts";
+import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
+import type { RecordOptions, RunRecord } from "../core/run-record.ts";
+import { toRecord } from "./run-record.ts";
+import type { Sandbox, SandboxWatch } from "./sandbox.ts";
+
+interface EventSink {
+  emit(happening: Happening): void;
+  of(sandboxId: string): Events;
+}
+
+interface RecordStore {
+  readonly busy: boolean;
+  append(record: RunRecord): Promise<void>;
+  list(sandboxId: string): Promise<RunRecord[]>;
+  release(sandboxId: string): Promise<void>;
+}
+
+export interface WatchParts {
+  engine: EngineName;
+  events: EventSink;
+  log?: RecordStore;
+  records?: RecordOptions;
+  afterDestroy?: () => Promise<void>;
+}
+
+/** Turns what happens to one sandbox into events and records. */
+export class Watch implements SandboxWatch {
+  readonly outputBytes: number;
+  readonly #parts: WatchParts;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+    this.outputBytes = parts.records?.outputBytes ?? 0;
+  }
+
+  started(run: ObservedRun): void {
+    this.#parts.events.emit({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id });
+  }
+
+  ended(run: ObservedRun, outcome: RunOutcome): Promise<void> | undefined {
+    for (const happening of endings(run, outcome)) this.#parts.events.emit(happening);
+    const { log, records } = this.#parts;
+    if (log === undefined || records === undefined) return undefined;
+    const stored = log.append(toRecord(run, this.#parts.engine, outcome, records)).catch((error) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#parts.events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason });
+    });
+    return log.busy ? stored : undefined;
+  }
+
+  events(sandboxId: string): Events {
+    return this.#parts.events.of(sandboxId);
+  }
+
+  async records(sandboxId: string): Promise<RunRecord[]> {
+    return (await this.#parts.log?.list(sandboxId)) ?? [];
+  }
+
+  async destroyed(sandboxId: string): Promise<void> {
+    await this.#parts.log?.release(sandboxId);
+    this.#parts.events.emit({ type: "sandbox.destroyed", sandboxId });
+    await this.#parts.afterDestroy?.();
+  }
+}
+
+function exceeded(result: RunResult): ("memory" | "cpu_time")[] {
+  return [...(result.oom_killed ? (["memory"] as const) : []), ...(result.cpu_limit ? (["cpu_time"] as const) : [])];
+}
+
+function endings(run: ObservedRun, { result, error }: RunOutcome): Happening[] {
+  const about = { sandboxId: run.sandboxId, runId: run.id };
+  if (result === undefined) {
+    const errorCode = error instanceof AppError ? error.code : "internal";
+    const durationMs = Math.max(0, Date.now() - run.startedAtMs);
+    return [{ type: "execution.failed", ...about, exitCode: null, durationMs, errorCode }];
+  }
+  const { exit_code: exitCode, duration_ms: durationMs } = result;
+  const over = exceeded(result).map((resource) => ({ type: "resource.exceeded", ...about, resource }) as const);
+  if (result.timed_out) return [...over, { type: "execution.timeout", ...about, durationMs }];
+  if (exitCode === 0) return [...over, { type: "execution.completed", ...about, exitCode, durationMs }];
+  return [...over, { type: "execution.failed", ...about, exitCode, durationMs, errorCode: null }];
+}
+
+/** Tells that a sandbox is there, and when it is lost without anybody having asked for its end. */
+export function announce(sandbox: Sandbox, events: EventSink): void {
+  const { id, engine } = sandbox;
+  events.emit({ type: "sandbox.created", sandboxId: id, engine });
+  sandbox.lost.then((reason) => {
+    if (!sandbox.ended) events.emit({ type: "sandbox.lost", sandboxId: id, reason });
+  });
+}
