@@ -5,6 +5,7 @@ import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits, Wa
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
+import type { Signer } from "./core/manifest.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
@@ -18,6 +19,7 @@ import { kernelEntries } from "./images/kernels.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import { announce, Watch } from "./sandboxes/chronicle.ts";
 import { RunLog } from "./store/run-log.ts";
+import { openSigner } from "./store/signing-key.ts";
 import { WireConnection } from "./wire/connection.ts";
 
 export { plainTerminalOutput } from "./engines/host-terminal.ts";
@@ -59,6 +61,7 @@ export class Caisson implements AsyncDisposable {
   readonly #events = new EventBus();
   readonly #records: RunLog | undefined;
   readonly #engines = new Map<EngineName, Promise<Engine>>();
+  #signer: Promise<Signer> | undefined;
   #image: Promise<RootImage> | undefined;
 
   constructor(options: CaissonOptions) {
@@ -74,6 +77,15 @@ export class Caisson implements AsyncDisposable {
   /** The records of a sandbox's runs, oldest first; also of one that is destroyed, as long as retention keeps them. */
   async runs(sandboxId: string): Promise<RunRecord[]> {
     return (await this.#records?.list(sandboxId)) ?? [];
+  }
+
+  /** The key that signs manifests here; made, and kept in the data folder, at first use. */
+  signer(): Promise<Signer> {
+    this.#signer ??= openSigner(this.#options.home).catch((error) => {
+      this.#signer = undefined;
+      throw error;
+    });
+    return this.#signer;
   }
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
@@ -96,6 +108,7 @@ export class Caisson implements AsyncDisposable {
       watch: new Watch({
         engine: engine.name,
         events: this.#events,
+        signer: () => this.signer(),
         ...(this.#records === undefined ? {} : { log: this.#records }),
         ...(this.#options.records === undefined ? {} : { records: this.#options.records }),
         ...(options.afterDestroy === undefined ? {} : { afterDestroy: options.afterDestroy }),

@@ -11,8 +11,10 @@ export type { Caisson, CreateOptions } from "./app.ts";
 export type { Settings } from "./config/settings.ts";
 export { AppError, type ErrorCode } from "./core/errors.ts";
 export type { EventFilter, EventStream, Events, LagEvent, SandboxEvent } from "./core/event.ts";
+export type { Artifact, ArtifactContent, Manifest, Signer } from "./core/manifest.ts";
 export type { CodeRequest, Run, RunRequest, RunResult } from "./core/run.ts";
 export type { RunRecord } from "./core/run-record.ts";
+export { verifyFile, verifyManifest } from "./sandboxes/manifest.ts";
 export type { Sandbox } from "./sandboxes/sandbox.ts";
 
 export interface OpenOptions {

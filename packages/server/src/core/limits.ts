@@ -230,11 +230,19 @@ export const recordLimits = {
   filesChanged: 200,
   /** Of one line; a record past it is kept without its output and its files. */
   lineBytes: 1 * MiB,
-  /** Of the records of one sandbox, in two files; the older one goes when the newer one is half of it. */
+  /** Of the records of one sandbox; past it the newest of half as many bytes stay. */
   sandboxBytes: 16 * MiB,
   sandboxes: 1_000,
   totalBytes: 256 * MiB,
   pruneIntervalMs: 3_600_000,
   /** Records on their way to the disk before a run waits for them. */
   pending: 64,
+} as const;
+
+/** Files that a run leaves in its output folder, and their manifest. */
+export const artifactLimits = {
+  files: 10_000,
+  /** Of one that is read whole. */
+  contentBytes: 64 * MiB,
+  keyBytes: 4 * KiB,
 } as const;

@@ -1,6 +1,7 @@
 import type { EngineName } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
+import type { Signer } from "../core/manifest.ts";
 import type { RunResult } from "../core/run.ts";
 import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
@@ -24,6 +25,7 @@ export interface WatchParts {
   events: EventSink;
   log?: RecordStore;
   records?: RecordOptions;
+  signer: () => Promise<Signer>;
   afterDestroy?: () => Promise<void>;
 }
 
@@ -58,6 +60,14 @@ export class Watch implements SandboxWatch {
 
   async records(sandboxId: string): Promise<RunRecord[]> {
     return (await this.#parts.log?.list(sandboxId)) ?? [];
+  }
+
+  signer(): Promise<Signer> {
+    return this.#parts.signer();
+  }
+
+  signed(sandboxId: string, files: number): void {
+    this.#parts.events.emit({ type: "artifact.signed", sandboxId, files });
   }
 
   async destroyed(sandboxId: string): Promise<void> {

@@ -13,11 +13,13 @@ import { AppError } from "../core/errors.ts";
 import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
+import type { Signer } from "../core/manifest.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Wire } from "../core/wire.ts";
 import { Contexts } from "./contexts.ts";
+import { Artifacts } from "./artifacts.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
@@ -42,6 +44,8 @@ export interface SandboxWatch extends RunObserver {
   events(sandboxId: string): Events;
   records(sandboxId: string): Promise<RunRecord[]>;
   destroyed(sandboxId: string): Promise<void>;
+  signer(): Promise<Signer>;
+  signed(sandboxId: string, files: number): void;
 }
 
 /** One boundary with its workspace, and the only handle on it. */
@@ -61,6 +65,7 @@ export class Sandbox implements AsyncDisposable {
   readonly wire: Wire;
   readonly runLimits: Readonly<Partial<RunLimits>>;
   readonly events: Events;
+  readonly artifacts: Artifacts;
   readonly #engine: Engine;
   readonly #watch: SandboxWatch;
   #destroyed: Promise<void> | undefined;
@@ -89,6 +94,13 @@ export class Sandbox implements AsyncDisposable {
     this.events = parts.watch.events(created.id);
     this.#engine = parts.engine;
     this.#watch = parts.watch;
+    this.artifacts = new Artifacts({
+      sandboxId: created.id,
+      files: this.files,
+      mostBytes: spec.limits.storageBytes,
+      signer: () => parts.watch.signer(),
+      signed: (files) => parts.watch.signed(created.id, files),
+    });
   }
 
   /** Makes the boundary, waits for its guest, tells it its limits. */

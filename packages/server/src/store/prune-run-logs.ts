@@ -17,7 +17,7 @@ export function chooseStale(files: readonly LogFile[], nowMs: number, ageMs: num
   for (const file of [...files].sort((left, right) => right.mtimeMs - left.mtimeMs)) {
     count++;
     bytes += file.bytes;
-    const tooMany = count > 2 * recordLimits.sandboxes || bytes > recordLimits.totalBytes;
+    const tooMany = count > recordLimits.sandboxes || bytes > recordLimits.totalBytes;
     if (tooMany || file.mtimeMs < nowMs - ageMs) stale.push(file.path);
   }
   return stale;
@@ -48,7 +48,7 @@ export async function pruneRunLogs(folder: string, ageMs: number): Promise<void>
   const last = await lookAt(marker);
   const now = new Date();
   const recent = last !== undefined && now.getTime() - last.mtimeMs < recordLimits.pruneIntervalMs;
-  if (recent && names.length <= 2 * recordLimits.sandboxes) return;
+  if (recent && names.length <= recordLimits.sandboxes) return;
   if (last === undefined) await writeFile(marker, "", { mode: 0o600 });
   else await utimes(marker, now, now);
   const files = (await Promise.all(names.map((name) => lookAt(join(folder, name))))).filter(

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { mkdir, open, rename, stat } from "node:fs/promises";
+import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
@@ -8,17 +8,19 @@ import { pruneRunLogs } from "./prune-run-logs.ts";
 
 type Retention = Pick<RecordOptions, "keep" | "days">;
 
-/** What is known of the newer of a sandbox's two files. */
+/** What is known of a sandbox's file. */
 interface Tail {
   lines: number;
   bytes: number;
+  oldestMs: number;
 }
 
 const DAY_MS = 86_400_000;
 
 /**
- * Records of runs, as JSON lines: for each sandbox a file that is only appended to, and the one before it. Both are the
- * owner's alone (0600). A line that a crash tore is ended by the next record's leading newline, and passed over.
+ * Records of runs, as JSON lines: for each sandbox a file, its owner's alone (0600), that is appended to, and written
+ * anew without what retention does not keep when that has become a quarter. A line that a crash tore is ended by the
+ * next record's leading newline, and passed over.
  */
 export class RunLog {
   readonly #folder: string;
@@ -48,11 +50,7 @@ export class RunLog {
   /** The records of a sandbox that retention keeps, oldest first. */
   async list(sandboxId: string): Promise<RunRecord[]> {
     await this.#queue;
-    const lines: string[] = [];
-    for (const path of [this.#olderPath(sandboxId), this.#path(sandboxId)]) lines.push(...(await readLines(path)));
-    const since = Date.now() - this.#retention.days * DAY_MS;
-    const records = lines.map(parseRecord).filter((record) => record !== undefined);
-    return records.filter((record) => Date.parse(record.started_at) >= since).slice(-this.#retention.keep);
+    return this.#kept((await readLines(this.#path(sandboxId))).map(parseRecord));
   }
 
   /** Forgets that a sandbox was written to; its records stay. */
@@ -71,31 +69,59 @@ export class RunLog {
     const line = Buffer.from(`\n${toLine(record)}\n`);
     const tail = this.#tails.get(id) ?? (await this.#open(id));
     this.#tails.set(id, tail);
-    const full =
-      tail.lines >= Math.ceil(this.#retention.keep / 2) || tail.bytes + line.length > recordLimits.sandboxBytes / 2;
-    if (full && tail.lines > 0) {
-      await moveOver(this.#path(id), this.#olderPath(id));
-      tail.lines = 0;
-      tail.bytes = 0;
-    }
-    await appendTo(this.#path(id), line);
+    if (this.#isStale(tail, line.length)) Object.assign(tail, await this.#rewrite(id));
+    await writeWhole(this.#path(id), line, constants.O_APPEND);
     tail.lines++;
     tail.bytes += line.length;
+    tail.oldestMs = Math.min(tail.oldestMs, Date.parse(record.started_at));
+  }
+
+  #kept(records: readonly (RunRecord | undefined)[]): RunRecord[] {
+    const since = Date.now() - this.#retention.days * DAY_MS;
+    const valid = records.filter((record) => record !== undefined);
+    return valid.filter((record) => Date.parse(record.started_at) >= since).slice(-this.#retention.keep);
+  }
+
+  /** Whether a quarter more is there than is kept, or some of it is a tenth older. */
+  #isStale({ lines, bytes, oldestMs }: Tail, moreBytes: number): boolean {
+    const { keep, days } = this.#retention;
+    const tooOld = oldestMs < Date.now() - 1.1 * days * DAY_MS;
+    return tooOld || lines >= Math.ceil(1.25 * keep) || bytes + moreBytes > recordLimits.sandboxBytes;
+  }
+
+  async #rewrite(id: string): Promise<Tail> {
+    const kept = this.#kept((await readLines(this.#path(id))).map(parseRecord));
+    const lines: string[] = [];
+    let bytes = 0;
+    for (const record of kept.toReversed()) {
+      const line = `${JSON.stringify(record)}\n`;
+      bytes += Buffer.byteLength(line);
+      if (bytes > recordLimits.sandboxBytes / 2) break;
+      lines.unshift(line);
+    }
+    const text = Buffer.from(lines.join(""));
+    const temporary = join(this.#folder, `${id}.new.jsonl`);
+    await writeWhole(temporary, text, constants.O_TRUNC);
+    await rename(temporary, this.#path(id));
+    const oldestMs = Date.parse(kept.at(-lines.length)?.started_at ?? "");
+    return {
+      lines: lines.length,
+      bytes: text.length,
+      oldestMs: lines.length === 0 ? Number.POSITIVE_INFINITY : oldestMs,
+    };
   }
 
   async #open(id: string): Promise<Tail> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await pruneRunLogs(this.#folder, this.#retention.days * DAY_MS);
-    const bytes = await sizeOf(this.#path(id));
-    return { lines: bytes === 0 ? 0 : (await readLines(this.#path(id))).length, bytes };
+    const lines = await readLines(this.#path(id));
+    const times = lines.map((line) => Date.parse(parseRecord(line)?.started_at ?? "")).filter((time) => time > 0);
+    const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+    return { lines: lines.length, bytes, oldestMs: Math.min(...times) };
   }
 
   #path(id: string): string {
     return join(this.#folder, `${checkId(id)}.jsonl`);
-  }
-
-  #olderPath(id: string): string {
-    return join(this.#folder, `${checkId(id)}.1.jsonl`);
   }
 }
 
@@ -112,29 +138,11 @@ function toLine(record: RunRecord): string {
   return JSON.stringify({ ...record, stdout: "", stderr: "", files_changed: [], truncated: true });
 }
 
-async function appendTo(path: string, line: Buffer): Promise<void> {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  await using file = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
-  const { bytesWritten } = await file.write(line);
-  if (bytesWritten < line.length) throw new AppError("unavailable", "the disk took only a part of a run's record");
-}
-
-/** Another owner's pruning may have taken it. */
-async function moveOver(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
-  }
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return 0;
-    throw error;
-  }
+async function writeWhole(path: string, bytes: Buffer, flag: number): Promise<void> {
+  const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  await using file = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flag, 0o600);
+  const { bytesWritten } = await file.write(bytes);
+  if (bytesWritten < bytes.length) throw new AppError("unavailable", "the disk took only a part of a run's record");
 }
 
 /** Never more than a file may hold, whatever lies there. */

@@ -1,0 +1,207 @@
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  createSandbox,
+  openCaisson,
+  type SandboxEvent,
+  verifyFile,
+  verifyManifest,
+} from "../../packages/server/src/index.ts";
+import { engines, root } from "../harness.ts";
+import { findLeaks, killProcessesOf } from "../leaks.ts";
+
+const MiB = 1024 ** 2;
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp("/var/tmp/caisson-library-");
+});
+afterEach(async () => {
+  expect(findLeaks(home)).toEqual([]);
+  await rm(home, { recursive: true });
+});
+
+describe.each(engines)("the library (%s)", (engine) => {
+  const settings = { engine, max_storage_mb: 64 } as const;
+  const open = () => openCaisson({ home, root, environment: {}, settings });
+
+  it("[API-06] createSandbox makes a sandbox in this process, and its end closes what it opened", async () => {
+    {
+      await using sandbox = await createSandbox({ home, root, environment: {}, settings });
+      expect(sandbox.engine).toBe(engine);
+      expect((await sandbox.exec({ command: "echo hello" })).stdout).toBe("hello\n");
+      await sandbox.destroy();
+    }
+    expect(findLeaks(home)).toEqual([]);
+  });
+
+  it("[API-06] takes defaults, YAML, the environment and options, each over those before it", async () => {
+    await writeFile(
+      join(home, "caisson.yaml"),
+      `engine: ${engine}\nmax_storage_mb: 64\nmax_ram_mb: 100\nmax_processes: 30\ncpu_shares: 600\ntimeout_seconds: 0.2\n`,
+    );
+    const environment = { CAISSON_HOME: home, CAISSON_MAX_PROCESSES: "40", CAISSON_CPU_SHARES: "700" };
+    const options = { root, environment, settings: { cpu_shares: 800 } };
+    await using sandbox = await createSandbox({ ...options, limits: { cpus: 2 } });
+    expect(sandbox.engine).toBe(engine);
+    expect(sandbox.limits).toEqual({
+      memoryBytes: 100 * MiB,
+      processes: 40,
+      cpuShares: 800,
+      cpus: 2,
+      storageBytes: 64 * MiB,
+    });
+    expect((await sandbox.exec({ command: "sleep 60" })).timed_out).toBe(true);
+    const given = await sandbox.exec({ command: "sleep 0.4", limits: { timeoutMs: 0 } });
+    expect(given).toMatchObject({ timed_out: false, exit_code: 0 });
+  });
+
+  it("[API-06] tells what happens, in order, to all and to those of one sandbox; who throws hurts nobody", async () => {
+    const seen: SandboxEvent[] = [];
+    const own: string[] = [];
+    let id: string;
+    {
+      await using caisson = await open();
+      caisson.events.subscribe(() => {
+        throw new Error("a broken listener");
+      });
+      caisson.events.subscribe((event) => seen.push(event));
+      await using sandbox = await caisson.createSandbox();
+      id = sandbox.id;
+      sandbox.events.subscribe((event) => own.push(event.type));
+      await sandbox.exec({ command: "true" });
+      await sandbox.exec({ command: "exit 3" });
+      await sandbox.exec({ command: "sleep 60", limits: { timeoutMs: 200 } });
+      await expect(sandbox.exec({ command: ["/no/such/program"] })).rejects.toMatchObject({ code: "not_found" });
+    }
+    const expected = [
+      { type: "execution.started" },
+      { type: "execution.completed", exitCode: 0 },
+      { type: "execution.started" },
+      { type: "execution.failed", exitCode: 3, errorCode: null },
+      { type: "execution.started" },
+      { type: "execution.timeout" },
+      { type: "execution.started" },
+      { type: "execution.failed", exitCode: null, errorCode: "not_found" },
+      { type: "sandbox.destroyed" },
+    ];
+    expect(seen).toMatchObject([{ type: "sandbox.created", engine }, ...expected]);
+    expect(own).toEqual(expected.map(({ type }) => type));
+    expect(new Set(seen.map((event) => event.sandboxId))).toEqual(new Set([id]));
+    const runs = seen.flatMap((event) => ("runId" in event ? [event.runId] : []));
+    expect(new Set(runs).size).toBe(4);
+  });
+
+  it("[API-06] tells a sandbox that is lost from one that was destroyed", async () => {
+    await using caisson = await open();
+    await using sandbox = await caisson.createSandbox();
+    const events = sandbox.events.stream();
+    killProcessesOf(sandbox.id);
+    expect(await events.next()).toMatchObject({ value: { type: "sandbox.lost", sandboxId: sandbox.id } });
+  });
+
+  it("[EXE-14] records each run, with its output where a listener took it, and lists them by sandbox", async () => {
+    await using caisson = await open();
+    let id: string;
+    {
+      await using sandbox = await caisson.createSandbox();
+      await using other = await caisson.createSandbox();
+      id = sandbox.id;
+      await sandbox.exec({ command: ["sh", "-c", "echo out; echo err >&2; echo x > file; exit 4"] });
+      await other.exec({ command: "echo not here" });
+      await sandbox.executeCode({
+        language: "python",
+        code: "print('streamed')",
+        onOutput: () => undefined,
+      });
+      await expect(sandbox.exec({ command: ["/no/such/program"] })).rejects.toThrow();
+      expect(await sandbox.runs()).toMatchObject([
+        {
+          sandbox_id: id,
+          engine,
+          command: "sh -c 'echo out; echo err >&2; echo x > file; exit 4'",
+          language: null,
+          exit_code: 4,
+          stdout: "out\n",
+          stderr: "err\n",
+          truncated: false,
+          files_changed: [{ path: "file", action: "created", size_bytes: 2 }],
+          error: null,
+        },
+        { command: "print('streamed')", language: "python", exit_code: 0, stdout: "streamed\n" },
+        { command: "/no/such/program", exit_code: null, error: { code: "not_found" } },
+      ]);
+    }
+    await using again = await open();
+    expect((await again.runs(id)).map((record) => record.exit_code)).toEqual([4, 0, null]);
+  });
+
+  it("[EXE-14] keeps of a flood of output what the cap allows, and as many runs as retention says", async () => {
+    const capped = { ...settings, "runs.output_bytes": 100, "runs.keep": 4 };
+    await using sandbox = await createSandbox({ home, root, environment: {}, settings: capped });
+    await sandbox.exec({ command: "head -c 3000000 /dev/zero | tr '\\0' x", onOutput: () => undefined });
+    expect(await sandbox.runs()).toMatchObject([{ stdout: "x".repeat(100), truncated: true }]);
+    for (let at = 0; at < 6; at++) await sandbox.exec({ command: `exit ${at}` });
+    expect((await sandbox.runs()).map((record) => record.exit_code)).toEqual([2, 3, 4, 5]);
+  });
+
+  it("[EXE-14] keeps what the redactor leaves, and nothing where records are off", async () => {
+    const redact = (text: string) => text.replaceAll("hunter2", "***");
+    await using sandbox = await createSandbox({ home, root, environment: {}, settings, redact });
+    const result = await sandbox.exec({ command: "echo hunter2" });
+    expect(result.stdout).toBe("hunter2\n");
+    expect(await sandbox.runs()).toMatchObject([{ command: "echo ***", stdout: "***\n" }]);
+    const off = { ...settings, "runs.record": false };
+    await using silent = await createSandbox({ home, root, environment: {}, settings: off });
+    await silent.exec({ command: "true" });
+    expect(await silent.runs()).toEqual([]);
+  });
+
+  it("[API-06] [EXE-09] lists, reads, signs and verifies what a run left in its output folder", async () => {
+    await using caisson = await open();
+    await using sandbox = await caisson.createSandbox({ output: true });
+    const signed = sandbox.events.stream({ types: ["artifact.signed"] });
+    await sandbox.exec({
+      command: "mkdir output/sub; printf data > output/sub/b; printf x > output/a; ln -s /etc/passwd output/link",
+    });
+    const data = {
+      path: "sub/b",
+      size_bytes: 4,
+      sha256: "3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7",
+    };
+    expect(await sandbox.artifacts.list()).toMatchObject([{ path: "a", size_bytes: 1 }, data]);
+    expect(await sandbox.artifacts.read("sub/b")).toEqual({ ...data, content_base64: "ZGF0YQ==" });
+    await expect(sandbox.artifacts.read("../../../etc/passwd")).rejects.toMatchObject({ code: "invalid" });
+    const manifest = await sandbox.artifacts.sign();
+    expect(await signed.next()).toMatchObject({ value: { files: 2 } });
+    const { publicKey } = await caisson.signer();
+    expect(verifyManifest(JSON.parse(JSON.stringify(manifest)), publicKey)).toEqual(manifest);
+    expect(verifyFile(manifest, publicKey, "sub/b", Buffer.from("data"))).toEqual(data);
+    expect(() => verifyFile(manifest, publicKey, "sub/b", Buffer.from("dat4"))).toThrow(/not the file that was signed/);
+  });
+});
+
+describe.each(engines)("a Caisson (%s)", (engine) => {
+  it("does not remember that an engine could not be opened", async () => {
+    const installation = join(home, "installation");
+    const settings = { engine, max_storage_mb: 64 };
+    await using caisson = await openCaisson({ home, root: installation, environment: {}, settings });
+    await expect(caisson.createSandbox()).rejects.toThrow();
+    await symlink(root, installation);
+    await using sandbox = await caisson.createSandbox();
+    expect((await sandbox.exec({ command: "echo mended" })).stdout).toBe("mended\n");
+  });
+});
+
+describe("a data folder that takes no records", () => {
+  it("[EXE-14] a run whose record cannot be kept has its result, and an event says so", async () => {
+    await writeFile(join(home, "runs"), "in the way");
+    const settings = { engine: "container", max_storage_mb: 64 } as const;
+    await using sandbox = await createSandbox({ home, root, environment: {}, settings });
+    const failures = sandbox.events.stream({ types: ["record.failed"] });
+    expect((await sandbox.exec({ command: "echo fine" })).stdout).toBe("fine\n");
+    expect(await failures.next()).toMatchObject({
+      value: { type: "record.failed", reason: expect.stringMatching(/EEXIST/) },
+    });
+  });
+});
