@@ -7,7 +7,7 @@ import { defaultOf, type SettingName, type Settings, settingNames, specOf, type 
 import { readYamlFile, type YamlEntry } from "./yaml-file.ts";
 
 /** Where a value comes from: `default`, `caisson.yaml:3`, `CAISSON_ENGINE`, `options`. */
-export type Origins = Readonly<Record<SettingName, string>>;
+type Origins = Readonly<Record<SettingName, string>>;
 
 export interface Configuration {
   home: string;

@@ -6,7 +6,7 @@ import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
 /** Where a value stands, as an error names it: `caisson.yaml:3: max_ram_mb`, `CAISSON_MAX_RAM_MB`. */
 type Place = string;
 
-export function show(value: unknown): string {
+function show(value: unknown): string {
   const text = typeof value === "string" ? `'${value}'` : (JSON.stringify(value) ?? String(value));
   return text.length <= configLimits.shownCharacters ? text : `${text.slice(0, configLimits.shownCharacters)}…`;
 }

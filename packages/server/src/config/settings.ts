@@ -34,7 +34,7 @@ export type SettingSpec = Common &
 const noNetwork = "sandboxes have no way out yet";
 
 /** Every setting: its key in caisson.yaml, its variable, what it may be. */
-export const settingSpecs = {
+const settingSpecs = {
   engine: {
     type: "choice",
     choices: engineChoices,

@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engines, root } from "../harness.ts";
+import { findLeaks } from "../leaks.ts";
+
+interface Example {
+  section: string;
+  code: string;
+  output: string;
+}
+
+/** The TypeScript of the page, each piece with what it says that it prints. */
+function findExamples(markdown: string): Example[] {
+  const pieces = markdown.matchAll(/^## (.+)$|^```ts\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm);
+  let section = "";
+  const examples: Example[] = [];
+  for (const [, heading, code, output] of pieces) {
+    if (heading !== undefined) section = heading;
+    else if (code !== undefined) examples.push({ section, code, output: output ?? "there is no output in the page" });
+  }
+  return examples;
+}
+
+const examples = findExamples(await readFile(join(root, "docs/library.md"), "utf8"));
+let folder: string;
+let home: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp("/var/tmp/caisson-docs-");
+  home = join(folder, "home");
+  await mkdir(join(folder, "node_modules/@caisson"), { recursive: true });
+  await symlink(join(root, "packages/server"), join(folder, "node_modules/@caisson/server"));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+});
+afterAll(async () => {
+  expect(findLeaks(home)).toEqual([]);
+  await rm(folder, { recursive: true });
+});
+
+function runExample(file: string, variables: Record<string, string>): Promise<string> {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("CAISSON_"));
+  const env = { ...Object.fromEntries(others), CAISSON_HOME: home, CAISSON_MAX_STORAGE_MB: "64", ...variables };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file], { env, cwd: folder }, (error, stdout, stderr) =>
+      resolve(error === null ? stdout : `${stdout}\n${stderr}`),
+    );
+  });
+}
+
+describe("docs/library.md", () => {
+  it("has examples", () => {
+    expect(examples.length).toBeGreaterThanOrEqual(8);
+  });
+
+  describe.each(engines)("on %s", (engine) => {
+    it.each(examples.map(({ section, ...example }, at) => [at, section, example] as const))(
+      "[API-06] example %i, of '%s', prints what the page says",
+      async (at, _section, { code, output }) => {
+        const file = join(folder, `example-${at}.ts`);
+        await writeFile(file, code);
+        expect(await runExample(file, { CAISSON_ENGINE: engine })).toBe(output);
+      },
+    );
+  });
+});
