@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -21,6 +22,20 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
+function statOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return ""; // it ended while it was looked at
+  }
+}
+
+/** The helper processes that this process has started and not ended. */
+function helpers(): string[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => new RegExp(`^\\d+ \\(caisson-helper\\) [^ZX] ${process.pid} `).test(statOf(pid)));
+}
+
 describe.each(engines)("the library (%s)", (engine) => {
   const settings = { engine, max_storage_mb: 64 } as const;
   const open = () => openCaisson({ home, root, environment: {}, settings });
@@ -30,9 +45,10 @@ describe.each(engines)("the library (%s)", (engine) => {
       await using sandbox = await createSandbox({ home, root, environment: {}, settings });
       expect(sandbox.engine).toBe(engine);
       expect((await sandbox.exec({ command: "echo hello" })).stdout).toBe("hello\n");
+      expect(helpers()).toHaveLength(1);
       await sandbox.destroy();
     }
-    expect(findLeaks(home)).toEqual([]);
+    await expect.poll(helpers).toEqual([]);
   });
 
   it("[API-06] takes defaults, YAML, the environment and options, each over those before it", async () => {

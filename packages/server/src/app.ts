@@ -17,6 +17,7 @@ import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { kernelEntries } from "./images/kernels.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
+import { Sandbox, type SandboxParts } from "./sandboxes/sandbox.ts";
 import { announce, Watch } from "./sandboxes/chronicle.ts";
 import { RunLog } from "./store/run-log.ts";
 import { openSigner } from "./store/signing-key.ts";
@@ -99,8 +100,21 @@ export class Caisson implements AsyncDisposable {
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
     const engine = await this.#engine(await this.#choose(options.engine ?? this.#options.engine ?? "auto"));
+    const parts = await this.#sandboxParts(engine, options.afterDestroy);
+    const sandbox = await Sandbox.create(parts, {
+      limits,
+      output: options.output ?? false,
+      warm: options.warm ?? "first-use",
+      ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
+    });
+    announce(sandbox, this.#events);
+    return sandbox;
+  }
+
+  async #sandboxParts(engine: Engine, afterDestroy: CreateOptions["afterDestroy"]): Promise<SandboxParts> {
     const { searchPath } = await this.#hostImage();
-    const parts = {
+    const { records } = this.#options;
+    return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>) => WireConnection.attach(paths, died),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
@@ -110,18 +124,10 @@ export class Caisson implements AsyncDisposable {
         events: this.#events,
         signer: () => this.signer(),
         ...(this.#records === undefined ? {} : { log: this.#records }),
-        ...(this.#options.records === undefined ? {} : { records: this.#options.records }),
-        ...(options.afterDestroy === undefined ? {} : { afterDestroy: options.afterDestroy }),
+        ...(records === undefined ? {} : { records }),
+        ...(afterDestroy === undefined ? {} : { afterDestroy }),
       }),
     };
-    const sandbox = await Sandbox.create(parts, {
-      limits,
-      output: options.output ?? false,
-      warm: options.warm ?? "first-use",
-      ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
-    });
-    announce(sandbox, this.#events);
-    return sandbox;
   }
 
   async diagnose(): Promise<Diagnosis> {
