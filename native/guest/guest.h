@@ -300,7 +300,7 @@ int privilege_drop(const struct spec *spec, gid_t group);
 void close_all_from(int first);
 
 /* seccomp.c */
-void seccomp_apply(void);
+void seccomp_apply(bool listeners);
 
 /* file.c */
 void file_start(struct stream *s, struct spec *spec);

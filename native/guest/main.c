@@ -145,13 +145,30 @@ static _Noreturn void serve(void) {
   }
 }
 
+/* What a host asks for that this guest does not know must not be passed over. */
+struct wishes {
+  bool copy_memory;
+  bool no_listeners;
+};
+static struct wishes read_wishes(int count, char **words) {
+  struct wishes wishes = {0};
+  for (int i = 1; i < count; i++) {
+    errno = EINVAL;
+    if (!strcmp(words[i], "copy-memory")) wishes.copy_memory = true;
+    else if (!strcmp(words[i], "no-listeners")) wishes.no_listeners = true;
+    else die("argument");
+  }
+  return wishes;
+}
+
 int main(int count, char **words) {
+  struct wishes wishes = read_wishes(count, words);
   prepare_descriptors();
   prepare_signals();
   oom_prepare();
   privilege_prepare();
-  start_prepare(count > 1 && !strcmp(words[1], "copy-memory"));
-  seccomp_apply();
+  start_prepare(wishes.copy_memory);
+  seccomp_apply(!wishes.no_listeners);
   poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
   poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);
   poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, STREAMS_MAX);

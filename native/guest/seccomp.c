@@ -139,8 +139,15 @@ static void check_personality(void) {
   end_call(start);
 }
 
+/* EXE-13: where policy lets nobody listen, no socket gets an address of its own, datagram sockets included. */
+static void check_refused(long number) {
+  unsigned short start = begin_call(number);
+  deny(EACCES);
+  end_call(start);
+}
+
 /* Put on PID 1 itself before it starts anything: all it ever forks is under the filter, at no cost a run. */
-void seccomp_apply(void) {
+void seccomp_apply(bool listeners) {
   static long allowed[] = ALLOWED_CALLS;
   size_t count = sizeof allowed / sizeof *allowed;
   qsort(allowed, count, sizeof *allowed, compare);
@@ -159,6 +166,10 @@ void seccomp_apply(void) {
   check_socket(SYS_socketpair);
   check_ioctl();
   check_personality();
+  if (!listeners) {
+    check_refused(SYS_bind);
+    check_refused(SYS_listen);
+  }
   emit_search(allowed, 0, count);
   struct sock_fprog filter = {length, program};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0) die("seccomp");

@@ -48,7 +48,7 @@ describe.each(engines)("the library (%s)", (engine) => {
       expect(helpers()).toHaveLength(1);
       await sandbox.destroy();
     }
-    await expect.poll(helpers).toEqual([]);
+    await expect.poll(helpers, { timeout: 20_000 }).toEqual([]);
   });
 
   it("[API-06] takes defaults, YAML, the environment and options, each over those before it", async () => {

@@ -41,6 +41,7 @@ export interface CaissonOptions {
   engine?: EngineChoice;
   limits?: Partial<SandboxLimits>;
   runLimits?: Partial<RunLimits>;
+  listeners?: boolean;
   /** Without it no run is recorded. */
   records?: RecordOptions;
 }
@@ -52,6 +53,8 @@ export interface CreateOptions {
   output?: boolean;
   /** When interpreters start that wait for code; after the first code of their language unless told. */
   warm?: WarmChoice;
+  /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
+  listeners?: boolean;
   /** Called, and waited for, once the sandbox is destroyed. */
   afterDestroy?: () => Promise<void>;
 }
@@ -105,6 +108,7 @@ export class Caisson implements AsyncDisposable {
       limits,
       output: options.output ?? false,
       warm: options.warm ?? "first-use",
+      listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
     announce(sandbox, this.#events);

@@ -14,6 +14,7 @@ export interface ConfiguredOptions {
   engine: EngineChoice;
   limits: Partial<SandboxLimits>;
   runLimits: Partial<RunLimits>;
+  listeners: boolean;
   /** Without it no run is recorded. */
   records?: RecordOptions;
 }
@@ -37,6 +38,7 @@ export function caissonOptions({ home, root, settings }: Configuration): Configu
       cpuTimeMs: Math.round(settings.cpu_time_seconds * 1000),
       outputBytes: settings.max_output_bytes,
     },
+    listeners: settings["policy.listeners"],
     ...(settings["runs.record"]
       ? {
           records: {

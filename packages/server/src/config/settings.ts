@@ -120,6 +120,12 @@ const settingSpecs = {
     env: "CAISSON_RUNS_OUTPUT_BYTES",
     help: "what a record holds of each of stdout and stderr",
   },
+  "policy.listeners": {
+    type: "boolean",
+    default: true,
+    env: "CAISSON_POLICY_LISTENERS",
+    help: "whether code may open listeners inside its sandbox",
+  },
   runsc_path: {
     type: "path",
     default: null,

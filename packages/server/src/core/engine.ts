@@ -41,6 +41,8 @@ export interface SandboxSpec {
   /** Whether /workspace/output is made. */
   output?: boolean;
   warm?: WarmChoice;
+  /** Whether user code may give a socket an address and listen there; it may unless told. */
+  listeners?: boolean;
 }
 
 /** When interpreters start that wait for code: with the sandbox, after the first code of their language, or never. */

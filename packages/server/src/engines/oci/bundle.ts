@@ -106,7 +106,7 @@ export function makeBundle(options: BundleOptions) {
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
-      args: ["/.caisson/guest", ...options.guestArgs],
+      args: ["/.caisson/guest", ...options.guestArgs, ...(options.spec.listeners === false ? ["no-listeners"] : [])],
       env: [],
       cwd: "/",
       noNewPrivileges: true,
