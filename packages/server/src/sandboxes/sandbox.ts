@@ -63,11 +63,8 @@ export class Sandbox implements AsyncDisposable {
   readonly warm: boolean;
   readonly runsWatchMemory: boolean;
   readonly wire: Wire;
-  readonly runLimits: Readonly<Partial<RunLimits>>;
-  readonly events: Events;
-  readonly artifacts: Artifacts;
   readonly #engine: Engine;
-  readonly #watch: SandboxWatch;
+  readonly #parts: SandboxParts;
   #destroyed: Promise<void> | undefined;
   #filesMarked = false;
   #runs = 0;
@@ -93,14 +90,7 @@ export class Sandbox implements AsyncDisposable {
     this.runLimits = parts.runLimits;
     this.events = parts.watch.events(created.id);
     this.#engine = parts.engine;
-    this.#watch = parts.watch;
-    this.artifacts = new Artifacts({
-      sandboxId: created.id,
-      files: this.files,
-      mostBytes: spec.limits.storageBytes,
-      signer: () => parts.watch.signer(),
-      signed: (files) => parts.watch.signed(created.id, files),
-    });
+    this.#parts = parts;
   }
 
   /** Makes the boundary, waits for its guest, tells it its limits. */
@@ -124,7 +114,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   start(request: RunRequest): Promise<Run> {
-    return observeRun(this.#watch, this.id, request, (observed) => startRun(this, observed));
+    return observeRun(this.#parts.watch, this.id, request, (observed) => startRun(this, observed));
   }
 
   async exec(request: RunRequest): Promise<RunResult> {
@@ -132,16 +122,36 @@ export class Sandbox implements AsyncDisposable {
   }
 
   startCode(request: CodeRequest): Promise<Run> {
-    return observeRun(this.#watch, this.id, request, (observed) => startCode(this, observed));
+    return observeRun(this.#parts.watch, this.id, request, (observed) => startCode(this, observed));
   }
 
   async executeCode(request: CodeRequest): Promise<RunResult> {
     return (await this.startCode(request)).result;
   }
 
+  get runLimits(): Readonly<Partial<RunLimits>> {
+    return this.#parts.runLimits;
+  }
+
+  get events(): Events {
+    return this.#parts.watch.events(this.id);
+  }
+
+  /** What runs left in /workspace/output. */
+  get artifacts(): Artifacts {
+    const { watch } = this.#parts;
+    return new Artifacts({
+      sandboxId: this.id,
+      files: this.files,
+      mostBytes: this.limits.storageBytes,
+      signer: () => watch.signer(),
+      signed: (files) => watch.signed(this.id, files),
+    });
+  }
+
   /** The records of its runs that retention keeps, oldest first; none where they are not kept. */
   runs(): Promise<RunRecord[]> {
-    return this.#watch.records(this.id);
+    return this.#parts.watch.records(this.id);
   }
 
   stats(): Promise<SandboxStats> {
@@ -178,7 +188,7 @@ export class Sandbox implements AsyncDisposable {
   async #destroy(): Promise<void> {
     this.wire.close("destroyed");
     await this.#engine.destroy(this.id);
-    await this.#watch.destroyed(this.id);
+    await this.#parts.watch.destroyed(this.id);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
