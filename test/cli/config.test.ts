@@ -136,6 +136,11 @@ describe.each(engines)("settings of caisson run (%s)", (engine) => {
     expect(names).toHaveLength(1);
     const text = await readFile(join(home, "runs", names[0] ?? ""), "utf8");
     expect(JSON.parse(text)).toMatchObject({ exit_code: 5, stdout: "said\n", command: "bash say.sh" });
+    const id = names[0]?.replace(".jsonl", "") ?? "";
+    expect((await caisson(["runs"])).stdout).toMatch(new RegExp(`${id}  5 +\\d+ ms  bash say.sh\n$`));
+    const listed = await caisson(["runs", "--json", id]);
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ sandbox_id: id, exit_code: 5, stdout: "said\n" }]);
+    expect(await caisson(["runs", "nobody"])).toEqual({ code: 0, stdout: "", stderr: "" });
     await newHome(`engine: ${engine}\nmax_storage_mb: 64\nruns:\n  record: false\n`);
     expect((await caisson(["run", "say.sh"])).code).toBe(5);
     expect(await readdir(home)).not.toContain("runs");

@@ -5,6 +5,7 @@ import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits, Wa
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
+import { recordLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
@@ -16,7 +17,6 @@ import { EventBus } from "./events/event-bus.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { kernelEntries } from "./images/kernels.ts";
-import { Sandbox } from "./sandboxes/sandbox.ts";
 import { Sandbox, type SandboxParts } from "./sandboxes/sandbox.ts";
 import { announce, Watch } from "./sandboxes/chronicle.ts";
 import { RunLog } from "./store/run-log.ts";
@@ -81,6 +81,11 @@ export class Caisson implements AsyncDisposable {
   /** The records of a sandbox's runs, oldest first; also of one that is destroyed, as long as retention keeps them. */
   async runs(sandboxId: string): Promise<RunRecord[]> {
     return (await this.#records?.list(sandboxId)) ?? [];
+  }
+
+  /** The last runs of all sandboxes, oldest first. */
+  async recentRuns(): Promise<RunRecord[]> {
+    return (await this.#records?.recent(recordLimits.recent)) ?? [];
   }
 
   /** The key that signs manifests here; made, and kept in the data folder, at first use. */

@@ -72,6 +72,8 @@ function effective(): SettingName[] {
 export function printConfig(configuration: Configuration, plan: ConfigPlan, io: RunIo): void {
   const { home, file, settings, origins } = configuration;
   const names = effective();
+  for (const stray of configuration.strays)
+    io.stderr.write(`${paint(io.terminal, "yellow", "caisson:")} ${visible(stray)}\n`);
   if (plan.json) {
     const rows = names.map((name) => [name, { value: settings[name], origin: origins[name] }]);
     io.stdout.write(`${JSON.stringify({ home, file, settings: Object.fromEntries(rows) }, null, 2)}\n`);

@@ -11,6 +11,7 @@ import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
 import { type RunIo, run } from "./run.ts";
 import { parseRun, wallClockMs } from "./run-options.ts";
+import { listRuns, parseRuns, runsHelpText } from "./runs.ts";
 import { shell } from "./shell.ts";
 import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
@@ -45,6 +46,7 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   shell: shellHelpText,
   doctor: doctorHelpText,
   config: configHelpText,
+  runs: runsHelpText,
 };
 
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
@@ -64,6 +66,10 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case "doctor":
       return withPlan(parseDoctor(rest), doctorHelpText, io, (plan) =>
         withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
+      );
+    case "runs":
+      return withPlan(parseRuns(rest), runsHelpText, io, (plan) =>
+        withCaisson(environment, plan, (caisson) => listRuns(caisson, plan, io)),
       );
     case "config":
       return withPlan(parseConfig(rest), configHelpText, io, async (plan) => {

@@ -149,6 +149,12 @@ describe("the configuration", () => {
     },
   );
 
+  it("tells a variable that was probably meant for a setting, and no other", async () => {
+    const variables = { CAISSON_MAX_RAM_BM: "5", CAISSON_SEED: "7", CAISSON_DEBUG: "1", OTHER_TIMEOUT: "3" };
+    const { strays } = await load({ variables });
+    expect(strays).toEqual(["CAISSON_MAX_RAM_BM is no setting; did you mean CAISSON_MAX_RAM_MB?"]);
+  });
+
   it("takes what says the same as holds anyway", async () => {
     expect((await load({ yaml: "enable_network: false\n" })).settings.enable_network).toBe(false);
     expect((await load({ variables: { CAISSON_NETWORK: "off" } })).origins.enable_network).toBe("CAISSON_NETWORK");

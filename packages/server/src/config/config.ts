@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import type { Environment } from "./env.ts";
+import { type Environment, ownVariables } from "./env.ts";
 import { nearMiss } from "./near-miss.ts";
 import { checkValue, fromText } from "./parse-value.ts";
 import { defaultOf, type SettingName, type Settings, settingNames, specOf, type Value } from "./settings.ts";
@@ -17,6 +17,8 @@ export interface Configuration {
   file: string;
   settings: Settings;
   origins: Origins;
+  /** Variables that look like a setting's, and are none: `CAISSON_TIMEOUTT, did you mean CAISSON_TIMEOUT?` */
+  strays: string[];
 }
 
 export interface ConfigurationSources {
@@ -25,6 +27,19 @@ export interface ConfigurationSources {
   configFile?: string | null;
   /** These win over everything. */
   options?: Partial<Settings>;
+}
+
+const prefix = "CAISSON_";
+const variableNames = settingNames.map((name) => specOf(name).env.slice(prefix.length));
+
+/** Other programs may have variables with our prefix: only what was probably meant is told, and nothing refused. */
+function findStrays(variables: Environment["variables"]): string[] {
+  const names = Object.keys(variables).filter((name) => name.startsWith(prefix) && !ownVariables.includes(name));
+  return names.flatMap((name) => {
+    const word = name.slice(prefix.length);
+    const meant = variableNames.includes(word) ? undefined : nearMiss(word, variableNames);
+    return meant === undefined ? [] : [`${name} is no setting; did you mean ${prefix}${meant}?`];
+  });
 }
 
 type Values = Record<string, { value: Value; origin: string }>;
@@ -92,6 +107,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
     root: environment.root,
     file,
     settings: Object.fromEntries(rows.map(([name, { value }]) => [name, value])) as Settings,
+    strays: findStrays(environment.variables),
     origins: Object.fromEntries(rows.map(([name, { origin }]) => [name, origin])) as Origins,
   };
 }

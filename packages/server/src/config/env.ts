@@ -20,6 +20,9 @@ export interface Environment {
   debug: boolean;
 }
 
+/** Those that are no settings, and no typing errors. */
+export const ownVariables = ["CAISSON_HOME", "CAISSON_ROOT", "CAISSON_CONFIG", "CAISSON_DEBUG"];
+
 /** Of this process, or of the variables given in its place. */
 export function readEnvironment(variables: Variables = env): Environment {
   const given = (name: string) => variables[name] || undefined;

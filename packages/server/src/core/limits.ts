@@ -235,6 +235,9 @@ export const recordLimits = {
   sandboxes: 1_000,
   totalBytes: 256 * MiB,
   pruneIntervalMs: 3_600_000,
+  /** Runs that are listed when no sandbox is named, and what a line shows of a command. */
+  recent: 20,
+  shownCharacters: 80,
   /** Records on their way to the disk before a run waits for them. */
   pending: 64,
 } as const;

@@ -87,8 +87,6 @@ export class Sandbox implements AsyncDisposable {
       () => parts.engine.watchFiles(created.id),
     );
     this.contexts = new Contexts(this);
-    this.runLimits = parts.runLimits;
-    this.events = parts.watch.events(created.id);
     this.#engine = parts.engine;
     this.#parts = parts;
   }

@@ -41,6 +41,16 @@ async function remove(path: string): Promise<void> {
   }
 }
 
+/** The files of the folder; none where it is not made yet. */
+export async function listRunLogs(folder: string): Promise<LogFile[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  });
+  const logs = names.filter((name) => name.endsWith(".jsonl"));
+  return (await Promise.all(logs.map((name) => lookAt(join(folder, name))))).filter((file) => file !== undefined);
+}
+
 /** Removes what retention does not keep; at most once an interval, unless there are too many files. */
 export async function pruneRunLogs(folder: string, ageMs: number): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
@@ -51,8 +61,5 @@ export async function pruneRunLogs(folder: string, ageMs: number): Promise<void>
   if (recent && names.length <= recordLimits.sandboxes) return;
   if (last === undefined) await writeFile(marker, "", { mode: 0o600 });
   else await utimes(marker, now, now);
-  const files = (await Promise.all(names.map((name) => lookAt(join(folder, name))))).filter(
-    (file) => file !== undefined,
-  );
-  for (const path of chooseStale(files, now.getTime(), ageMs)) await remove(path);
+  for (const path of chooseStale(await listRunLogs(folder), now.getTime(), ageMs)) await remove(path);
 }

@@ -56,6 +56,16 @@ describe("the log of runs", () => {
     expect(await log.list("nobody")).toEqual([]);
   });
 
+  it("[EXE-14] gives the last runs of all sandboxes, in the order of their start", async () => {
+    const log = new RunLog(home, retention);
+    expect(await log.recent(3)).toEqual([]);
+    const nowMs = Date.now();
+    for (const [at, sandbox_id] of ["a", "b", "a", "c", "b"].entries())
+      await log.append(record(String(at), { sandbox_id, started_at: new Date(nowMs - 1000 + at).toISOString() }));
+    expect(ids(await log.recent(3))).toEqual(["2", "3", "4"]);
+    expect(ids(await log.recent(9))).toEqual(["0", "1", "2", "3", "4"]);
+  });
+
   it("[EXE-14] is readable by its owner alone", async () => {
     await new RunLog(home, retention).append(record("1"));
     expect((await stat(join(home, "runs"))).mode & 0o777).toBe(0o700);

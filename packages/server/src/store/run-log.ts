@@ -1,10 +1,10 @@
 import { constants } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
-import { pruneRunLogs } from "./prune-run-logs.ts";
+import { listRunLogs, pruneRunLogs } from "./prune-run-logs.ts";
 
 type Retention = Pick<RecordOptions, "keep" | "days">;
 
@@ -51,6 +51,20 @@ export class RunLog {
   async list(sandboxId: string): Promise<RunRecord[]> {
     await this.#queue;
     return this.#kept((await readLines(this.#path(sandboxId))).map(parseRecord));
+  }
+
+  /** The last runs of all sandboxes, oldest first. */
+  async recent(count: number): Promise<RunRecord[]> {
+    await this.#queue;
+    const found: RunRecord[] = [];
+    // A sandbox that was not written to since the oldest record found has none newer.
+    for (const { id, mtimeMs } of await newestFirst(this.#folder)) {
+      if (found.length === count && mtimeMs < Date.parse(found[0]?.started_at ?? "")) break;
+      found.push(...(await this.list(id)));
+      found.sort((left, right) => Date.parse(left.started_at) - Date.parse(right.started_at));
+      found.splice(0, found.length - count);
+    }
+    return found;
   }
 
   /** Forgets that a sandbox was written to; its records stay. */
@@ -123,6 +137,14 @@ export class RunLog {
   #path(id: string): string {
     return join(this.#folder, `${checkId(id)}.jsonl`);
   }
+}
+
+async function newestFirst(folder: string): Promise<{ id: string; mtimeMs: number }[]> {
+  const files = await listRunLogs(folder);
+  const whole = files.filter(({ path }) => !path.endsWith(".new.jsonl"));
+  return whole
+    .map(({ path, mtimeMs }) => ({ id: basename(path, ".jsonl"), mtimeMs }))
+    .sort((left, right) => right.mtimeMs - left.mtimeMs);
 }
 
 /** An id becomes a file name. */
