@@ -20,6 +20,7 @@ function result(extra: Partial<RunResult>): RunResult {
     timed_out: false,
     cpu_limit: false,
     oom_killed: false,
+    warm: false,
     truncated: false,
     files_changed: [],
     files_changed_truncated: false,

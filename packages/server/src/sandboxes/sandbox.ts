@@ -18,8 +18,8 @@ import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Wire } from "../core/wire.ts";
-import { Contexts } from "./contexts.ts";
 import { Artifacts } from "./artifacts.ts";
+import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
