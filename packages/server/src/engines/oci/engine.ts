@@ -157,7 +157,8 @@ class OciEngine implements Engine {
     const live = this.#find(id);
     const others = [...this.#live.values()].reduce((sum, { watches }) => sum + watches.size, 0);
     live.watched = true;
-    return openWatch(this.#helper, live, others, () => live.removal !== undefined || !this.#live.has(id));
+    const ids = this.#privilege.idArguments(live.base ?? 0);
+    return openWatch(this.#helper, live, ids, others, () => live.removal !== undefined || !this.#live.has(id));
   }
 
   async destroy(id: string): Promise<void> {

@@ -87,17 +87,17 @@ class WorkspaceWatch implements FileWatch {
 export interface Watched {
   id: string;
   folder: string;
-  base: number | undefined;
   rootPid: number;
   hasInput: boolean;
   /** FIFOs of the watches under way; their helpers hold the workspace's mount. */
   watches: Set<string>;
 }
 
-/** `isGone` tells whether the sandbox is being removed, or was. */
+/** `ids` name the sandbox's users; `isGone` tells whether it is being removed, or was. */
 export async function openWatch(
   helper: HelperClient,
   watched: Watched,
+  ids: readonly Argument[],
   inAll: number,
   isGone: () => boolean,
 ): Promise<FileWatch> {
@@ -111,7 +111,7 @@ export async function openWatch(
   const path = join(folder, fifo);
   watches.add(fifo);
   try {
-    await helper.request("follow", followArguments(watched, fifo));
+    await helper.request("follow", [...followArguments(watched, fifo), ...ids]);
     return await new WorkspaceWatch(path, isGone, () => watches.delete(fifo)).stands(path);
   } catch (error) {
     watches.delete(fifo);
@@ -120,8 +120,8 @@ export async function openWatch(
   }
 }
 
-function followArguments({ id, folder, base, rootPid, hasInput }: Watched, fifo: string): Argument[] {
+function followArguments({ id, folder, rootPid, hasInput }: Watched, fifo: string): Argument[] {
   const { files, depth, pathBytes, events, settleMs, intervalMs, idleMs } = watchLimits;
-  const sandbox = { id, folder, pid: rootPid, base: base ?? 0, fifo, ...(hasInput ? { skip: "input" } : {}) };
+  const sandbox = { id, folder, pid: rootPid, fifo, ...(hasInput ? { skip: "input" } : {}) };
   return Object.entries({ ...sandbox, files, depth, pathBytes, events, settleMs, intervalMs, idleMs });
 }
