@@ -147,15 +147,17 @@ for i in range(5100): os.link("f", str(i))' && chmod 000 .`);
   it("[FIL-03] a watch ends with its sandbox", async () => {
     const other = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
     const watch = await other.files.watch();
+    const made = other.files.mkdir("x");
     const all = (async () => {
       const seen: string[] = [];
       for await (const event of watch) {
         seen.push(event.path);
-        if (event.path === "x") void other.destroy();
+        if (event.path !== "x") continue;
+        await made; // its event may come before its own reply
+        void other.destroy();
       }
       return seen;
     })();
-    await other.files.mkdir("x");
     expect(await all).toEqual(["x"]);
     await other.destroy();
     await expect(other.files.watch()).rejects.toMatchObject({ code: "not_found" });
