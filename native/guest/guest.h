@@ -115,6 +115,7 @@ enum spec_flag {
   FLAG_WARM_NODE = 64,    /* in CONFIG: start one now */
   FLAG_IGNORE_CASE = 128,
   FLAG_BINARY = 256, /* search files that hold a NUL too */
+  FLAG_PAUSED = 1 << 16, /* CONFIG: the clocks of runs stand still */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */
@@ -184,6 +185,10 @@ _Noreturn void die(const char *what);
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void configure(const struct spec *spec);
+
+/* clock.c */
+void clock_pause(bool paused);
+uint64_t clock_run_us(void);
 
 /* stream.c */
 extern struct stream *streams[STREAMS_MAX];

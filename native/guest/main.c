@@ -85,6 +85,7 @@ static void reap(void) {
 
 void configure(const struct spec *spec) {
   lease_ms = spec->lease_ms;
+  clock_pause(spec->flags & FLAG_PAUSED);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
   guest_last_ping_ms = now_ms();
   warm_configure(spec);

@@ -18,7 +18,8 @@ struct run {
   bool ending, start_told;
   int clean, needed; /* looks that found nothing, and how many it takes */
   uint64_t timeout_ms, cpu_ms, memory_bytes;
-  uint64_t started_us, settle_at_ms, look_at_ms, round_at_ms, end_until_ms;
+  uint64_t started_us, end_until_us; /* by the clock that a pause stops */
+  uint64_t settle_at_ms, look_at_ms, round_at_ms;
   uint64_t reaped_cpu_us, max_rss_bytes;
   struct exit_record exit;
 };
@@ -34,16 +35,13 @@ static uint64_t processors(void) {
 /* CPU time cannot have passed its limit before this much time has passed on all processors. */
 static uint64_t first_cpu_look_ms(const struct run *run) { return run->cpu_ms / processors(); }
 
-static uint64_t elapsed_ms(const struct run *run, uint64_t now) {
-  uint64_t started = run->started_us / 1000;
-  return now > started ? now - started : 0;
-}
+static uint64_t elapsed_ms(const struct run *run) { return (clock_run_us() - run->started_us) / 1000; }
 
 /* A scan of many processes takes its time; the loop gets at least as much for everything else. */
 static uint64_t after_pause(uint64_t now, uint64_t pause_ms) { return now + (pause_ms > scan_ms ? pause_ms : scan_ms); }
 
 static uint64_t next_look(const struct run *run, uint64_t now) {
-  uint64_t passed = elapsed_ms(run, now), look = UINT64_MAX;
+  uint64_t passed = elapsed_ms(run), look = UINT64_MAX;
   if (run->cpu_ms) {
     uint64_t first = first_cpu_look_ms(run);
     look = first > passed + CPU_LOOK_MS ? now + first - passed : after_pause(now, CPU_LOOK_MS);
@@ -63,8 +61,8 @@ void run_begin(struct stream *s, const struct spec *spec, struct start *start) {
   run->timeout_ms = spec->timeout_ms;
   run->cpu_ms = spec->cpu_ms;
   run->memory_bytes = spec->memory_bytes;
-  run->started_us = now_us();
-  uint64_t now = run->started_us / 1000;
+  run->started_us = clock_run_us();
+  uint64_t now = now_ms();
   run->settle_at_ms = now + TELL_START_MS + 1;
   run->look_at_ms = next_look(run, now);
   s->run = run;
@@ -106,7 +104,7 @@ void run_end(struct stream *s, uint32_t flags) {
   run->ending = true;
   run->needed = 1;
   run->round_at_ms = now;
-  run->end_until_ms = now + KILL_MS;
+  run->end_until_us = clock_run_us() + KILL_MS * 1000;
   if (!s->reaped && s->pid > 0) kill(s->pid, SIGKILL); /* a newborn may not carry the run's group yet */
 }
 
@@ -125,7 +123,7 @@ static void finish(struct stream *s) {
   if (WIFSIGNALED(record->status) && WTERMSIG(record->status) == SIGXCPU) record->flags |= EXIT_CPU_LIMIT;
   record->cpu_us = run->reaped_cpu_us;
   record->max_rss_bytes = run->max_rss_bytes;
-  record->wall_us = now_us() - run->started_us;
+  record->wall_us = clock_run_us() - run->started_us;
   if (s->warm) record->flags |= EXIT_WARM;
   if (run->start_error) *record = (struct exit_record){.status = run->start_error, .flags = EXIT_NOT_STARTED};
   s->run = NULL;
@@ -155,11 +153,11 @@ static bool ask(struct stream *s, uint64_t now, struct tree_sum *sum) {
     return sum->kill;
   }
   if (now < run->look_at_ms) return false;
-  if (run->timeout_ms && elapsed_ms(run, now) >= run->timeout_ms) {
+  if (run->timeout_ms && elapsed_ms(run) >= run->timeout_ms) {
     run_end(s, EXIT_TIMED_OUT);
     return sum->kill = true;
   }
-  sum->with_cpu = run->cpu_ms && elapsed_ms(run, now) >= first_cpu_look_ms(run);
+  sum->with_cpu = run->cpu_ms && elapsed_ms(run) >= first_cpu_look_ms(run);
   sum->with_memory = run->memory_bytes > 0;
   if (sum->with_cpu || sum->with_memory) return true;
   run->look_at_ms = next_look(run, now);
@@ -174,7 +172,7 @@ static void after_round(struct stream *s, const struct tree_sum *sum, bool moved
   run->clean = sum->count || !s->reaped ? 0 : run->clean + 1;
   if (run->clean >= run->needed) return finish(s);
   run->round_at_ms = run->clean ? now : after_pause(now, KILL_ROUND_MS);
-  if (now <= run->end_until_ms) return;
+  if (clock_run_us() <= run->end_until_us) return;
   errno = ECHILD;
   die("run could not be ended");
 }

@@ -231,6 +231,7 @@ void stream_acked(struct stream *s, int channel, uint64_t offset) {
 /* The host has stored the exit record, or gives the stream up: what still runs is ended first. */
 void stream_close(struct stream *s) {
   s->closing = true;
+  if (s->spec) stream_fail(s, ECANCELED); /* the rest of its spec will not come: there is nothing to end */
   if (!s->finished) process_signal(s, SIGNAL_TREE, 0);
 }
 
@@ -242,7 +243,7 @@ void stream_resync(struct stream *s) {
   s->in.credited = s->in.consumed;
   s->in.end_sent = false;
   s->started_sent = s->exit_sent = false;
-  s->state_due = true;
+  s->state_due = !s->closing; /* one that a former owner gave up is nobody's, and may vanish at any moment */
 }
 
 static void release(uint32_t slot) {

@@ -22,6 +22,7 @@ enum { CONTROL_BYTES = 4096, CONTROL_FRAME_MAX = 256, ERRORS_MAX = 16, ERROR_TEX
 struct hello {
   uint8_t nonce[NONCE_BYTES];
   uint32_t version, streams, input_window, output_window;
+  uint32_t highest, live; /* the last stream id taken; how many streams follow as STATE */
 };
 struct state {
   uint32_t kind, finished;
@@ -150,7 +151,9 @@ static void put(enum frame_type type, uint8_t channel, uint32_t stream, uint64_t
 static bool room(void) { return control_size + CONTROL_FRAME_MAX <= CONTROL_BYTES; }
 
 static void put_hello(void) {
-  struct hello hello = {{0}, WIRE_VERSION, STREAMS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES};
+  struct hello hello = {{0}, WIRE_VERSION, STREAMS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES, streams_highest, 0};
+  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+    if (streams[i] && streams[i]->state_due) hello.live++;
   memcpy(hello.nonce, nonce, NONCE_BYTES);
   put(FRAME_HELLO, 0, 0, 0, &hello, sizeof hello);
 }

@@ -3,9 +3,8 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CreatedSandbox, Engine } from "../../packages/server/src/core/engine.ts";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
-import type { OutputChannel, OutputListener, WireStream } from "../../packages/server/src/core/wire.ts";
+import type { OutputChannel, OutputListener, StreamState, WireStream } from "../../packages/server/src/core/wire.ts";
 import { WireConnection } from "../../packages/server/src/wire/connection.ts";
-import type { StreamState } from "../../packages/server/src/wire/stream.ts";
 import { engines, openTestEngine, type TestEngine } from "../harness.ts";
 import { killProcessesOf } from "../leaks.ts";
 

@@ -40,12 +40,12 @@ static void receive(void) {
   read_all(body, in.size);
 }
 static void greet(void) {
-  uint8_t hello[32];
-  uint32_t numbers[4] = {1, 256, 65536, 262144};
+  uint8_t hello[40];
+  uint32_t numbers[6] = {1, 256, 65536, 262144, 0, 0};
   do receive(); while (in.type != 2);
   memcpy(hello, body, 16);
-  memcpy(hello + 16, numbers, 16);
-  send_frame((struct header){32, 1, 0, in.epoch, 0, 0, 0}, hello);
+  memcpy(hello + 16, numbers, 24);
+  send_frame((struct header){40, 1, 0, in.epoch, 0, 0, 0}, hello);
 }
 
 int main(void) {

@@ -87,9 +87,29 @@ export interface WireStream {
   resize(size: TerminalSize): void;
   /** Ends the whole tree; output that was not handed on yet is dropped, so that a listener that takes none cannot hold it up. */
   killTree(): void;
+  /** Ends the whole tree; the listener still gets all of its output. */
+  endTree(): void;
   /** Output up to here is stored; the guest may send as much again. */
   consumed(channel: OutputChannel, bytes: number): void;
 }
+
+/** A stream whose end is held: the guest forgets neither output nor exit before `release`. */
+export interface HeldStream extends WireStream {
+  readonly id: number;
+  /** Everything is stored. */
+  release(): void;
+}
+
+/** Where a stream stands that a former owner opened: what was acknowledged, and what input had arrived. */
+export interface StreamState {
+  id: number;
+  inputReceived: number;
+  inputConsumed: number;
+  acknowledged: Record<OutputChannel, number>;
+}
+
+/** Says who listens to a stream that a former owner opened; undefined ends it. */
+export type Adopt = (state: StreamState, stream: HeldStream) => OutputListener | undefined;
 
 /** Called with a piece of a receive buffer, which is written again once the listener has said `consumed` of it. */
 export type OutputListener = (channel: OutputChannel, chunk: Buffer) => void;
@@ -104,11 +124,18 @@ export interface WireConfiguration {
   warmIdleMs: number;
   /** Those to start at once. */
   warm: readonly WarmInterpreter[];
+  /** Whether the clocks of runs stand still. */
+  paused?: boolean;
 }
 
 export interface Wire {
   open(kind: StreamKind, spec: StreamSpec, listener: OutputListener): WireStream;
+  /** As `open`, for what must outlive this owner. */
+  openHeld(kind: StreamKind, spec: StreamSpec, listener: OutputListener): HeldStream;
   configure(configuration: WireConfiguration): void;
+  /** Expects no answers from now on: the guest is about to stand still. Resolves when it has taken in what was sent. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Resolves with the reason once the wire is no longer usable. */
   readonly lost: Promise<string>;
   close(reason: string): void;

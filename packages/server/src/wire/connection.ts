@@ -4,6 +4,8 @@ import { Socket } from "node:net";
 import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import {
+  type Adopt,
+  type HeldStream,
   type OutputListener,
   type StreamKind,
   type StreamSpec,
@@ -17,13 +19,16 @@ import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader }
 import { HelloFinder } from "./hello.ts";
 import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
-import { HostStream, parseState, type StreamState } from "./stream.ts";
+import { HostStream, parseState } from "./stream.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
-
-/** Says who listens to a stream that a former owner opened; undefined ends it. */
-export type Adopt = (state: StreamState, stream: WireStream) => OutputListener | undefined;
+const helloBytes = 40;
+/** No moment of a clock: the pong says that all before it was read. */
+const pausePing = Number.MAX_SAFE_INTEGER;
+const streamIdMost = 0xffff_ffff;
+/** Twice what an owner opens: the guest holds an ended stream until its owner has said CLOSE. */
+const guestStreams = 2 * wireLimits.streams;
 
 export interface WirePaths {
   toGuestPath: string;
@@ -49,6 +54,10 @@ export class WireConnection implements Wire {
   #finder: HelloFinder | undefined = new HelloFinder(this.#nonce);
   #parser: FrameParser | undefined;
   #nextStream = 1;
+  /** Streams of former owners: how many the guest named in its hello, and which have told their state. */
+  #statesDue: number | undefined;
+  readonly #known = new Set<number>();
+  #pauseGate: PromiseWithResolvers<void> | undefined;
   #pingTimer: NodeJS.Timeout | undefined;
   #lastPongMs = 0;
   #reason: string | undefined;
@@ -88,12 +97,19 @@ export class WireConnection implements Wire {
     } finally {
       clearTimeout(timer);
     }
-    wire.#lastPongMs = performance.now();
-    wire.#pingTimer = setInterval(() => wire.#ping(), wireLimits.pingIntervalMs);
+    wire.#keepPinging();
     return wire;
   }
 
   open(kind: StreamKind, spec: StreamSpec, listener: OutputListener): WireStream {
+    return this.#open(kind, spec, listener, false);
+  }
+
+  openHeld(kind: StreamKind, spec: StreamSpec, listener: OutputListener): HeldStream {
+    return this.#open(kind, spec, listener, true);
+  }
+
+  #open(kind: StreamKind, spec: StreamSpec, listener: OutputListener, held: boolean): HostStream {
     if (this.#reason !== undefined) throw this.#lostError(this.#reason);
     if (this.#streams.size >= wireLimits.streams)
       throw new AppError("limit_exceeded", `more than ${wireLimits.streams} things at once in one sandbox`);
@@ -103,8 +119,9 @@ export class WireConnection implements Wire {
         "too_large",
         `arguments and environment of ${bytes.length} bytes are past ${wireLimits.specBytes}`,
       );
+    if (this.#nextStream > streamIdMost) throw new AppError("limit_exceeded", "this sandbox has no stream id left");
     const id = this.#nextStream++;
-    const stream = new HostStream(id, listener, (...frame) => this.#send(...frame));
+    const stream = new HostStream(id, listener, (...frame) => this.#send(...frame), held);
     this.#streams.set(id, stream);
     this.#send(frameTypes.open, streamKinds[kind], id, bytes.length, bytes.subarray(0, payloadBytes));
     for (let at = payloadBytes; at < bytes.length; at += payloadBytes)
@@ -116,6 +133,28 @@ export class WireConnection implements Wire {
     this.#send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
   }
 
+  async pause(): Promise<void> {
+    clearInterval(this.#pingTimer);
+    this.#pingTimer = undefined;
+    this.#pauseGate = Promise.withResolvers();
+    const timer = setTimeout(() => this.#pauseGate?.resolve(), wireLimits.pauseTimeoutMs);
+    this.#send(frameTypes.ping, 0, 0, pausePing);
+    await this.#pauseGate.promise;
+    clearTimeout(timer);
+    this.#pauseGate = undefined;
+  }
+
+  resume(): void {
+    if (this.#reason !== undefined || this.#pingTimer !== undefined) return;
+    this.#keepPinging();
+    this.#send(frameTypes.ping, 0, 0, 0);
+  }
+
+  #keepPinging(): void {
+    this.#lastPongMs = performance.now();
+    this.#pingTimer = setInterval(() => this.#ping(), wireLimits.pingIntervalMs);
+  }
+
   close(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -124,6 +163,7 @@ export class WireConnection implements Wire {
     this.#socket.destroy();
     closeSync(this.#toGuestFd);
     const error = this.#lostError(reason);
+    this.#pauseGate?.resolve();
     this.#helloGate.reject(error);
     for (const stream of this.#streams.values()) stream.fail(error);
     this.#streams.clear();
@@ -182,6 +222,7 @@ export class WireConnection implements Wire {
         return this.#hello(payload);
       case frameTypes.pong:
         this.#lastPongMs = performance.now();
+        if (header.offset === pausePing) this.#pauseGate?.resolve();
         return;
       case frameTypes.error:
         return this.#failure(header, payload);
@@ -204,24 +245,35 @@ export class WireConnection implements Wire {
   }
 
   #hello(payload: Buffer): void {
-    if (payload.length < 32 || !payload.subarray(0, 16).equals(this.#nonce))
+    if (payload.length < helloBytes || !payload.subarray(0, 16).equals(this.#nonce))
       throw new WireViolation("a hello of another owner");
     const version = payload.readUInt32LE(16);
     if (version !== wireLimits.version)
       throw new WireViolation(`version ${version} of the wire, not ${wireLimits.version}`);
-    this.#helloGate.resolve();
+    const highest = payload.readUInt32LE(32);
+    const live = payload.readUInt32LE(36);
+    if (this.#statesDue !== undefined || live > guestStreams) throw new WireViolation(`a hello with ${live} streams`);
+    this.#nextStream = highest + 1;
+    this.#statesDue = live;
+    this.#attachedWhenAllKnown();
+  }
+
+  #attachedWhenAllKnown(): void {
+    if (this.#statesDue === this.#known.size) this.#helloGate.resolve();
   }
 
   #adoptStream(id: number, payload: Buffer): void {
-    if (id < this.#nextStream) throw new WireViolation(`the state of stream ${id} out of turn`);
-    this.#nextStream = id + 1;
+    if (id === 0 || id >= this.#nextStream || this.#known.has(id) || this.#known.size === this.#statesDue)
+      throw new WireViolation(`the state of stream ${id} out of turn`);
+    this.#known.add(id);
     const state = parseState(id, payload);
     let listener: OutputListener | undefined;
     const receive: OutputListener = (channel, chunk) => listener?.(channel, chunk);
-    const stream = new HostStream(id, receive, (...frame) => this.#send(...frame), state);
+    const stream = new HostStream(id, receive, (...frame) => this.#send(...frame), true, state);
     listener = this.#adopt(state, stream);
     if (listener === undefined) this.#send(frameTypes.close, 0, id, 0);
     else this.#streams.set(id, stream);
+    this.#attachedWhenAllKnown();
   }
 
   #failure(header: FrameHeader, payload: Buffer): void {
@@ -229,6 +281,7 @@ export class WireConnection implements Wire {
     if (header.stream === 0) return this.close(`the guest says: ${text} (errno ${header.offset})`);
     const stream = this.#stream(header.stream);
     this.#streams.delete(header.stream);
+    this.#send(frameTypes.close, 0, header.stream, 0); // the guest holds what it refused, or still runs it
     stream?.fail(new AppError("unavailable", `the guest refused: ${text} (errno ${header.offset})`));
   }
 

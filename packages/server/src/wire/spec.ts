@@ -34,6 +34,7 @@ export const flags = {
   watchMemory: 16,
   ignoreCase: 128,
   binary: 256,
+  paused: 65_536,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
@@ -98,7 +99,8 @@ export function encodeConfiguration(configuration: WireConfiguration): Buffer {
   rows.number(tags.timeoutMs, configuration.warmIdleMs);
   for (const [name, value] of Object.entries(configuration.environment))
     rows.text(tags.environment, `${name}=${value}`);
-  let bits: number = configuration.watchMemory ? flags.watchMemory : 0;
+  let bits = 0;
+  for (const name of ["watchMemory", "paused"] as const) if (configuration[name]) bits |= flags[name];
   for (const interpreter of configuration.warm) bits |= warmFlags[interpreter];
   rows.number(tags.flags, bits);
   return rows.bytes();

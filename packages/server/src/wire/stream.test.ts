@@ -11,13 +11,14 @@ interface Sent {
   size: number;
 }
 
-function open(): { stream: HostStream; sent: Sent[]; received: Buffer[] } {
+function open(held = false): { stream: HostStream; sent: Sent[]; received: Buffer[] } {
   const sent: Sent[] = [];
   const received: Buffer[] = [];
   const stream = new HostStream(
     5,
     (_channel, chunk) => received.push(chunk),
     (type, channel, _stream, offset, payload) => sent.push({ type, channel, offset, size: payload?.length ?? 0 }),
+    held,
   );
   return { stream, sent, received };
 }
@@ -37,6 +38,21 @@ describe("the host's end of a stream", () => {
     stream.consumed("stdout", piece.length);
     expect(sent).toEqual([{ type: frameTypes.credit, channel: 1, offset: piece.length, size: 0 }]);
     stream.onData(1, piece.length, piece);
+  });
+
+  it.each([
+    [false, "at once"],
+    [true, "only when it is released"],
+  ])("(held: %s) lets the guest forget an exit %s", async (held) => {
+    const { stream, sent } = open(held);
+    const closes = () => sent.filter(({ type }) => type === frameTypes.close).length;
+    stream.onEnd(1, 0);
+    stream.onEnd(2, 0);
+    stream.onExit(Buffer.alloc(32));
+    await stream.exit;
+    expect(closes()).toBe(held ? 0 : 1);
+    if (held) stream.release();
+    expect(closes()).toBe(1);
   });
 
   it("gives a receive buffer back once all pieces in it were consumed, and not before", () => {

@@ -1,6 +1,13 @@
 import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
-import type { ExitRecord, OutputChannel, OutputListener, TerminalSize, WireStream } from "../core/wire.ts";
+import type {
+  ExitRecord,
+  HeldStream,
+  OutputChannel,
+  OutputListener,
+  StreamState,
+  TerminalSize,
+} from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import { packSize } from "./spec.ts";
@@ -44,14 +51,6 @@ function parseExit(payload: Buffer): ExitRecord {
   };
 }
 
-/** Where a stream stands that a former owner opened: what was acknowledged, and what input had arrived. */
-export interface StreamState {
-  id: number;
-  inputReceived: number;
-  inputConsumed: number;
-  acknowledged: Record<OutputChannel, number>;
-}
-
 const stateBytes = 40;
 
 export function parseState(id: number, payload: Buffer): StreamState {
@@ -70,7 +69,7 @@ function outputFrom(offset: number): Output {
 }
 
 /** The host's end of one stream. Offsets and windows are checked on every frame. */
-export class HostStream implements WireStream {
+export class HostStream implements HeldStream {
   readonly id: number;
   readonly started: Promise<number>;
   readonly exit: Promise<ExitRecord>;
@@ -85,9 +84,12 @@ export class HostStream implements WireStream {
   #roomGate: PromiseWithResolvers<void> | undefined;
   #done = false;
   #discard = false;
+  /** Whether CLOSE waits for `release`. */
+  readonly #held: boolean;
 
-  constructor(id: number, listener: OutputListener, send: SendFrame, from?: StreamState) {
+  constructor(id: number, listener: OutputListener, send: SendFrame, held = false, from?: StreamState) {
     this.id = id;
+    this.#held = held;
     this.#outputs = {
       stdout: outputFrom(from?.acknowledged.stdout ?? 0),
       stderr: outputFrom(from?.acknowledged.stderr ?? 0),
@@ -133,14 +135,22 @@ export class HostStream implements WireStream {
     if (!this.#done) this.#send(frameTypes.resize, 0, this.id, packSize(size));
   }
 
+  endTree(): void {
+    if (!this.#done) this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
+  }
+
   killTree(): void {
     if (this.#done) return;
-    this.#send(frameTypes.signal, signalModes.tree, this.id, 0);
+    this.endTree();
     this.#discard = true;
     for (const channel of ["stdout", "stderr"] as const) {
       this.#outputs[channel].held = []; // the listener may still look at them: they are not written again
       this.#consumeAll(channel);
     }
+  }
+
+  release(): void {
+    this.#send(frameTypes.close, 0, this.id, 0);
   }
 
   consumed(channel: OutputChannel, bytes: number): void {
@@ -202,7 +212,7 @@ export class HostStream implements WireStream {
     if (!this.#outputs.stdout.ended || !this.#outputs.stderr.ended)
       throw new WireViolation("an exit before the end of output");
     this.#finish();
-    this.#send(frameTypes.close, 0, this.id, 0);
+    if (!this.#held) this.release();
     if (record.startError === null) this.#startedGate.resolve(0);
     else this.#startedGate.reject(new AppError("invalid", `could not be started: errno ${record.startError}`));
     this.#exitGate.resolve(record);

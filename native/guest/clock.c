@@ -1,0 +1,16 @@
+#include "guest.h"
+
+/* The clock that limits of runs go by. It stands still while the host has paused the sandbox, from before the freezer
+   holds until after it lets go, so no limit sees a paused moment. */
+static uint64_t lost_us, stopped_us; /* in all pauses before this one; when this one began, or 0 */
+
+void clock_pause(bool paused) {
+  if (paused && !stopped_us) {
+    stopped_us = now_us();
+  } else if (!paused && stopped_us) {
+    lost_us += now_us() - stopped_us;
+    stopped_us = 0;
+  }
+}
+
+uint64_t clock_run_us(void) { return (stopped_us ? stopped_us : now_us()) - lost_us; }
