@@ -43,10 +43,13 @@ export interface SandboxSpec {
   warm?: WarmChoice;
   /** Whether user code may give a socket an address and listen there; it may unless told. */
   listeners?: boolean;
+  /** Whether it outlives its owner. */
+  keep?: boolean;
 }
 
 /** When interpreters start that wait for code: with the sandbox, after the first code of their language, or never. */
-export type WarmChoice = "start" | "first-use" | "never";
+export const warmChoices = ["start", "first-use", "never"] as const;
+export type WarmChoice = (typeof warmChoices)[number];
 
 export interface CreatedSandbox {
   id: string;
@@ -62,6 +65,25 @@ export interface CreatedSandbox {
   runsWatchMemory: boolean;
   /** How many processes more than asked for the boundary lets start. */
   processSlack: number;
+  limits: SandboxLimits;
+  warm: WarmChoice;
+  kept: boolean;
+  /** Where its owners keep what they must know of it; goes with the sandbox. */
+  ownerFolder: string;
+}
+
+/** A kept sandbox as its new owner finds it. */
+export interface AttachedSandbox extends CreatedSandbox {
+  /** It stands still, and its guest answers nothing, until it is resumed. */
+  paused: boolean;
+}
+
+/** A kept sandbox, whoever owns it. One that has ended stays until it is destroyed. */
+export interface KeptSandbox {
+  id: string;
+  engine: EngineName;
+  state: "running" | "paused" | "ended";
+  createdAt: string;
 }
 
 export interface SandboxStats {
@@ -104,6 +126,10 @@ export interface EngineProbe {
 export interface Engine extends AsyncDisposable {
   readonly name: EngineName;
   create(spec: SandboxSpec): Promise<CreatedSandbox>;
+  /** Becomes the owner of a kept sandbox; refused while it has one. Waits for no guest. */
+  attach(id: string): Promise<AttachedSandbox>;
+  /** Gives a kept sandbox up, running or paused as it is. */
+  detach(id: string): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;
@@ -119,4 +145,6 @@ export interface Engine extends AsyncDisposable {
   watchFiles(id: string): Promise<FileWatch>;
   /** Ends every process, and removes workspace, cgroups, FIFOs and folders; verified. Idempotent. */
   destroy(id: string): Promise<void>;
+  /** The same for a kept sandbox that has no owner, whatever became of it. */
+  destroyKept(id: string): Promise<void>;
 }

@@ -1,13 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
-import type {
-  ExitRecord,
-  HeldStream,
-  OutputChannel,
-  OutputListener,
-  StreamState,
-  TerminalSize,
-} from "../core/wire.ts";
+import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, TerminalSize } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import { packSize } from "./spec.ts";

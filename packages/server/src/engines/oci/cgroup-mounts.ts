@@ -30,6 +30,10 @@ export async function findHierarchies(mounts: string): Promise<Hierarchy[]> {
   return found;
 }
 
+export async function findMountedHierarchies(): Promise<Hierarchy[]> {
+  return findHierarchies(await readFile("/proc/mounts", "utf8"));
+}
+
 function isWanted(word: string): word is Controller {
   return (controllerNames as readonly string[]).includes(word);
 }

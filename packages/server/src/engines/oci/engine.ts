@@ -1,27 +1,35 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { emitWarning, getegid, geteuid } from "node:process";
-import type { Changes, CreatedSandbox, Engine, EngineName, SandboxSpec, SandboxStats } from "../../core/engine.ts";
+import type {
+  AttachedSandbox,
+  Changes,
+  CreatedSandbox,
+  Engine,
+  EngineName,
+  SandboxSpec,
+  SandboxStats,
+} from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
-import { changeLimits, engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
 import { makeBundle } from "./bundle.ts";
-import { SandboxCgroup } from "./cgroup.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
-import { parseChanges } from "./changes.ts";
 import { WorkspaceDisk } from "./disk.ts";
-import { Freezer } from "./freezer.ts";
 import { guestWords } from "./guest-words.ts";
-import { type Argument, HelperClient } from "./helper-client.ts";
-import { launch } from "./launch.ts";
-import { findPrivilege, type Privilege } from "./privilege.ts";
+import { HelperClient } from "./helper-client.ts";
+import { noSandbox } from "./kept.ts";
+import { launch, mayPass } from "./launch.ts";
+import { type Live, newLive } from "./live.ts";
+import { lookAtFiles } from "./look.ts";
+import { adoptSandbox, destroyUnowned, ownedSandbox } from "./own.ts";
+import { findPrivilege, openCgroup, type Privilege } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
+import { type KeptRecord, writeRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
-import { cgroupName, makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
-import { SliceProcesses } from "./slice-processes.ts";
+import { isSandboxId, makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
 import { openUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
 import { openWatch } from "./watch.ts";
@@ -44,31 +52,15 @@ export interface OciEngineOptions {
   onError?: (error: unknown) => void;
 }
 
+/** What does not change while it lives. */
+type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
+
 /** What was found on this machine. */
 interface Host {
   runtimePath: string;
   engineFolder: string;
   privilege: Privilege;
   bootId: string;
-}
-
-interface Live {
-  id: string;
-  folder: string;
-  cgroup: SandboxCgroup;
-  freezer: Freezer;
-  base: number | undefined;
-  /** Whose root is the sandbox's. */
-  rootPid: number;
-  hasInput: boolean;
-  exit: PromiseWithResolvers<string>;
-  /** Looks at the files follow one another: each makes the next one's mark. */
-  lastLook: Promise<unknown>;
-  looks: number;
-  watches: Set<string>;
-  /** Whether it ever was: a helper leaves a moment after its reader. */
-  watched: boolean;
-  removal: Promise<void> | undefined;
 }
 
 /** gVisor and plain containers are two configurations of this one engine. */
@@ -120,7 +112,7 @@ class OciEngine implements Engine {
         return await this.#start(live, spec);
       } catch (error) {
         await this.destroy(live.id).catch(this.#onError);
-        if (tries === engineLimits.startTries || !passes(error)) throw error;
+        if (tries === engineLimits.startTries || !mayPass(error)) throw error;
       }
     }
   }
@@ -129,12 +121,49 @@ class OciEngine implements Engine {
     return this.#find(id).exit.promise;
   }
 
+  async attach(id: string): Promise<AttachedSandbox> {
+    const folder = this.#folderOf(id);
+    if (this.#live.has(id)) throw ownedSandbox(id);
+    const options = { engine: this.name, engineFolder: this.#engineFolder, bootId: this.#bootId };
+    const { live, kept } = await adoptSandbox({
+      id,
+      folder,
+      helper: this.#helper,
+      privilege: this.#privilege,
+      ...options,
+    });
+    this.#live.set(id, live);
+    return { ...this.#describe(live, kept), paused: kept.paused };
+  }
+
+  async detach(id: string): Promise<void> {
+    const live = this.#find(id);
+    if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", id]]);
+    await live.lastLook;
+    this.#live.delete(id);
+    live.exit.resolve("the sandbox was left to itself");
+    await this.#helper.forget(id, live.folder);
+  }
+
+  async destroyKept(id: string): Promise<void> {
+    if (this.#live.has(id)) return this.destroy(id);
+    const folder = this.#folderOf(id);
+    const engineFolder = this.#engineFolder;
+    await destroyUnowned({ id, folder, engineFolder, helper: this.#helper, privilege: this.#privilege });
+  }
+
   async pause(id: string): Promise<void> {
-    await this.#find(id).freezer.hold("caller");
+    const live = this.#find(id);
+    const kept = live.record?.kept;
+    if (kept != null) await this.#writeRecord(live, { ...kept, paused: true });
+    await live.freezer.hold("caller");
   }
 
   async resume(id: string): Promise<void> {
-    await this.#find(id).freezer.release("caller");
+    const live = this.#find(id);
+    await live.freezer.release("caller");
+    const kept = live.record?.kept;
+    if (kept != null) await this.#writeRecord(live, { ...kept, paused: false });
   }
 
   async stats(id: string): Promise<SandboxStats> {
@@ -172,34 +201,19 @@ class OciEngine implements Engine {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watermark[Symbol.dispose]();
-    await Promise.all([...this.#live.keys()].map((id) => this.destroy(id)));
+    await Promise.all(
+      [...this.#live.values()].map(({ id, record }) => (record?.kept != null ? this.detach(id) : this.destroy(id))),
+    );
     await this.#helper[Symbol.asyncDispose]();
   }
 
   /** From here on the folder exists under this owner's lock, and destroy() removes whatever comes to be. */
   async #claim(spec: SandboxSpec): Promise<Live> {
     const id = newSandboxId();
-    const folder = join(this.#engineFolder, "sandboxes", id);
+    const folder = this.#folderOf(id);
     await this.#helper.request("claim", [["folder", folder]]);
-    const { hierarchies, pool, rootless } = this.#privilege;
-    const slice = rootless ? new SliceProcesses(() => this.#live.get(id)?.base, pool.idsPerSlot) : undefined;
-    const cgroup = new SandboxCgroup(hierarchies, cgroupName(this.#engineFolder, id), slice);
-    const live: Live = {
-      id,
-      folder,
-      cgroup,
-      freezer: new Freezer(cgroup),
-      base: undefined,
-      rootPid: 0,
-      hasInput: spec.inputFolder !== undefined,
-      exit: Promise.withResolvers(),
-      lastLook: Promise.resolve(),
-      looks: 0,
-      watches: new Set(),
-      watched: false,
-      removal: undefined,
-    };
-    live.exit.promise.catch(() => {});
+    const cgroup = openCgroup(this.#privilege, this.#engineFolder, id, () => this.#live.get(id)?.base);
+    const live = newLive(id, folder, cgroup, spec.inputFolder !== undefined);
     this.#live.set(id, live);
     return live;
   }
@@ -228,16 +242,37 @@ class OciEngine implements Engine {
     const outcomes = new Map([...before, ...after, ...verified, ["storage", workspace.unlimited] as const]);
     const runsWatchMemory = outcomes.get("memory") !== null && !this.#runtime.guestWatchesMemory;
     if (this.#privilege.rootless) explainWithoutCgroups(outcomes, this.#privilege);
+    const settled = { limits: spec.limits, warm: spec.warm ?? "never", runsWatchMemory, ...summarise(outcomes) };
+    if (spec.keep === true) {
+      const { rootPid, hasInput } = live;
+      await this.#writeRecord(live, { pid, rootPid, hasInput, ...settled, paused: false });
+    }
+    return this.#describe(live, settled);
+  }
+
+  #describe(live: Live, { limits, warm, runsWatchMemory, enforced, notEnforced }: Settled): CreatedSandbox {
     return {
       id: live.id,
       engine: this.name,
       toGuestPath: join(live.folder, "wire", "to-guest"),
       fromGuestPath: join(live.folder, "wire", "from-guest"),
+      ownerFolder: join(live.folder, "owner"),
       guestWatchesMemory: this.#runtime.guestWatchesMemory,
       processSlack: this.#runtime.processSlack,
+      limits,
+      warm,
       runsWatchMemory,
-      ...summarise(outcomes),
+      kept: live.record?.kept != null,
+      enforced,
+      notEnforced,
     };
+  }
+
+  async #writeRecord(live: Live, kept: KeptRecord): Promise<void> {
+    if (live.record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
+    const record = { ...live.record, kept };
+    await writeRecord(live.folder, record);
+    live.record = record;
   }
 
   /** In the namespace of an ordinary user's helper, that user is root. */
@@ -255,8 +290,10 @@ class OciEngine implements Engine {
       spec,
       guestArgs: this.#options.guestArgs ?? (await guestWords(this.name)),
     });
-    const record = { id: live.id, engine: this.name, base, createdAt: new Date().toISOString(), kept: false };
-    await writeSandboxFiles(live.folder, { ...record, bootId: this.#bootId }, bundle);
+    const createdAt = new Date().toISOString();
+    const record = { id: live.id, engine: this.name, base, createdAt, bootId: this.#bootId, kept: null };
+    await writeSandboxFiles(live.folder, record, bundle);
+    live.record = record;
     return base;
   }
 
@@ -275,39 +312,12 @@ class OciEngine implements Engine {
   #look(live: Live, compare: boolean): Promise<Changes> {
     live.looks++;
     const look = live.lastLook
-      .then(() => this.#lookNow(live, compare))
+      .then(() => lookAtFiles(this.#helper, live, this.#privilege.idArguments(live.base ?? 0), compare))
       .finally(() => {
         live.looks--;
       });
     live.lastLook = look.catch(() => {});
     return look;
-  }
-
-  async #lookNow(live: Live, compare: boolean): Promise<Changes> {
-    const args: Argument[] = [
-      ["id", live.id],
-      ["folder", live.folder],
-      ["pid", live.rootPid],
-      ...this.#privilege.idArguments(live.base ?? 0),
-      ["files", changeLimits.files],
-      ["reported", changeLimits.reported],
-      ["depth", changeLimits.depth],
-      ["pathBytes", changeLimits.pathBytes],
-      ["hashBytes", changeLimits.hashBytes],
-      ["timeoutMs", changeLimits.timeoutMs],
-    ];
-    if (compare) args.push(["compare", 1]);
-    if (live.hasInput) args.push(["skip", "input"]);
-    const reply = await this.#helper.request("changes", args).catch((error: unknown) => {
-      throw new AppError(
-        "unavailable",
-        `the workspace cannot be looked at: ${error instanceof Error ? error.message : error}`,
-        { cause: error },
-      );
-    });
-    const truncated = reply.truncated === "1";
-    if (!compare || reply.changes === "0") return { changes: [], truncated };
-    return { changes: parseChanges(await readFile(join(live.folder, "changes.out"))), truncated };
   }
 
   async #remove(live: Live): Promise<void> {
@@ -319,6 +329,11 @@ class OciEngine implements Engine {
     await this.#helper.forget(live.id, live.folder);
     live.exit.resolve("the sandbox was destroyed");
     this.#live.delete(live.id);
+  }
+
+  #folderOf(id: string): string {
+    if (!isSandboxId(id)) throw noSandbox(id);
+    return join(this.#engineFolder, "sandboxes", id);
   }
 
   #find(id: string): Live {
@@ -338,11 +353,6 @@ class OciEngine implements Engine {
   #lost(error: AppError): void {
     for (const { exit } of this.#live.values()) exit.reject(error);
   }
-}
-
-/** runc now and then finds the copy of itself that it just made still open for writing, and starts nothing. */
-function passes(error: unknown): boolean {
-  return error instanceof Error && error.message.includes("could not ensure we are a cloned binary");
 }
 
 function warn(error: unknown): void {

@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
 import { geteuid } from "node:process";
 import { AppError } from "../../core/errors.ts";
 import { engineLimits, sandboxLimits } from "../../core/limits.ts";
-import { findHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
+import { SandboxCgroup } from "./cgroup.ts";
+import { findMountedHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import type { Argument } from "./helper-client.ts";
 import { findRootless } from "./rootless.ts";
+import { cgroupName } from "./sandbox-folder.ts";
+import { SliceProcesses } from "./slice-processes.ts";
 import type { UidPool } from "./uid-range.ts";
 
 /** What this process may do here: everything as root, or what a user namespace of its user's own gives (SBX-15). */
@@ -28,7 +30,7 @@ export async function findPrivilege(): Promise<Privilege> {
 }
 
 async function findRoot(): Promise<Privilege> {
-  const hierarchies = await findHierarchies(await readFile("/proc/mounts", "utf8"));
+  const hierarchies = await findMountedHierarchies();
   if (hierarchies.length === 0) {
     throw new AppError("unsupported", "this host has no cgroups", { hint: "Mount cgroup2 on /sys/fs/cgroup." });
   }
@@ -46,4 +48,15 @@ async function findRoot(): Promise<Privilege> {
     idArguments: (base) => [["base", base]],
     mapArguments: () => [],
   };
+}
+
+/** The cgroups of a sandbox, and where they cannot do it all, the processes of its slice of ids. */
+export function openCgroup(
+  { hierarchies, pool, rootless }: Privilege,
+  engineFolder: string,
+  id: string,
+  base: () => number | undefined,
+): SandboxCgroup {
+  const slice = rootless ? new SliceProcesses(base, pool.idsPerSlot) : undefined;
+  return new SandboxCgroup(hierarchies, cgroupName(engineFolder, id), slice);
 }

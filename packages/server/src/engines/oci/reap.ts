@@ -2,12 +2,11 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
-import { SandboxCgroup } from "./cgroup.ts";
 import type { HelperClient } from "./helper-client.ts";
-import type { Privilege } from "./privilege.ts";
+import { openCgroup, type Privilege } from "./privilege.ts";
+import { readRecord, type SandboxRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
-import { cgroupName, isSandboxId, readRecord } from "./sandbox-folder.ts";
-import { SliceProcesses } from "./slice-processes.ts";
+import { isSandboxId } from "./sandbox-folder.ts";
 import { openUidRange, sweepUidRanges } from "./uid-range.ts";
 
 export interface ReapOptions {
@@ -31,16 +30,20 @@ export async function reapSandboxes(options: ReapOptions): Promise<void> {
 }
 
 async function reapOne(options: ReapOptions, folder: string, id: string): Promise<void> {
-  const { engineFolder, helper } = options;
-  const { hierarchies, pool, rootless } = options.privilege;
+  const { engineFolder, helper, privilege } = options;
+  // Looked at before it is locked too: a lock, however short, would refuse a new owner.
+  if (isKept(await readRecord(folder, id))) return;
   await withLock(helper, folder, async () => {
-    const record = await readRecord(folder);
-    if (record?.kept === true) return;
-    const range = record === undefined ? undefined : openUidRange(pool, record.base, folder);
-    const slice = rootless ? new SliceProcesses(() => record?.base, pool.idsPerSlot) : undefined;
-    const cgroup = new SandboxCgroup(hierarchies, cgroupName(engineFolder, id), slice);
-    await removeSandbox({ folder, cgroup, range, remover: rootless ? helper : undefined });
+    const record = await readRecord(folder, id);
+    if (isKept(record)) return;
+    const range = record === undefined ? undefined : openUidRange(privilege.pool, record.base, folder);
+    const cgroup = openCgroup(privilege, engineFolder, id, () => record?.base);
+    await removeSandbox({ folder, cgroup, range, remover: privilege.rootless ? helper : undefined });
   });
+}
+
+function isKept(record: SandboxRecord | undefined): boolean {
+  return record !== undefined && record.kept !== null;
 }
 
 /** A folder that never got its name: its maker died at once, or is making it right now. */

@@ -2,20 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { geteuid } from "node:process";
-import type { EngineName } from "../../core/engine.ts";
-import { AppError, errnoOf } from "../../core/errors.ts";
-
-/** What a later owner must know of a sandbox. */
-export interface SandboxRecord {
-  id: string;
-  engine: EngineName;
-  /** First host uid of its range. */
-  base: number;
-  createdAt: string;
-  /** Whether it outlives its owner. */
-  kept: boolean;
-  bootId: string;
-}
+import { AppError } from "../../core/errors.ts";
+import { type SandboxRecord, writeRecord } from "./record.ts";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -53,18 +41,8 @@ export async function writeSandboxFiles(folder: string, record: SandboxRecord, b
     // The runtime reads it as the sandbox's own user, whatever umask this process has.
     writeFile(config, JSON.stringify(bundle), { flag: "wx" }).then(() => chmod(config, 0o644)),
     chmod(join(folder, "bundle"), 0o755),
-    writeFile(join(folder, "record.json"), JSON.stringify(record), { flag: "wx", mode: 0o600 }),
+    writeRecord(folder, record),
   ]);
-}
-
-/** Undefined when its owner died before it was written. */
-export async function readRecord(folder: string): Promise<SandboxRecord | undefined> {
-  try {
-    return JSON.parse(await readFile(join(folder, "record.json"), "utf8")) as SandboxRecord;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT" || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 export async function readBootId(): Promise<string> {

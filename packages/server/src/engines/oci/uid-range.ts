@@ -47,20 +47,32 @@ export function openUidRange(pool: UidPool, base: number, folder: string): UidRa
   return { base, release };
 }
 
+/** The range of a sandbox whose record does not tell. */
+export async function findUidRange(pool: UidPool, folder: string): Promise<UidRange | undefined> {
+  for (const slot of await listSlots(pool.registry))
+    if ((await readIfThere(join(pool.registry, slot))) === folder)
+      return openUidRange(pool, pool.firstId + Number(slot) * pool.idsPerSlot, folder);
+  return undefined;
+}
+
 /**
  * Frees ranges whose sandbox folder is gone. The caller holds the registry's lock: an owner releases its range before
  * its folder goes, so nobody else takes away what is read here.
  */
 export async function sweepUidRanges(registry: string): Promise<void> {
-  const names = await readdir(registry).catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  });
-  for (const name of names.filter((name) => /^\d+$/.test(name))) {
+  for (const name of await listSlots(registry)) {
     const path = join(registry, name);
     const folder = await readIfThere(path);
     if (folder !== undefined && !(await exists(folder))) await removeIfThere(path);
   }
+}
+
+async function listSlots(registry: string): Promise<string[]> {
+  const names = await readdir(registry).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  });
+  return names.filter((name) => /^\d+$/.test(name));
 }
 
 async function tryLink(from: string, to: string): Promise<boolean> {

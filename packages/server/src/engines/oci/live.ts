@@ -1,0 +1,46 @@
+import type { SandboxCgroup } from "./cgroup.ts";
+import { Freezer } from "./freezer.ts";
+import type { SandboxRecord } from "./record.ts";
+
+/** A sandbox that this engine owns. */
+export interface Live {
+  id: string;
+  folder: string;
+  cgroup: SandboxCgroup;
+  freezer: Freezer;
+  base: number | undefined;
+  /** Whose root is the sandbox's. */
+  rootPid: number;
+  hasInput: boolean;
+  /** As it was last written. */
+  record: SandboxRecord | undefined;
+  exit: PromiseWithResolvers<string>;
+  /** Looks at the files follow one another: each makes the next one's mark. */
+  lastLook: Promise<unknown>;
+  looks: number;
+  watches: Set<string>;
+  /** Whether it ever was: a helper leaves a moment after its reader. */
+  watched: boolean;
+  removal: Promise<void> | undefined;
+}
+
+export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasInput: boolean): Live {
+  const exit = Promise.withResolvers<string>();
+  exit.promise.catch(() => {});
+  return {
+    id,
+    folder,
+    cgroup,
+    freezer: new Freezer(cgroup),
+    base: undefined,
+    rootPid: 0,
+    hasInput,
+    record: undefined,
+    exit,
+    lastLook: Promise.resolve(),
+    looks: 0,
+    watches: new Set(),
+    watched: false,
+    removal: undefined,
+  };
+}

@@ -1,0 +1,41 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Changes } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import { changeLimits } from "../../core/limits.ts";
+import { parseChanges } from "./changes.ts";
+import type { Argument, HelperClient } from "./helper-client.ts";
+import type { Live } from "./live.ts";
+
+/** One look at the files of a workspace, which becomes the next one's mark; compared with the last one if asked. */
+export async function lookAtFiles(
+  helper: HelperClient,
+  live: Live,
+  ids: readonly Argument[],
+  compare: boolean,
+): Promise<Changes> {
+  const args: Argument[] = [
+    ["id", live.id],
+    ["folder", live.folder],
+    ["pid", live.rootPid],
+    ...ids,
+    ["files", changeLimits.files],
+    ["reported", changeLimits.reported],
+    ["depth", changeLimits.depth],
+    ["pathBytes", changeLimits.pathBytes],
+    ["hashBytes", changeLimits.hashBytes],
+    ["timeoutMs", changeLimits.timeoutMs],
+  ];
+  if (compare) args.push(["compare", 1]);
+  if (live.hasInput) args.push(["skip", "input"]);
+  const reply = await helper.request("changes", args).catch((error: unknown) => {
+    throw new AppError(
+      "unavailable",
+      `the workspace cannot be looked at: ${error instanceof Error ? error.message : error}`,
+      { cause: error },
+    );
+  });
+  const truncated = reply.truncated === "1";
+  if (!compare || reply.changes === "0") return { changes: [], truncated };
+  return { changes: parseChanges(await readFile(join(live.folder, "changes.out"))), truncated };
+}
