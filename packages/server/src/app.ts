@@ -1,7 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { emitWarning } from "node:process";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type { CreatedSandbox, Engine, EngineName, EngineProbe, SandboxLimits, WarmChoice } from "./core/engine.ts";
+import type {
+  CreatedSandbox,
+  Engine,
+  EngineName,
+  EngineProbe,
+  KeptSandbox,
+  SandboxLimits,
+  WarmChoice,
+} from "./core/engine.ts";
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
@@ -10,8 +19,10 @@ import type { Signer } from "./core/manifest.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
+import type { Adopt } from "./core/wire.ts";
 import { checkHost } from "./engines/host-checks.ts";
 import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
+import { engineOfKept, listKept, noSandbox } from "./engines/oci/kept.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
@@ -44,6 +55,8 @@ export interface CaissonOptions {
   listeners?: boolean;
   /** Without it no run is recorded. */
   records?: RecordOptions;
+  /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
+  onError?: (error: unknown) => void;
 }
 
 export interface CreateOptions {
@@ -57,6 +70,8 @@ export interface CreateOptions {
   listeners?: boolean;
   /** Called, and waited for, once the sandbox is destroyed. */
   afterDestroy?: () => Promise<void>;
+  /** Whether it outlives this process: it then ends only when it is destroyed. */
+  keep?: boolean;
 }
 
 /** Caisson in this process: engines are opened at first use and closed with it. */
@@ -66,6 +81,7 @@ export class Caisson implements AsyncDisposable {
   readonly #records: RunLog | undefined;
   readonly #engines = new Map<EngineName, Promise<Engine>>();
   #signer: Promise<Signer> | undefined;
+  readonly #sandboxes = new Set<Sandbox>();
   #image: Promise<RootImage> | undefined;
 
   constructor(options: CaissonOptions) {
@@ -114,10 +130,11 @@ export class Caisson implements AsyncDisposable {
       output: options.output ?? false,
       warm: options.warm ?? "first-use",
       listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
+      keep: options.keep ?? false,
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
     announce(sandbox, this.#events);
-    return sandbox;
+    return this.#own(sandbox);
   }
 
   async #sandboxParts(engine: Engine, afterDestroy: CreateOptions["afterDestroy"]): Promise<SandboxParts> {
@@ -125,7 +142,7 @@ export class Caisson implements AsyncDisposable {
     const { records } = this.#options;
     return {
       engine,
-      attach: (paths: CreatedSandbox, died: Promise<string>) => WireConnection.attach(paths, died),
+      attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
       runLimits: this.#options.runLimits ?? {},
       watch: new Watch({
@@ -138,6 +155,40 @@ export class Caisson implements AsyncDisposable {
       }),
     };
   }
+
+  /** Becomes the owner of a kept sandbox; refused while another is. */
+  async attachSandbox(id: string): Promise<Sandbox> {
+    const engine = await engineOfKept(this.#options.home, id);
+    if (engine === undefined) throw noSandbox(id);
+    return this.#own(await Sandbox.attach(await this.#sandboxParts(await this.#engine(engine), undefined), id));
+  }
+
+  #own(sandbox: Sandbox): Sandbox {
+    this.#sandboxes.add(sandbox);
+    void sandbox.left.then(() => this.#sandboxes.delete(sandbox));
+    return sandbox;
+  }
+
+  /** Those of the data folder, whoever owns them; ended ones too, until they are destroyed. */
+  keptSandboxes(): Promise<KeptSandbox[]> {
+    return listKept(this.#options.home, this.#onError);
+  }
+
+  /** By force: also what hangs, has ended, or has a damaged record. Refused while another process owns it. */
+  async destroySandbox(id: string): Promise<void> {
+    for (const sandbox of this.#sandboxes) if (sandbox.id === id) return sandbox.destroy();
+    const name = await engineOfKept(this.#options.home, id).catch((error: unknown) => {
+      if (error instanceof AppError && error.details?.damaged_record === true) return undefined;
+      throw error;
+    });
+    const engine = await this.#engine(name ?? (await this.#choose("auto")));
+    await engine.destroyKept(id);
+  }
+
+  readonly #onError = (error: unknown): void => {
+    if (this.#options.onError !== undefined) this.#options.onError(error);
+    else emitWarning(error instanceof Error ? error : String(error));
+  };
 
   async diagnose(): Promise<Diagnosis> {
     const engines: EngineProbe[] = [];
@@ -203,11 +254,14 @@ export class Caisson implements AsyncDisposable {
       image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...extra] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
+      onError: this.#onError,
       ...(runtimePath === undefined ? {} : { runtimePath }),
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox[Symbol.asyncDispose]()));
+    this.#sandboxes.clear();
     const opened = await Promise.allSettled(this.#engines.values());
     this.#engines.clear();
     for (const engine of opened) if (engine.status === "fulfilled") await engine.value[Symbol.asyncDispose]();

@@ -17,6 +17,9 @@ export const requestLimits = {
   cpus: { default: 1, min: 0.1, max: 64 },
   cpuTimeMs: { default: 60_000, min: 1_000, max: 3_600_000 },
   timeoutMs: { default: 60_000, min: 100, max: 3_600_000 },
+  /** Of a background process: how long it lives, and what it may compute in that time. */
+  processTimeMs: { default: 3_600_000, min: 100, max: 86_400_000 },
+  processCpuTimeMs: { default: 3_600_000, min: 1_000, max: 3_600_000 },
   processes: { default: 64, min: 1, max: 512 },
   outputBytes: { default: 1_000_000, min: 1_000, max: 256 * MiB },
   storageBytes: { default: 5 * GiB, min: 16 * MiB, max: 100 * GiB },
@@ -54,6 +57,8 @@ export const wireLimits = {
   leaseMs: 10_000,
   /** An interpreter that waits for runs goes after this long without one. */
   warmIdleMs: 300_000,
+  /** A guest that does not take the news of a pause in this time is paused without. */
+  pauseTimeoutMs: 2_000,
 } as const;
 
 /** What a sandbox gets that no caller chooses. */
@@ -110,6 +115,19 @@ export const searchLimits = {
   cpuMs: 60_000,
 } as const;
 
+/** Background processes of a sandbox. */
+export const processLimits = {
+  /** Running and ended ones together; the oldest ended ones make room. */
+  processes: 64,
+  /** Of each of stdout and stderr of one process, on the host's disk, in files of a segment each. */
+  logBytes: 4 * MiB,
+  segmentBytes: 1 * MiB,
+  /** What one read gives at most. */
+  readBytes: 256 * KiB,
+  /** Arguments and environment are bounded by a spec; JSON may write a byte as six. */
+  recordBytes: 8 * MiB,
+} as const;
+
 /** The host's own look at the CPU seconds of a run. */
 export const runLimits = {
   cpuLookMs: 1_000,
@@ -158,6 +176,10 @@ export const engineLimits = {
   startTries: 3,
   probeTimeoutMs: 20_000,
   killTimeoutMs: 10_000,
+  /** How long a lock that is held is asked for again, and how often. */
+  ownerWaitMs: 2_000,
+  ownerRetryMs: 25,
+  recordBytes: 16 * KiB,
   /** Disk that workspaces may never claim, for the host itself. */
   diskReserveBytes: 2 * GiB,
   /** Writers are frozen while less than this is free. */

@@ -49,7 +49,12 @@ export function environment(sandbox: Sandbox, extra: Readonly<Record<string, str
   return { ...sandbox.environment, ...extra };
 }
 
-function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): StreamSpec {
+/** What the guest is told of a command. */
+export function toSpec(
+  sandbox: Sandbox,
+  request: Pick<RunRequest, "command" | "cwd" | "env" | "stdin" | "warm" | "terminal">,
+  limits: Omit<RunLimits, "outputBytes">,
+): StreamSpec {
   const argv = typeof request.command === "string" ? ["/bin/bash", "-c", request.command] : request.command;
   if (argv.length === 0 || argv[0] === "") throw new AppError("invalid", "the command is empty");
   if (argv.length > sandboxLimits.arguments)
@@ -71,7 +76,7 @@ function toSpec(sandbox: Sandbox, request: RunRequest, limits: RunLimits): Strea
 }
 
 /** A limit of the run's own, and the sandbox's where nothing else holds it. */
-function memoryLimit(sandbox: Sandbox, { memoryBytes }: RunLimits): { memoryBytes?: number } {
+function memoryLimit(sandbox: Sandbox, { memoryBytes }: Partial<RunLimits>): { memoryBytes?: number } {
   const watched = sandbox.runsWatchMemory ? sandbox.limits.memoryBytes : undefined;
   const least = Math.min(memoryBytes ?? Number.POSITIVE_INFINITY, watched ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(least) ? { memoryBytes: least } : {};

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type {
   Changes,
   Containment,
@@ -14,16 +15,19 @@ import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
+import type { SandboxProcesses } from "../core/process.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
-import type { Wire } from "../core/wire.ts";
+import type { Adopt, Wire } from "../core/wire.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
+import { Processes } from "./processes.ts";
 import { startRun } from "./run.ts";
+import { SandboxWire } from "./sandbox-wire.ts";
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.code === "unavailable";
@@ -31,7 +35,7 @@ function isUnavailable(error: unknown): boolean {
 
 export interface SandboxParts {
   engine: Engine;
-  attach: (created: CreatedSandbox, died: Promise<string>) => Promise<Wire>;
+  attach: (created: CreatedSandbox, died: Promise<string>, adopt: Adopt) => Promise<Wire>;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
   /** What a run gets that asks for no limits of its own. */
@@ -62,53 +66,93 @@ export class Sandbox implements AsyncDisposable {
   /** Whether code may run in an interpreter that has started before. */
   readonly warm: boolean;
   readonly runsWatchMemory: boolean;
-  readonly wire: Wire;
+  readonly kept: boolean;
+  readonly processes: SandboxProcesses;
+  readonly wire: SandboxWire;
   readonly #engine: Engine;
   readonly #parts: SandboxParts;
   #destroyed: Promise<void> | undefined;
+  readonly #processes: Processes;
+  #turn: Promise<void> = Promise.resolve();
+  #isLeft = false;
+  readonly #leftGate = Promise.withResolvers<void>();
   #filesMarked = false;
   #runs = 0;
   #oomKills = 0;
 
-  private constructor(created: CreatedSandbox, spec: SandboxSpec, wire: Wire, parts: SandboxParts) {
+  private constructor(created: CreatedSandbox, paused: boolean, parts: SandboxParts) {
     this.id = created.id;
     this.engine = created.engine;
-    this.limits = spec.limits;
+    this.kept = created.kept;
+    this.limits = created.limits;
     this.enforced = created.enforced;
     this.notEnforced = created.notEnforced;
     this.environment = parts.environment;
     this.processSlack = created.processSlack;
-    this.warm = spec.warm !== "never";
     this.runsWatchMemory = created.runsWatchMemory;
-    this.wire = wire;
+    this.warm = created.warm !== "never";
+    this.#engine = parts.engine;
+    this.#parts = parts;
+    const processes = new Processes(this, join(created.ownerFolder, "processes"));
+    const died = parts.engine.waitExit(created.id);
+    this.wire = new SandboxWire(
+      () => parts.attach(created, died, processes.adopt),
+      {
+        leaseMs: created.kept ? 0 : wireLimits.leaseMs,
+        memoryBytes: created.limits.memoryBytes,
+        watchMemory: created.guestWatchesMemory,
+        environment: parts.environment,
+        warmIdleMs: wireLimits.warmIdleMs,
+        warm: created.warm === "start" ? ["python", "node"] : [],
+      },
+      paused,
+    );
+    died.then(
+      (reason) => this.wire.close(reason),
+      (error: unknown) => this.wire.close(error instanceof Error ? error.message : String(error)),
+    );
+    void this.wire.lost.then((reason) => processes.loseSandbox(reason));
     this.files = new WireFiles(
-      wire,
+      this.wire,
       () => this.touchFiles(),
       () => parts.engine.watchFiles(created.id),
     );
     this.contexts = new Contexts(this);
-    this.#engine = parts.engine;
-    this.#parts = parts;
+    this.processes = processes;
+    this.#processes = processes;
   }
 
   /** Makes the boundary, waits for its guest, tells it its limits. */
   static async create(parts: SandboxParts, spec: SandboxSpec): Promise<Sandbox> {
     const created = await parts.engine.create(spec);
     try {
-      const wire = await parts.attach(created, parts.engine.waitExit(created.id));
-      wire.configure({
-        leaseMs: wireLimits.leaseMs,
-        memoryBytes: spec.limits.memoryBytes,
-        watchMemory: created.guestWatchesMemory,
-        environment: parts.environment,
-        warmIdleMs: wireLimits.warmIdleMs,
-        warm: spec.warm === "start" ? ["python", "node"] : [],
-      });
-      return new Sandbox(created, spec, wire, parts);
+      const sandbox = new Sandbox(created, false, parts);
+      await sandbox.wire.connect();
+      return sandbox;
     } catch (error) {
       await parts.engine.destroy(created.id);
       throw error;
     }
+  }
+
+  /** Becomes the owner of a kept sandbox. One that is paused stays so, and is not spoken to. */
+  static async attach(parts: SandboxParts, id: string): Promise<Sandbox> {
+    const attached = await parts.engine.attach(id);
+    const sandbox = new Sandbox(attached, attached.paused, parts);
+    try {
+      sandbox.#oomKills = await parts.engine.oomKills(id);
+      await sandbox.#processes.load();
+      if (!attached.paused) await sandbox.#connect();
+      return sandbox;
+    } catch (error) {
+      await sandbox.detach();
+      throw error;
+    }
+  }
+
+  async #connect(): Promise<void> {
+    await this.wire.connect();
+    await this.#processes.giveUpMissing();
   }
 
   start(request: RunRequest): Promise<Run> {
@@ -156,12 +200,47 @@ export class Sandbox implements AsyncDisposable {
     return this.#engine.stats(this.id);
   }
 
-  pause(): Promise<void> {
-    return this.#engine.pause(this.id);
+  get paused(): boolean {
+    return this.wire.paused;
   }
 
+  /** Freezes every process, and the clocks of their limits. */
+  pause(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.paused) return;
+      await this.wire.pause();
+      try {
+        await this.#engine.pause(this.id);
+      } catch (error) {
+        this.wire.resume();
+        throw error;
+      }
+    });
+  }
+
+  /** The guest finds the news of its resumption when it wakes: neither lease nor limits see the time between. */
   resume(): Promise<void> {
-    return this.#engine.resume(this.id);
+    return this.#inTurn(async () => {
+      if (!this.paused && this.wire.connected) return;
+      this.wire.resume();
+      try {
+        await this.#engine.resume(this.id);
+      } catch (error) {
+        await this.wire.pause();
+        throw error;
+      }
+      if (!this.wire.connected) await this.#connect();
+    });
+  }
+
+  checkNotPaused(): void {
+    this.wire.checkNotPaused();
+  }
+
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(act);
+    this.#turn = done.catch(() => undefined);
+    return done;
   }
 
   /** Resolves with the reason when the sandbox is gone, asked for or not. */
@@ -171,7 +250,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Whether its end was asked for. */
   get ended(): boolean {
-    return this.#destroyed !== undefined;
+    return this.#isLeft;
   }
 
   /** May be called again, and after a failure tries again. */
@@ -184,13 +263,34 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #destroy(): Promise<void> {
+    this.#isLeft = true;
     this.wire.close("destroyed");
+    await this.#processes.leave();
     await this.#engine.destroy(this.id);
     await this.#parts.watch.destroyed(this.id);
+    this.#leftGate.resolve();
   }
 
+  /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
+  async detach(): Promise<void> {
+    if (!this.kept) throw new AppError("invalid", "an ephemeral sandbox ends with its owner", { hint: "keep: true" });
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    await this.#turn;
+    this.wire.close("detached");
+    await this.#processes.leave();
+    await this.#engine.detach(this.id);
+    this.#leftGate.resolve();
+  }
+
+  /** Resolves when this handle has been detached or the sandbox destroyed by it. */
+  get left(): Promise<void> {
+    return this.#leftGate.promise;
+  }
+
+  /** A kept sandbox is left to its next owner, any other ends. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
+    return this.kept ? this.detach() : this.destroy();
   }
 
   /** How many runs are under way. */

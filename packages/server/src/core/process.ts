@@ -1,0 +1,80 @@
+import type { RunLimits } from "./run.ts";
+import type { OutputChannel, TerminalSize } from "./wire.ts";
+
+/** Limits of a background process, inside those of its sandbox. Its log has a limit of its own. */
+export type ProcessLimits = Omit<RunLimits, "outputBytes">;
+
+export interface ProcessRequest {
+  /** A string is for /bin/bash; a list is taken as it is. */
+  command: string | readonly string[];
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  /** Whether it gets a pipe that can be written to; without one its stdin is empty. */
+  stdin?: boolean;
+  /** A terminal in place of pipes: all output comes as stdout, and what is written is typed. */
+  terminal?: TerminalSize;
+  limits?: Partial<ProcessLimits>;
+}
+
+export interface ProcessResult {
+  exit_code: number;
+  signal: string | null;
+  duration_ms: number;
+  cpu_ms: number;
+  max_rss: number;
+  timed_out: boolean;
+  cpu_limit: boolean;
+  oom_killed: boolean;
+}
+
+export interface ProcessInfo {
+  id: string;
+  /** Inside the sandbox; null for one that ended before it was asked. */
+  pid: number | null;
+  /** `lost`: what became of it cannot be known. */
+  state: "running" | "exited" | "lost";
+  command: readonly string[];
+  started_at: string;
+  /** Once it has exited. */
+  result: ProcessResult | null;
+  /** The part of each channel that can be read: older bytes make room for newer ones. */
+  output: Record<OutputChannel, { from: number; to: number }>;
+}
+
+export interface OutputPiece {
+  /** Of the first byte: past the offset that was asked for where older bytes had to go. */
+  offset: number;
+  data: Buffer;
+}
+
+export interface ReadOptions {
+  channel?: OutputChannel;
+  offset?: number;
+}
+
+/** A run in the background. It outlives the call that started it, and in a kept sandbox its owner too. */
+export interface SandboxProcess {
+  readonly id: string;
+  info(): ProcessInfo;
+  /** What is there from an offset on, at most so many bytes; empty at the end of what was written so far. */
+  read(offset?: number, options?: { channel?: OutputChannel; maxBytes?: number }): Promise<OutputPiece>;
+  /** Everything from an offset on, as it is written, until the process has ended. */
+  output(options?: ReadOptions): AsyncIterable<OutputPiece>;
+  /** Resolves when there is room for more. False when the process no longer reads. */
+  write(chunk: string | Uint8Array): Promise<boolean>;
+  closeInput(): Promise<void>;
+  /** Of its terminal. False when it has ended. */
+  resize(size: TerminalSize): boolean;
+  /** For its process group. False when it has ended. */
+  signal(signal: NodeJS.Signals | number): boolean;
+  /** Ends its whole tree. */
+  kill(): boolean;
+  /** Resolves when it has ended and all of its output is stored. */
+  wait(): Promise<ProcessResult>;
+}
+
+export interface SandboxProcesses {
+  start(request: ProcessRequest): Promise<SandboxProcess>;
+  list(): ProcessInfo[];
+  get(id: string): SandboxProcess;
+}

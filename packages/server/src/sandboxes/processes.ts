@@ -1,0 +1,199 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { emitWarning } from "node:process";
+import { AppError, errnoOf } from "../core/errors.ts";
+import { processLimits, requestLimits } from "../core/limits.ts";
+import type { ProcessInfo, ProcessLimits, ProcessRequest, SandboxProcess, SandboxProcesses } from "../core/process.ts";
+import { checkRange, showBytes, showSeconds } from "../core/size.ts";
+import type { Adopt, StreamSpec } from "../core/wire.ts";
+import { ChannelLog } from "./channel-log.ts";
+import { errorOfErrno } from "./errno.ts";
+import { BackgroundProcess, type Logs } from "./process.ts";
+import { type ProcessRecord, readProcessRecord } from "./process-record.ts";
+import { toSpec } from "./run.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+function resolveLimits(asked: Partial<ProcessLimits>, sandbox: Sandbox): ProcessLimits {
+  const { processTimeMs, processCpuTimeMs, processes, memoryBytes } = requestLimits;
+  const limits: ProcessLimits = {
+    timeoutMs: checkRange(asked.timeoutMs ?? processTimeMs.default, processTimeMs, "timeout", showSeconds),
+    cpuTimeMs: checkRange(asked.cpuTimeMs ?? processCpuTimeMs.default, processCpuTimeMs, "cpu time", showSeconds),
+    processes: checkRange(asked.processes ?? sandbox.limits.processes, processes, "processes", String),
+  };
+  if (asked.memoryBytes !== undefined)
+    limits.memoryBytes = checkRange(asked.memoryBytes, memoryBytes, "memory", showBytes);
+  return limits;
+}
+
+const isProcessId = (name: string) => /^p[0-9a-f]{12}$/.test(name);
+
+/** The background processes of a sandbox, in a folder each. */
+export class Processes implements SandboxProcesses {
+  readonly #sandbox: Sandbox;
+  readonly #folder: string;
+  readonly #known = new Map<string, BackgroundProcess>();
+  #starting = 0;
+  readonly #attending = new Set<Promise<void>>();
+
+  constructor(sandbox: Sandbox, folder: string) {
+    this.#sandbox = sandbox;
+    this.#folder = folder;
+  }
+
+  list(): ProcessInfo[] {
+    return [...this.#known.values()].map((process) => process.info());
+  }
+
+  get(id: string): SandboxProcess {
+    const process = this.#known.get(id);
+    if (process === undefined)
+      throw new AppError("not_found", `there is no process ${JSON.stringify(id).slice(0, 80)}`);
+    return process;
+  }
+
+  async start(request: ProcessRequest): Promise<SandboxProcess> {
+    const limits = resolveLimits(request.limits ?? {}, this.#sandbox);
+    const { stdin = false, limits: _, ...rest } = request;
+    const spec: StreamSpec = { ...toSpec(this.#sandbox, rest, limits), stdin };
+    this.#checkRoom();
+    this.#starting++;
+    try {
+      const process = await this.#start(spec, limits);
+      this.#known.set(process.id, process);
+      await this.#evict();
+      return process;
+    } finally {
+      this.#starting--;
+    }
+  }
+
+  async #start(spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
+    const id = `p${randomBytes(6).toString("hex")}`;
+    const folder = join(this.#folder, id);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    try {
+      return await this.#open(id, folder, spec, limits);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** An owner that dies before the record is written leaves a stream that its follower does not know, and ends. */
+  async #open(id: string, folder: string, spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
+    const logs = { stdout: ChannelLog.create(folder, "stdout"), stderr: ChannelLog.create(folder, "stderr") };
+    const stream = this.#sandbox.wire.openHeld("process", spec, (channel, chunk) => logs[channel].append(chunk));
+    const record: ProcessRecord = {
+      id,
+      stream: stream.id,
+      pid: null,
+      command: spec.arguments ?? [],
+      startedAt: new Date().toISOString(),
+      cpuTimeMs: limits.cpuTimeMs,
+      stdin: (spec.stdin ?? false) || spec.terminal !== undefined,
+      terminal: spec.terminal !== undefined,
+      inputClosed: false,
+      result: null,
+      lost: null,
+    };
+    const process = new BackgroundProcess(this.#sandbox, folder, record, logs);
+    process.follow(stream, { stdout: 0, stderr: 0 });
+    try {
+      const pid = await stream.started.catch(async (error: unknown) => {
+        const exit = await stream.exit.catch(() => undefined);
+        if (exit?.startError == null) throw error;
+        throw errorOfErrno(exit.startError, `cannot run '${record.command[0]}' in ${spec.folder}`);
+      });
+      await process.confirm(pid > 0 ? pid : null);
+    } catch (error) {
+      stream.release(); // ends what may have started
+      await process.leave();
+      throw error;
+    }
+    this.#attend(process);
+    return process;
+  }
+
+  /** What former owners left; their streams come by `adopt`. */
+  async load(): Promise<void> {
+    for (const id of await listFolder(this.#folder)) {
+      if (!isProcessId(id)) continue;
+      const folder = join(this.#folder, id);
+      try {
+        const record = await readProcessRecord(folder, id);
+        if (record === undefined) await rm(folder, { recursive: true, force: true });
+        else this.#known.set(id, new BackgroundProcess(this.#sandbox, folder, record, await loadLogs(folder)));
+      } catch (error) {
+        // It alone is skipped, and its stream is ended as one that nobody knows.
+        emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+    const inOrder = [...this.#known].sort(([, left], [, right]) => left.startedAt.localeCompare(right.startedAt));
+    this.#known.clear();
+    for (const [id, process] of inOrder) this.#known.set(id, process);
+  }
+
+  readonly adopt: Adopt = (state, stream) => {
+    const process = [...this.#known.values()].find(({ streamId }) => streamId === state.id);
+    if (process === undefined) return undefined;
+    const listener = process.follow(stream, state.acknowledged);
+    this.#attend(process);
+    return listener;
+  };
+
+  /** After all streams of the guest are known. */
+  async giveUpMissing(): Promise<void> {
+    for (const process of this.#known.values())
+      if (process.running && !process.attached) await process.giveUp("the guest does not know it");
+  }
+
+  /** Those that wait for a wire which will not come. */
+  async loseSandbox(reason: string): Promise<void> {
+    const error = new AppError("unavailable", `the sandbox is lost: ${reason}`, { details: { sandbox_lost: true } });
+    for (const process of this.#known.values()) await process.loseSandbox(error);
+  }
+
+  /** Nothing is written any more when this resolves. The wire is closed before. */
+  async leave(): Promise<void> {
+    await Promise.all(this.#attending);
+    for (const process of this.#known.values()) await process.leave();
+  }
+
+  #attend(process: BackgroundProcess): void {
+    const attending = process.attend().finally(() => this.#attending.delete(attending));
+    this.#attending.add(attending);
+  }
+
+  #checkRoom(): void {
+    const running = [...this.#known.values()].filter((process) => process.running).length;
+    if (running + this.#starting >= processLimits.processes)
+      throw new AppError("limit_exceeded", `${processLimits.processes} processes are running in this sandbox`, {
+        hint: "end one of them first",
+      });
+  }
+
+  /** Only once a start has succeeded: one that is refused costs nobody anything. */
+  async #evict(): Promise<void> {
+    for (const process of [...this.#known.values()]) {
+      if (this.#known.size <= processLimits.processes) return;
+      if (process.running) continue;
+      this.#known.delete(process.id);
+      await process.leave();
+      await rm(process.folder, { recursive: true, force: true });
+    }
+  }
+}
+
+async function loadLogs(folder: string): Promise<Logs> {
+  return { stdout: await ChannelLog.load(folder, "stdout"), stderr: await ChannelLog.load(folder, "stderr") };
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
