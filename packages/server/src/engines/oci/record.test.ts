@@ -9,6 +9,7 @@ const kept = {
   rootPid: 11,
   limits,
   warm: "first-use",
+  runsWatchMemory: false,
   hasInput: false,
   enforced: ["memory"],
   notEnforced: [],
