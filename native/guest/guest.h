@@ -115,7 +115,7 @@ enum spec_flag {
   FLAG_WARM_NODE = 64,    /* in CONFIG: start one now */
   FLAG_IGNORE_CASE = 128,
   FLAG_BINARY = 256, /* search files that hold a NUL too */
-  FLAG_PAUSED = 1 << 16, /* CONFIG: the clocks of runs stand still */
+  FLAG_PAUSED = 512, /* CONFIG: the clocks of runs stand still */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */

@@ -34,7 +34,7 @@ export const flags = {
   watchMemory: 16,
   ignoreCase: 128,
   binary: 256,
-  paused: 65_536,
+  paused: 512,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
