@@ -8,29 +8,23 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 const LEVELS = 16;
 const REFILL = 0;
 const LEFT = 1;
-const RUN = 2;
 
-/** Calls back with the number of the run that was under way when the interrupt came. */
+/** Calls back for each interrupt that came while the main thread was not in a script of its own. */
 export async function watchInterrupts(onInterrupt) {
-  const cells = new Int32Array(new SharedArrayBuffer(12));
+  const cells = new Int32Array(new SharedArrayBuffer(8));
   const { load, notify, store, wait } = Atomics;
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2, stackSizeMb: 2 };
   const worker = new Worker(new URL(import.meta.url), { workerData: cells, resourceLimits: limits, env: {} });
   worker.unref();
-  worker.on("message", (run) => run > 0 && onInterrupt(run));
+  worker.on("message", (interrupts) => interrupts > 0 && onInterrupt());
   const fill = () => {
     store(cells, REFILL, 1);
     notify(cells, REFILL);
     for (let tries = 0; load(cells, LEFT) < LEVELS && tries < 10; tries++) wait(cells, LEFT, load(cells, LEFT), 100);
   };
   await new Promise((resolve) => worker.once("message", resolve));
-  return {
-    begin(run) {
-      if (load(cells, LEFT) < 4) fill();
-      store(cells, RUN, run);
-    },
-    end: () => store(cells, RUN, 0),
-  };
+  /** To be called before a script is begun. */
+  return () => load(cells, LEFT) < 4 && fill();
 }
 
 function watch(cells) {
@@ -40,7 +34,7 @@ function watch(cells) {
     try {
       script.runInThisContext({ breakOnSigint: true });
     } catch {
-      parentPort.postMessage(Atomics.load(cells, RUN));
+      parentPort.postMessage(1);
     }
     Atomics.sub(cells, LEFT, 1);
   };

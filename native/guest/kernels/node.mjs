@@ -32,6 +32,7 @@ const DAMAGED_TEXT = stringify(DAMAGED);
 const { from: bytesFrom, concat, alloc } = Buffer;
 const exit = process.reallyExit.bind(process);
 const drain = process._tickCallback.bind(process);
+const { setTimeout: setTimer, clearTimeout: clearTimer } = globalThis;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 let mark;
@@ -157,7 +158,6 @@ function takeValue(remote) {
 function finish(run, error) {
   if (current !== run) return; // interrupted before
   current = undefined;
-  interrupts.end();
   try {
     session.post("Runtime.releaseObjectGroup", { objectGroup: "run" });
     sendFrame(ERR, "S", bytesFrom(`${run.id}`));
@@ -188,9 +188,9 @@ function guard(run, work) {
     guarded.runInThisContext({ breakOnSigint: true });
     return undefined;
   } catch (error) {
-    return error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED"
-      ? INTERRUPTED
-      : explainSafely(error, undefined, nameOf(run));
+    if (error?.code !== "ERR_SCRIPT_EXECUTION_INTERRUPTED") return explainSafely(error, undefined, nameOf(run));
+    seen++;
+    return INTERRUPTED;
   } finally {
     isGuarded = false;
   }
@@ -232,12 +232,13 @@ function runSafely(request) {
 }
 
 function runCode(request) {
-  const run = { id: request.id, code: request.code };
+  const run = { id: request.id, code: request.code, expected: request.interrupts };
   current = run;
   results = 0;
   sources.set(nameOf(run), run.code);
   giveInput(request.stdin);
-  interrupts.begin(run.id);
+  if (seen > run.expected) return onInterrupt(); // it came just before
+  nestMore();
   const broken = guard(run, () => evaluate(run));
   if (broken !== undefined) finish(run, broken);
   else if (run.answer !== undefined) conclude(run);
@@ -252,27 +253,59 @@ function keepHandlersOnce() {
 }
 
 /** Comes only while the code waits for something; a busy one is stopped by breakOnSigint. */
-function onInterrupt(run) {
-  if (current?.id !== run) return;
+function onInterrupt() {
+  if (current === undefined || seen <= current.expected) return;
   sendFrame(OUT, "A", alloc(0));
   finish(current, INTERRUPTED);
 }
 
-function output(fd) {
-  const stream = new Writable({
-    decodeStrings: true,
-    write: (chunk, _encoding, done) => {
-      try {
-        writeAll(fd, chunk);
-        done();
-      } catch (error) {
-        done(error);
-      }
-    },
-  });
-  stream.fd = fd;
-  stream.on("error", () => {});
-  return stream;
+let seen = 0; // interrupts, since the start
+let held;
+const nestMore = await watchInterrupts(() => {
+  seen++;
+  if (held !== undefined) held();
+  onInterrupt();
+});
+
+/** Interrupts that were sent before a request are not meant for it, however late they come. */
+function runAfterInterrupts(request) {
+  if (seen >= request.interrupts) return runSafely(request);
+  const goOn = () => {
+    if (held !== goOn || seen < request.interrupts) return;
+    held = undefined;
+    clearTimer(timer);
+    runSafely(request);
+  };
+  const timer = setTimer(() => {
+    seen = request.interrupts; // the code had them ignored
+    goOn();
+  }, 1000);
+  held = goOn;
+}
+
+/** Writes at once and keeps no state: an interrupt may come in the middle of a write. */
+class Output extends Writable {
+  constructor(fd) {
+    super();
+    this.fd = fd;
+  }
+
+  write(chunk, encoding, done) {
+    const callback = typeof encoding === "function" ? encoding : done;
+    writeAll(
+      this.fd,
+      typeof chunk === "string" ? bytesFrom(chunk, typeof encoding === "string" ? encoding : "utf8") : chunk,
+    );
+    if (callback) process.nextTick(callback);
+    return true;
+  }
+
+  end(chunk, encoding, done) {
+    if (chunk !== undefined && chunk !== null && typeof chunk !== "function") this.write(chunk, encoding);
+    const callback = [chunk, encoding, done].find((value) => typeof value === "function");
+    if (callback) process.nextTick(callback);
+    return this;
+  }
 }
 
 let input;
@@ -310,7 +343,7 @@ function replaceInput(path) {
 }
 
 let stdin;
-const streams = { stdout: output(1), stderr: output(2) };
+const streams = { stdout: new Output(1), stderr: new Output(2) };
 for (const name of ["stdout", "stderr"])
   Object.defineProperty(process, name, { get: () => streams[name], configurable: true, enumerable: true });
 Object.defineProperty(process, "stdin", {
@@ -345,7 +378,6 @@ process.on("uncaughtException", (error) => {
   } catch {} // the code has closed it
 });
 
-const interrupts = await watchInterrupts(onInterrupt);
 let received = alloc(0);
 new Socket({ fd: REQUESTS, readable: true, writable: false })
   .on("data", (chunk) => {
@@ -354,7 +386,7 @@ new Socket({ fd: REQUESTS, readable: true, writable: false })
     const size = 4 + received.readUInt32LE(0);
     const request = parse(received.toString("utf8", 4, size));
     received = received.subarray(size);
-    if (mark !== undefined) return runSafely(request);
+    if (mark !== undefined) return runAfterInterrupts(request);
     mark = bytesFrom(request.mark, "hex");
     limits = request.limits;
     send({ type: "ready" });

@@ -69,6 +69,7 @@ export class Kernel {
   #parts: Buffer[] = [];
   #partBytes = 0;
   #results = 0;
+  #interrupts = 0;
   #killReason: string | undefined;
   #done = false;
 
@@ -125,10 +126,12 @@ export class Kernel {
   async send(request: KernelRequest): Promise<void> {
     this.#sandbox.touchFiles();
     this.#results = 0;
-    await this.#write(request);
+    await this.#write({ ...request, interrupts: this.#interrupts });
   }
 
+  /** One at a time: signals that wait together become one, and the kernel counts them. */
   interrupt(): void {
+    this.#interrupts++;
     this.#stream.signal(2);
   }
 
