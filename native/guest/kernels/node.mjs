@@ -2,19 +2,20 @@
 //
 // User code runs in this very process, so nothing here is a boundary: whatever it does to the kernel hurts its own context,
 // and the host believes nothing that is said here. The kernel only tries to keep answering.
-import { closeSync, openSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { createRequire, isBuiltin } from "node:module";
 import { Socket } from "node:net";
 import { resolve } from "node:path";
 import process from "node:process";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { Script } from "node:vm";
 import { describe } from "./node-describe.mjs";
 import { withImports } from "./node-imports.mjs";
 import { watchInterrupts } from "./node-interrupts.mjs";
+import { Output, writeAll } from "./node-output.mjs";
 
 // A shell has moved these here: 0 to 2 are the user's.
 const REQUESTS = 3;
@@ -33,24 +34,12 @@ const { from: bytesFrom, concat, alloc } = Buffer;
 const exit = process.reallyExit.bind(process);
 const drain = process._tickCallback.bind(process);
 const { setTimeout: setTimer, clearTimeout: clearTimer } = globalThis;
-const pause = new Int32Array(new SharedArrayBuffer(4));
 
 let mark;
 let limits;
 let current; // { id, code, done }
 let results = 0;
 const sources = new Map();
-
-function writeAll(fd, data) {
-  for (let at = 0; at < data.length; ) {
-    try {
-      at += writeSync(fd, data, at, data.length - at);
-    } catch (error) {
-      if (error.code !== "EAGAIN") throw error;
-      Atomics.wait(pause, 0, 0, 1); // a child has made the pipe non-blocking
-    }
-  }
-}
 
 function sendFrame(fd, kind, payload) {
   const header = alloc(mark.length + 3);
@@ -176,6 +165,9 @@ const INTERRUPTED = { name: "Interrupted", message: "the code was interrupted", 
 /** What is to be done inside of breakOnSigint: whatever may be the user's code, and nothing that must not stop half way. */
 let guardedWork;
 let isGuarded = false;
+/** A callback that was cut off is still in Node's books, which it clears after an uncaught exception only. */
+let mustClear = false;
+const CLEARING = Symbol("clearing");
 Object.defineProperty(globalThis, "$caissonStep", { value: () => guardedWork() });
 const guarded = new Script("$caissonStep()", { filename: "/.caisson/kernels/" });
 
@@ -190,6 +182,7 @@ function guard(run, work) {
   } catch (error) {
     if (error?.code !== "ERR_SCRIPT_EXECUTION_INTERRUPTED") return explainSafely(error, undefined, nameOf(run));
     seen++;
+    mustClear = true;
     return INTERRUPTED;
   } finally {
     isGuarded = false;
@@ -283,31 +276,6 @@ function runAfterInterrupts(request) {
   held = goOn;
 }
 
-/** Writes at once and keeps no state: an interrupt may come in the middle of a write. */
-class Output extends Writable {
-  constructor(fd) {
-    super();
-    this.fd = fd;
-  }
-
-  write(chunk, encoding, done) {
-    const callback = typeof encoding === "function" ? encoding : done;
-    writeAll(
-      this.fd,
-      typeof chunk === "string" ? bytesFrom(chunk, typeof encoding === "string" ? encoding : "utf8") : chunk,
-    );
-    if (callback) process.nextTick(callback);
-    return true;
-  }
-
-  end(chunk, encoding, done) {
-    if (chunk !== undefined && chunk !== null && typeof chunk !== "function") this.write(chunk, encoding);
-    const callback = [chunk, encoding, done].find((value) => typeof value === "function");
-    if (callback) process.nextTick(callback);
-    return this;
-  }
-}
-
 let input;
 let fed = false;
 
@@ -373,6 +341,7 @@ hidden("$mport", async (name, options) => {
 Error.stackTraceLimit = 30;
 process.argv = [process.argv[0]];
 process.on("uncaughtException", (error) => {
+  if (error === CLEARING) return;
   try {
     writeAll(2, bytesFrom(`Uncaught ${error instanceof Error ? cleanStack(String(error.stack)) : inspect(error)}\n`));
   } catch {} // the code has closed it
@@ -386,7 +355,12 @@ new Socket({ fd: REQUESTS, readable: true, writable: false })
     const size = 4 + received.readUInt32LE(0);
     const request = parse(received.toString("utf8", 4, size));
     received = received.subarray(size);
-    if (mark !== undefined) return runAfterInterrupts(request);
+    if (mark !== undefined) {
+      runAfterInterrupts(request);
+      if (!mustClear) return;
+      mustClear = false;
+      throw CLEARING;
+    }
     mark = bytesFrom(request.mark, "hex");
     limits = request.limits;
     send({ type: "ready" });
