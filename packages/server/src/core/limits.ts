@@ -143,6 +143,8 @@ export const contextLimits = {
   startTimeoutMs: 60_000,
   /** Time that code gets to end after it was interrupted for its time limit. */
   graceMs: 2_000,
+  /** An interrupt that was not heard is sent again this often. */
+  interruptAgainMs: 500,
   stdinBytes: 1 * MiB,
   /** Output that comes while nothing runs, kept for the next run. */
   idleOutputBytes: 64 * KiB,

@@ -48,7 +48,7 @@ export class ContextRun implements KernelListener {
   readonly #captures: Record<OutputChannel, Capture>;
   readonly #results: ContextResult[] = [];
   readonly #answered = Promise.withResolvers<void>();
-  #acknowledged = Promise.withResolvers<void>();
+  readonly #acknowledged = Promise.withResolvers<void>();
   readonly #waits = new Set<Promise<void>>();
   #error: ContextError | undefined;
   #failure: { error: unknown } | undefined;
@@ -56,7 +56,7 @@ export class ContextRun implements KernelListener {
   #hasEnd = false;
   #hasSync = false;
   #timedOut = false;
-  #interrupting = false;
+  #interruptTimer: NodeJS.Timeout | undefined;
 
   constructor(id: number, request: CheckedRun, sandbox: Sandbox, kernel: Kernel) {
     this.#id = id;
@@ -92,24 +92,25 @@ export class ContextRun implements KernelListener {
     } finally {
       clearTimeout(timer);
       clearTimeout(graceTimer);
+      clearInterval(this.#interruptTimer);
       guard[Symbol.dispose]();
       this.#acknowledged.resolve();
       this.#sandbox.touchFiles();
     }
   }
 
-  /** None is lost: one that comes before the code has begun stops it as it begins. */
+  /** Sent again until it is heard: one that comes as the code just begins can be lost. The kernel counts them. */
   interrupt(): Promise<void> {
-    if (!this.#interrupting) {
-      this.#interrupting = true;
-      this.#acknowledged = Promise.withResolvers<void>();
+    if (this.#interruptTimer === undefined) {
       this.#kernel.interrupt();
+      this.#interruptTimer = setInterval(() => this.#kernel.interrupt(), contextLimits.interruptAgainMs);
     }
     return this.#acknowledged.promise;
   }
 
   interrupted(): void {
-    this.#interrupting = false;
+    clearInterval(this.#interruptTimer);
+    this.#interruptTimer = undefined;
     this.#acknowledged.resolve();
   }
 
