@@ -9,7 +9,7 @@ import { findLeaks, processesOf } from "../leaks.ts";
 /** For rootless.test.ts: uses two sandboxes as an ordinary user, and prints what came of it as one JSON document. */
 const [engine, home = ""] = process.argv.slice(2);
 const MiB = 1024 ** 2;
-const limits = { memoryBytes: 64 * MiB, processes: 16, storageBytes: 64 * MiB };
+const limits = { memoryBytes: 256 * MiB, processes: 16, storageBytes: 64 * MiB };
 
 /** Forks as often as it can, says how often, and lets all of them go. */
 const forkBomb = `
@@ -55,7 +55,7 @@ async function tell() {
   await one.files.write("sub/written", "by a call");
   const rename = await run("mv made moved; chmod 600 moved; ln moved linked; rm -r sub");
   const bomb = await one.executeCode({ language: "python", code: forkBomb });
-  const memory = await one.executeCode({ language: "python", code: "b = bytearray(400 << 20); print('had it')" });
+  const memory = await one.executeCode({ language: "python", code: "b = bytearray(600 << 20); print('had it')" });
   const late = await run("(trap '' TERM HUP; setsid sleep 1000) & sleep 1000", { timeoutMs: 500 });
   const after = await run("pgrep -c sleep");
   const stats = await one.stats();
