@@ -38,6 +38,7 @@ const rootOnly: readonly [claim: string, why: string][] = [
   ["on the host the guest alone holds the wire", "only root may list the descriptors of a sandbox's processes"],
   ["can be passed through and not listed", "the folder is the user's alone"],
   ["belongs to the owner named", "a user's sandboxes belong to that user"],
+  ["whose own budget is used up", "root opens the pipes of another user; a user has its own budget alone"],
   ["with a mount point in it", "only root mounts one there"],
   ["with a device is refused", "only root makes one there"],
   ["shows and lets write nothing of what is mounted below", "only root mounts there; a folder with mounts is refused"],
@@ -57,6 +58,8 @@ const all = [
   "test/sandbox/search.test.ts",
   "test/sandbox/tar.test.ts",
   "test/sandbox/watch.test.ts",
+  "test/sandbox/terminal.test.ts",
+  "test/sandbox/warm.test.ts",
   "test/wire/attach.test.ts",
 ];
 
