@@ -48,7 +48,8 @@ static char *read_text(char *path, char *bytes, size_t size) {
   return bytes;
 }
 
-/* Nobody but the slice's own sandbox has a user namespace that maps ids of the slice and nothing else. */
+/* Nobody but the slice's own sandbox has a user namespace that maps ids of the slice and nothing else. Where no slice is
+   named (0, which is the user itself) any sandbox of this user's counts. */
 static bool maps_only_slice(pid_t pid, uid_t base) {
   char bytes[4096];
   unsigned inside, outside, count;
@@ -56,7 +57,7 @@ static bool maps_only_slice(pid_t pid, uid_t base) {
   char *at = read_text(format_text("/proc/%d/uid_map", (int)pid), bytes, sizeof bytes);
   if (at == NULL) return false;
   for (int length = 0; sscanf(at, "%u %u %u%n", &inside, &outside, &count, &length) == 3; at += length, lines++)
-    if (outside < base || count > SLICE_IDS || outside - base > SLICE_IDS - count) return false;
+    if (outside == 0 || outside < base || count > SLICE_IDS || (base && outside - base > SLICE_IDS - count)) return false;
   return lines > 0;
 }
 
