@@ -16,6 +16,7 @@ enum {
   TO_HOST_PAYLOAD_BYTES = 64 * 1024,
   OUTPUT_RING_BYTES = 256 * 1024,
   SMALL_RING_BYTES = 16 * 1024,
+  PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
   INPUT_RING_BYTES = 64 * 1024,
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
@@ -144,7 +145,7 @@ struct output {
   uint32_t size;
   uint64_t acked, sent, tail;
   uint64_t eof_ms;
-  bool armed, eof, end_sent;
+  bool armed, eof, end_sent, grown;
 };
 
 /* Bytes from the host to a process. [consumed, received) is in the ring. */

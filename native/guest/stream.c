@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -189,6 +190,10 @@ void stream_pump_output(struct stream *s, int index) {
     ssize_t size = read_output(o, &room);
     if (size > 0) {
       o->tail += (uint64_t)size;
+      if (size >= PIPE_BYTES && !o->grown && !s->terminal) { /* it writes more than the pipe holds: a refusal leaves it as it is */
+        (void)!fcntl(o->fd, F_SETPIPE_SZ, OUTPUT_RING_BYTES);
+        o->grown = true;
+      }
       if ((uint32_t)size < room && !s->finished && !s->terminal) break; /* the pipe is empty: level-triggered polling tells of more */
       continue;
     }

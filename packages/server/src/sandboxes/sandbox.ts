@@ -267,8 +267,8 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("destroyed");
     await this.#processes.leave();
     await this.#engine.destroy(this.id);
+    this.#leftGate.resolve(); // before: whoever is told may close the whole Caisson, which waits for what it still has
     await this.#parts.watch.destroyed(this.id);
-    this.#leftGate.resolve();
   }
 
   /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
