@@ -2,6 +2,15 @@ import { defineConfig } from "vitest/config";
 
 const soak = process.env.CAISSON_SOAK === "1";
 
+const sandboxTests = (...names: string[]) => names.map((name) => `test/sandbox/${name}.test.ts`);
+const sanitizedTests = [
+  "test/guest/sanitized.test.ts",
+  "test/wire/attach.test.ts",
+  "test/wire/hostile-host.test.ts",
+  ...sandboxTests("exec", "files", "processes", "tar", "terminal", "warm"),
+  ...(soak ? sandboxTests("contexts", "kept", "limits", "newborns", "pause", "search") : []),
+];
+
 export default defineConfig({
   test: {
     pool: "forks",
@@ -16,7 +25,25 @@ export default defineConfig({
       {
         // Engines, cgroups and ports belong to the whole machine: one file at a time.
         extends: true,
-        test: { name: "system", include: ["test/**/*.test.ts"], fileParallelism: false, sequence: { groupOrder: 1 } },
+        test: {
+          name: "system",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/guest/sanitized.test.ts"],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // The same claims, with a guest in which AddressSanitizer and UndefinedBehaviorSanitizer look for mistakes.
+        extends: true,
+        test: {
+          name: "sanitized",
+          include: sanitizedTests,
+          env: { CAISSON_TEST_GUEST: "sanitized" },
+          globalSetup: "test/guest/build-sanitized.ts",
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

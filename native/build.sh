@@ -1,7 +1,8 @@
 #!/bin/sh
 # Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/compat/*.c and native/standby/*.c
 # into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
-# compiles nothing and fails where something is to be compiled.
+# compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for the host's own C
+# library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target (native/fuzz).
 set -eu
 cd "$(dirname -- "$0")/.."
 out=.build/bin
@@ -28,8 +29,23 @@ has_sources() {
   return 1
 }
 
+sources_of() {
+  case $1 in
+  guest-sanitized) echo native/guest native/sanitized ;;
+  fuzz) echo native/guest native/fuzz ;;
+  *) echo "native/$1" ;;
+  esac
+}
+
 is_fresh() {
-  [ -x "$out/caisson-$1" ] && [ -z "$(find "native/$1" native/build.sh -name kernels -prune -o -newer "$out/caisson-$1" -print -quit)" ]
+  # shellcheck disable=SC2046 # folders of this repository: no spaces
+  [ -x "$out/caisson-$1" ] && [ -z "$(find $(sources_of "$1") native/build.sh -name kernels -prune -o -newer "$out/caisson-$1" -print -quit)" ]
+}
+
+# Findings end the program: none is only printed.
+sanitize() {
+  gcc -std=gnu11 -g -Wall -Wextra -Werror -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
+    -Wl,-z,now "$@"
 }
 
 compile() {
@@ -38,6 +54,11 @@ compile() {
   trap 'rm -f "$new" "$new.started"' EXIT
   if [ "$1" = compat ] || [ "$1" = standby ]; then
     gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
+  elif [ "$1" = guest-sanitized ]; then
+    sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
+  elif [ "$1" = fuzz ]; then
+    sanitize -O1 -fsanitize-coverage=trace-pc -o "$new" native/guest/wire.c native/guest/stream.c native/guest/spec.c \
+      native/fuzz/*.c
   else
     musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
       -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
@@ -59,8 +80,14 @@ copy_kernels() {
   done
 }
 
-for program in guest helper compat standby; do
-  has_sources "$program" || continue
+case ${1-} in
+sanitized) programs=guest-sanitized ;;
+fuzz) programs=fuzz ;;
+*) programs="guest helper compat standby" ;;
+esac
+
+for program in $programs; do
+  [ "$program" = guest-sanitized ] || has_sources "$program" || continue
   is_fresh "$program" && continue
   [ "${1-}" != --check ] || exit 1
   mkdir -p "$out"

@@ -7,7 +7,10 @@ import { prepareHostImage } from "../packages/server/src/images/host.ts";
 import { findLeaks } from "./leaks.ts";
 
 export const root = join(import.meta.dirname, "..");
-export const engines: readonly EngineName[] = ["container", "gvisor"];
+/** The project `sanitized` runs the claims of others with the guest that finds its own mistakes. */
+const sanitized = process.env.CAISSON_TEST_GUEST === "sanitized";
+export const guestPath = join(root, ".build/bin", sanitized ? "caisson-guest-sanitized" : "caisson-guest");
+export const engines: readonly EngineName[] = sanitized ? ["container"] : ["container", "gvisor"];
 /** An ordinary user runs the tests: what only root can set up or judge is left out, with its reason. */
 export const ordinary = process.geteuid?.() !== 0;
 export const soak = process.env.CAISSON_SOAK === "1";
@@ -22,7 +25,7 @@ export interface TestCaisson extends AsyncDisposable {
 /** A Caisson with a data folder of its own; disposing checks that nothing was left behind (SBX-17). */
 export async function openTestCaisson(): Promise<TestCaisson> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
-  const caisson = openCaisson({ home, root });
+  const caisson = openCaisson({ home, root, guestPath });
   return {
     caisson,
     home,
@@ -43,7 +46,6 @@ export async function openTestEngine(name: EngineName, guestArgs?: readonly stri
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const bin = join(root, ".build/bin");
   const image = await prepareHostImage({ home });
-  const guestPath = join(bin, "caisson-guest");
   const helperPath = join(bin, "caisson-helper");
   const engine = await createOciEngine({ name, home, image, guestPath, helperPath, ...(guestArgs && { guestArgs }) });
   return {

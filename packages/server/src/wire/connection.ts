@@ -206,6 +206,7 @@ export class WireConnection implements Wire {
     this.#finder = undefined;
     this.#parser = new FrameParser(this.#epoch, {
       data: (stream, channel, offset, piece) => {
+        if (this.#reason !== undefined) return; // the rest of a chunk whose earlier frame ended the wire
         // What is small is copied, so that whoever holds it holds no large buffer.
         if (piece.length <= wireLimits.receiveCopyBytes)
           this.#stream(stream)?.onData(channel, offset, Buffer.from(piece));
@@ -217,6 +218,7 @@ export class WireConnection implements Wire {
   }
 
   #control(header: FrameHeader, payload: Buffer): void {
+    if (this.#reason !== undefined) return;
     switch (header.type) {
       case frameTypes.hello:
         return this.#hello(payload);
@@ -235,9 +237,10 @@ export class WireConnection implements Wire {
       case frameTypes.end:
         return this.#stream(header.stream)?.onEnd(header.channel, header.offset);
       case frameTypes.exit: {
-        const stream = this.#stream(header.stream);
+        // A record that is refused ends the wire, and the stream with it: it must still be known then.
+        this.#stream(header.stream)?.onExit(payload);
         this.#streams.delete(header.stream);
-        return stream?.onExit(payload);
+        return;
       }
       default:
         throw new WireViolation(`a frame of type ${header.type} out of turn`);

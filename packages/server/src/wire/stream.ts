@@ -205,10 +205,10 @@ export class HostStream implements HeldStream {
     if (!this.#outputs.stdout.ended || !this.#outputs.stderr.ended)
       throw new WireViolation("an exit before the end of output");
     this.#finish();
-    if (!this.#held) this.release();
     if (record.startError === null) this.#startedGate.resolve(0);
     else this.#startedGate.reject(new AppError("invalid", `could not be started: errno ${record.startError}`));
     this.#exitGate.resolve(record);
+    if (!this.#held) this.release();
   }
 
   /** The sandbox is lost, or refused the stream. */

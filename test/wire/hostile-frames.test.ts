@@ -1,0 +1,236 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { wireLimits } from "../../packages/server/src/core/limits.ts";
+import type { ExitRecord, WireStream } from "../../packages/server/src/core/wire.ts";
+import { WireConnection } from "../../packages/server/src/wire/connection.ts";
+import { frameTypes } from "../../packages/server/src/wire/frame.ts";
+import { seed, soak } from "../harness.ts";
+import { type PuppetFrame, PuppetGuest, statePayload } from "./puppet-guest.ts";
+
+const never = new Promise<string>(() => {});
+const { data, credit, end, exit, started, state, error, pong, hello } = frameTypes;
+const KiB = 1024;
+
+let guest: PuppetGuest;
+beforeEach(() => {
+  guest = new PuppetGuest();
+});
+afterEach(() => {
+  guest[Symbol.dispose]();
+});
+
+interface Owner {
+  wire: WireConnection;
+  own: WireStream;
+  /** How each stream ended that this owner ever had; none may stay without an end. */
+  ends: Promise<ExitRecord | unknown>[];
+  /** Bytes that listeners were given; nobody consumes them. */
+  received: () => number;
+  lost: () => boolean;
+}
+
+/** An owner with stream 1, which it opened, that adopts whatever the guest says it has. */
+async function attach(): Promise<Owner> {
+  const ends: Promise<unknown>[] = [];
+  let received = 0;
+  let lost = false;
+  const listener = (_channel: string, chunk: Buffer) => {
+    received += chunk.length;
+  };
+  const attached = WireConnection.attach(guest, never, (_state, stream) => {
+    ends.push(stream.exit.catch((reason: unknown) => reason));
+    return listener;
+  });
+  await guest.meet();
+  await guest.say(guest.hello(), () => false);
+  const wire = await attached;
+  void wire.lost.then(() => {
+    lost = true;
+  });
+  const own = wire.open("process", { arguments: ["x"], stdin: true }, listener);
+  ends.push(own.exit.catch((reason: unknown) => reason));
+  return { wire, own, ends, received: () => received, lost: () => lost };
+}
+
+const exitPayload = Buffer.alloc(32);
+const ended: PuppetFrame[] = [
+  { type: end, channel: 1, stream: 1 },
+  { type: end, channel: 2, stream: 1 },
+];
+const violations: [string, RegExp, ...PuppetFrame[]][] = [
+  ["an unknown type", /unknown type 99/, { type: 99 }],
+  ["a type that only hosts send", /unknown type 6/, { type: frameTypes.open, stream: 2 }],
+  ["another epoch", /epoch/, { type: pong, epochShift: 1 }],
+  ["reserved bits", /reserved bits/, { type: pong, reserved: 1 }],
+  ["a data frame past its size", /past 65536/, { type: data, channel: 1, stream: 1, size: 65_537 }],
+  ["a control frame past its size", /past 256/, { type: exit, stream: 1, size: 257 }],
+  ["empty data", /empty data/, { type: data, channel: 1, stream: 1 }],
+  ["an offset past 2^53", /past any stream's end/, { type: credit, stream: 1, offset: 2 ** 60 }],
+  ["a stream that was never opened", /stream 7, which was never opened/, { type: started, stream: 7 }],
+  ["data of stream 0", /stream 0/, { type: data, channel: 1, payload: Buffer.alloc(1) }],
+  ["data on the input's channel", /data on channel 0/, { type: data, stream: 1, payload: Buffer.alloc(1) }],
+  ["data out of order", /offset 5, not 0/, { type: data, channel: 1, stream: 1, offset: 5, payload: Buffer.alloc(1) }],
+  ["credit for what was never sent", /credit for 1 of 0/, { type: credit, stream: 1, offset: 1 }],
+  ["an end of no channel", /end of channel 3/, { type: end, channel: 3, stream: 1 }],
+  ["an end elsewhere", /end at 4 of 0/, { type: end, channel: 1, stream: 1, offset: 4 }],
+  ["an exit before the end of output", /exit before/, { type: exit, stream: 1, payload: exitPayload }],
+  ["a short exit record", /exit record of 3 bytes/, ...ended, { type: exit, stream: 1, payload: Buffer.alloc(3) }],
+  ["a state of what is known", /state of stream 1 out of turn/, { type: state, stream: 1, payload: statePayload() }],
+  [
+    "an id after which none is left",
+    /4294967295 out of turn/,
+    { type: state, stream: 2 ** 32 - 1, payload: statePayload() },
+  ],
+  ["a short state", /state of 39 bytes/, { type: state, stream: 2, payload: Buffer.alloc(39) }],
+  ["a state past 2^53", /state past/, { type: state, stream: 2, payload: statePayload(2 ** 60) }],
+  ["a hello of another owner", /another owner/, { type: hello, payload: Buffer.alloc(32) }],
+  [
+    "the loss of the sandbox",
+    /the guest says: gone\? \(errno 5\)/,
+    { type: error, offset: 5, payload: Buffer.from("gone\n") },
+  ],
+];
+
+describe("what the host refuses of a guest", () => {
+  it.each(violations)(
+    "%s ends the wire with that reason, and every stream with it",
+    async (_what, reason, ...frames) => {
+      const owner = await attach();
+      const later = guest.encode({ type: state, stream: 5, payload: statePayload() });
+      await guest.say(Buffer.concat([...frames.map((frame) => guest.encode(frame)), later]), owner.lost);
+      expect(await owner.wire.lost).toMatch(reason);
+      // What came behind it in the same read counts no more.
+      expect(owner.ends.length).toBe(1);
+      expect(await owner.ends[0]).toMatchObject({ code: "unavailable", message: expect.stringMatching(reason) });
+      expect(() => owner.wire.open("process", { arguments: ["x"] }, () => {})).toThrow(/lost/);
+    },
+  );
+
+  it("accepts each of them in its place", async () => {
+    const owner = await attach();
+    const frames: PuppetFrame[] = [
+      { type: pong, offset: 3 },
+      { type: started, stream: 1, offset: 9 },
+      { type: data, channel: 1, stream: 1, payload: Buffer.alloc(64 * KiB) },
+      { type: end, channel: 0, stream: 1 },
+      { type: end, channel: 1, stream: 1, offset: 64 * KiB },
+      { type: end, channel: 2, stream: 1 },
+      { type: state, stream: 2, payload: statePayload(7, 7, 5, 6) },
+      { type: data, channel: 1, stream: 2, offset: 5, payload: Buffer.alloc(1) },
+      { type: error, stream: 2, offset: 1, payload: Buffer.from("no") },
+      { type: exit, stream: 1, payload: exitPayload },
+    ];
+    await guest.say(Buffer.concat(frames.map((frame) => guest.encode(frame))), owner.lost);
+    expect(await owner.own.exit).toMatchObject({ exitCode: 0 });
+    expect(await owner.own.started).toBe(9);
+    expect(await owner.ends[1]).toMatchObject({ message: expect.stringMatching(/the guest refused: no/) });
+    expect(owner.lost()).toBe(false);
+    expect(owner.received()).toBe(64 * KiB + 1);
+    owner.wire.close("done");
+  });
+
+  it("more streams than a guest has end the wire: what it says it has is bounded", async () => {
+    const owner = await attach();
+    for (let id = 2; id < 2 * wireLimits.guestStreams && !owner.lost(); id++)
+      await guest.say(guest.encode({ type: state, stream: id, payload: statePayload() }), owner.lost);
+    expect(await owner.wire.lost).toMatch(/too many streams/);
+    expect(owner.ends.length).toBe(wireLimits.guestStreams);
+    await Promise.all(owner.ends);
+  });
+
+  it("a flood that nobody takes is cut at the window of its channel", async () => {
+    const owner = await attach();
+    for (let at = 0; !owner.lost(); at += 64 * KiB)
+      await guest.say(
+        guest.encode({ type: data, channel: 1, stream: 1, offset: at, payload: Buffer.alloc(64 * KiB) }),
+        owner.lost,
+      );
+    expect(await owner.wire.lost).toMatch(/window/);
+    expect(owner.received()).toBeLessThanOrEqual(wireLimits.outputWindowBytes);
+    await Promise.all(owner.ends);
+  });
+});
+
+const around = (...values: number[]) => fc.constantFrom(...values.flatMap((value) => [value - 1, value, value + 1]));
+const u32 = fc.nat({ max: 2 ** 32 - 1 });
+const frame: fc.Arbitrary<PuppetFrame> = fc.record(
+  {
+    type: fc.oneof(
+      { weight: 20, arbitrary: fc.constantFrom(data, credit, end, exit, started, state, error, pong) },
+      fc.nat(255),
+    ),
+    channel: fc.oneof({ weight: 9, arbitrary: fc.nat(2) }, fc.nat(255)),
+    stream: fc.oneof({ weight: 9, arbitrary: fc.nat(4) }, u32),
+    offset: fc.oneof(fc.constant(0), around(1, 8 * KiB, 64 * KiB, 2 ** 32, 2 ** 53), fc.maxSafeNat()),
+    payload: fc.oneof(
+      fc.constant(exitPayload),
+      fc.constant(statePayload()),
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+      fc.constant(Buffer.alloc(20 * KiB)),
+    ),
+    epochShift: fc.oneof({ weight: 50, arbitrary: fc.constant(0) }, fc.nat(3)),
+    reserved: fc.oneof({ weight: 50, arbitrary: fc.constant(0) }, u32),
+    size: fc.oneof(around(1, 256, 64 * KiB), u32),
+  },
+  { requiredKeys: ["type", "channel", "stream"] },
+);
+const mutation = fc.record({ at: fc.nat(), value: fc.nat(255) });
+
+/** Half of the frames keep their own size, or nothing behind the first would be read as a frame. */
+const talk = fc.record({
+  frames: fc.array(
+    fc.oneof(
+      frame,
+      frame.map(({ size, ...rest }) => rest),
+    ),
+    { minLength: 1, maxLength: 12 },
+  ),
+  mutations: fc.oneof(fc.constant([]), fc.array(mutation, { maxLength: 4 })),
+});
+
+describe("frames at random", () => {
+  it("never throw, never hang: the wire goes on or ends with a reason, and every stream ends", async () => {
+    const property = fc.asyncProperty(talk, async ({ frames, mutations }) => {
+      const owner = await attach();
+      const bytes = Buffer.concat(frames.map((one) => guest.encode(one)));
+      for (const { at, value } of mutations) bytes[at % bytes.length] = value;
+      await guest.say(bytes, owner.lost);
+      // Whatever frame is under way, this many bytes end it, and then are none.
+      await guest.say(Buffer.alloc(256 * KiB, 0xff), owner.lost);
+      expect(await owner.wire.lost).toMatch(/^the guest (sent|says: )/);
+      await Promise.all(owner.ends);
+      expect(owner.received()).toBeLessThanOrEqual(owner.ends.length * 2 * wireLimits.outputWindowBytes);
+    });
+    await fc.assert(property, { seed, numRuns: soak ? 20_000 : 150 });
+  });
+
+  it("before the answer to its nonce are read past, or the guest is given up", async () => {
+    const junk = fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 });
+    const property = fc.asyncProperty(junk, fc.nat(40), async (chunks, torn) => {
+      const attached = WireConnection.attach(guest, never);
+      await guest.meet();
+      const last = guest.encode({ type: pong }).subarray(0, torn);
+      await guest.say(Buffer.concat([...chunks, last, guest.hello()]), () => false);
+      const wire = await attached;
+      wire.close("done");
+      expect(await wire.lost).toBe("done");
+    });
+    await fc.assert(property, { seed, numRuns: soak ? 5_000 : 50 });
+  });
+
+  it.each([
+    ["another version", (): Buffer => guest.hello(2), /version 2/],
+    ["another epoch", (): Buffer => guest.encode({ type: hello, epochShift: 1, payload: guest.nonce }), /epoch/],
+    [
+      "a frame that is no hello",
+      (): Buffer => guest.encode({ type: data, stream: 1, payload: guest.nonce }),
+      /never opened/,
+    ],
+  ])("a nonce in %s is refused", async (_what, say, reason) => {
+    const attached = WireConnection.attach(guest, never);
+    const failure = attached.catch((reason: unknown) => reason);
+    await guest.meet();
+    await guest.say(say(), () => false);
+    expect(await failure).toMatchObject({ code: "unavailable", message: expect.stringMatching(reason) });
+  });
+});
