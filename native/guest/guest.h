@@ -29,10 +29,14 @@ enum {
   END_DELAY_MS = 2,
   TERMINAL_SIDE_MAX = 1000,
   TERMINAL_LEFT_BYTES = 256 * 1024, /* read of a terminal after its run: what a kernel may still hold of it */
+  WAIT_MOST_MS = 3600 * 1000, /* the loop looks again after this long, however far what is due lies */
   WIRE_IN = 0,
   WIRE_OUT = 1,
   NOTHING = 2, /* /dev/null */
 };
+
+/* Longer than any machine lives, and far from where sums of times wrap round. */
+#define DURATION_MOST_MS (UINT64_C(1) << 53)
 
 enum frame_type {
   FRAME_HELLO = 1,
@@ -215,6 +219,7 @@ bool streams_running(void);
 void wire_receive(void);
 void wire_flush(void);
 bool wire_holds(const struct stream *s);
+uint64_t wire_unwritten(const struct output *o);
 void wire_error(uint32_t stream, int error, const char *text);
 
 /* spec.c */

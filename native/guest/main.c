@@ -107,7 +107,8 @@ static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
 static int wait_ms(void) {
   if (children_more) return 0;
-  int wait = sooner(lease_ms ? (int)(lease_ms / 8) : -1, runs_wait_ms());
+  uint64_t lease_look_ms = lease_ms / 8 < WAIT_MOST_MS ? lease_ms / 8 : WAIT_MOST_MS;
+  int wait = sooner(lease_ms ? (int)lease_look_ms : -1, runs_wait_ms());
   return streams_running() ? sooner(wait, memory_wait_ms()) : wait;
 }
 

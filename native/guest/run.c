@@ -254,5 +254,5 @@ int runs_wait_ms(void) {
   }
   if (due == UINT64_MAX) return -1;
   if (due <= now) return 0;
-  return due - now > 3600000 ? 3600000 : (int)(due - now);
+  return due - now > WAIT_MOST_MS ? WAIT_MOST_MS : (int)(due - now);
 }

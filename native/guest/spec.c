@@ -16,6 +16,10 @@ static bool number(const uint8_t *data, uint32_t size, uint64_t *out) {
   return true;
 }
 
+static bool duration(const uint8_t *data, uint32_t size, uint64_t *out) {
+  return number(data, size, out) && *out <= DURATION_MOST_MS;
+}
+
 static bool append(uint8_t *data, uint32_t size, char **list, size_t *count) {
   const char *item;
   if (*count >= ARGUMENTS_MAX || !text(data, size, &item)) return false;
@@ -31,8 +35,8 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_FOLDER: return text(data, size, &spec->folder);
     case TAG_PATH: return text(data, size, &spec->path);
     case TAG_TARGET: return text(data, size, &spec->target);
-    case TAG_TIMEOUT_MS: return number(data, size, &spec->timeout_ms);
-    case TAG_CPU_MS: return number(data, size, &spec->cpu_ms);
+    case TAG_TIMEOUT_MS: return duration(data, size, &spec->timeout_ms);
+    case TAG_CPU_MS: return duration(data, size, &spec->cpu_ms);
     case TAG_PROCESSES: return number(data, size, &spec->processes);
     case TAG_MEMORY_BYTES: return number(data, size, &spec->memory_bytes);
     case TAG_OPEN_FILES: return number(data, size, &spec->open_files);
@@ -40,7 +44,7 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_OFFSET: return number(data, size, &spec->offset);
     case TAG_LENGTH: return number(data, size, &spec->length);
     case TAG_MODE: return number(data, size, &spec->mode);
-    case TAG_LEASE_MS: return number(data, size, &spec->lease_ms);
+    case TAG_LEASE_MS: return duration(data, size, &spec->lease_ms);
     case TAG_TERMINAL: return number(data, size, &spec->terminal);
     case TAG_COUNT: return number(data, size, &spec->count);
     case TAG_DEPTH: return number(data, size, &spec->depth);

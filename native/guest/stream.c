@@ -71,8 +71,16 @@ static void start(struct stream *s) {
   s->spec = NULL;
 }
 
+/* Of a stream whose spec is not whole. */
+static void give_up(struct stream *s, int error) {
+  free(s->spec);
+  s->spec = NULL;
+  stream_fail(s, error);
+}
+
 void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size) {
-  if (!s->spec || size > s->spec_size - s->spec_have) return stream_fail(s, EPROTO);
+  if (!s->spec) return; /* it has all of it, or was given up */
+  if (size > s->spec_size - s->spec_have) return give_up(s, EPROTO);
   memcpy(s->spec + s->spec_have, data, size);
   s->spec_have += size;
   if (s->spec_have == s->spec_size) start(s);
@@ -227,7 +235,7 @@ uint64_t stream_end_due_ms(const struct stream *s, const struct output *o) {
 void stream_acked(struct stream *s, int channel, uint64_t offset) {
   if (channel != CHANNEL_OUT && channel != CHANNEL_ERR) return;
   struct output *o = &s->out[channel - CHANNEL_OUT];
-  if (offset > o->sent || offset < o->acked) return; /* stale, or of what was never sent */
+  if (offset > o->sent - wire_unwritten(o) || offset < o->acked) return; /* stale, or of what was never sent */
   o->acked = offset;
   if (o->acked == o->tail && o->eof) ring_give(o);
   else stream_pump_output(s, channel - CHANNEL_OUT);
@@ -236,11 +244,12 @@ void stream_acked(struct stream *s, int channel, uint64_t offset) {
 /* The host has stored the exit record, or gives the stream up: what still runs is ended first. */
 void stream_close(struct stream *s) {
   s->closing = true;
-  if (s->spec) stream_fail(s, ECANCELED); /* the rest of its spec will not come: there is nothing to end */
-  if (!s->finished) process_signal(s, SIGNAL_TREE, 0);
+  if (s->spec) give_up(s, ECANCELED); /* the rest of it will not come: there is nothing to end */
+  else if (!s->finished) process_signal(s, SIGNAL_TREE, 0);
 }
 
 void stream_resync(struct stream *s) {
+  if (s->spec) give_up(s, ECANCELED); /* the rest of it was the former owner's to send */
   for (int i = 0; i < 2; i++) {
     s->out[i].sent = s->out[i].acked;
     s->out[i].end_sent = false;
@@ -268,7 +277,7 @@ static void release(uint32_t slot) {
 void streams_sweep(void) {
   for (uint32_t i = 0; i < streams_end; i++) {
     struct stream *s = streams[i];
-    if (s && s->closing && s->finished && (s->pid <= 0 || s->reaped) && !wire_holds(s)) release(i);
+    if (s && s->closing && s->finished && !s->run && (s->pid <= 0 || s->reaped) && !wire_holds(s)) release(i);
   }
 }
 

@@ -51,8 +51,15 @@ static uint32_t turn;
 
 bool wire_holds(const struct stream *s) { return slice_of == s; }
 
+/* Bytes that count as sent and still lie in the ring, to be written. */
+uint64_t wire_unwritten(const struct output *o) {
+  if (!slice_of || !o->ring || slice < o->ring || slice >= o->ring + o->size) return 0;
+  return written < control_size ? slice_size : control_size + slice_size - written;
+}
+
 void wire_error(uint32_t stream, int error, const char *text) {
-  if (failure_count == ERRORS_MAX) return; /* the first ones tell the cause */
+  if (stream && failure_count >= ERRORS_MAX - 1) return; /* the first ones tell the cause */
+  if (failure_count == ERRORS_MAX) failure_count--; /* the last place is the sandbox's own: why it ends comes last */
   struct failure *f = &failures[failure_count++];
   f->stream = stream;
   f->error = error;

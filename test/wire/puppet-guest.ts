@@ -81,10 +81,13 @@ export class PuppetGuest implements Disposable {
     return Buffer.concat([header, payload]);
   }
 
-  hello(version: number = wireLimits.version, nonce: Buffer = this.nonce): Buffer {
-    const payload = Buffer.alloc(32);
-    nonce.copy(payload);
+  /** The answer to an owner: the last id it used, and how many streams of former owners it says there are. */
+  hello(highest = 0, live = highest, version: number = wireLimits.version): Buffer {
+    const payload = Buffer.alloc(40);
+    this.nonce.copy(payload);
     payload.writeUInt32LE(version, 16);
+    payload.writeUInt32LE(highest, 32);
+    payload.writeUInt32LE(live, 36);
     return this.encode({ type: frameTypes.hello, payload });
   }
 
