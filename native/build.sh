@@ -39,7 +39,7 @@ sources_of() {
 
 is_fresh() {
   # shellcheck disable=SC2046 # folders of this repository: no spaces
-  [ -x "$out/caisson-$1" ] && [ -z "$(find $(sources_of "$1") native/build.sh -name kernels -prune -o -newer "$out/caisson-$1" -print -quit)" ]
+  [ -x "$out/caisson-$1" ] && [ -z "$(find $(sources_of "$1") native/build.sh \( -name kernels -o -name corpus \) -prune -o -newer "$out/caisson-$1" -print -quit)" ]
 }
 
 # Findings end the program: none is only printed.
@@ -58,7 +58,7 @@ compile() {
     sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
   elif [ "$1" = fuzz ]; then
     sanitize -O1 -fsanitize-coverage=trace-pc -o "$new" native/guest/wire.c native/guest/stream.c native/guest/spec.c \
-      native/fuzz/*.c
+      native/guest/untar.c native/fuzz/*.c
   else
     musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
       -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c

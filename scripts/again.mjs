@@ -21,7 +21,9 @@ spawnSync("vitest", ["run", "--reporter=default", "--reporter=json", `--outputFi
 });
 const second = read(again);
 for (const file of failedFiles) {
-  const better = second.testResults.find((other) => other.name === file.name);
+  // Two projects may run one file: it is better only where both are.
+  const both = second.testResults.filter((other) => other.name === file.name);
+  const better = both.find((other) => other.status === "failed") ?? both[0];
   if (better === undefined) continue;
   for (const test of file.assertionResults)
     if (test.status === "failed") console.log(`failed at first: ${relative(".", file.name)}: ${test.fullName}`);
