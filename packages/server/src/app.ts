@@ -68,8 +68,8 @@ export interface CreateOptions {
   warm?: WarmChoice;
   /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
   listeners?: boolean;
-  /** Called, and waited for, once the sandbox is destroyed. */
-  afterDestroy?: () => Promise<void>;
+  /** Called, and waited for, once the sandbox is destroyed or detached. */
+  afterLeave?: () => Promise<void>;
   /** Whether it outlives this process: it then ends only when it is destroyed. */
   keep?: boolean;
 }
@@ -124,7 +124,7 @@ export class Caisson implements AsyncDisposable {
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
     const engine = await this.#engine(await this.#choose(options.engine ?? this.#options.engine ?? "auto"));
-    const parts = await this.#sandboxParts(engine, options.afterDestroy);
+    const parts = await this.#sandboxParts(engine, options.afterLeave);
     const sandbox = await Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
@@ -137,7 +137,7 @@ export class Caisson implements AsyncDisposable {
     return this.#own(sandbox);
   }
 
-  async #sandboxParts(engine: Engine, afterDestroy: CreateOptions["afterDestroy"]): Promise<SandboxParts> {
+  async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
     const { searchPath } = await this.#hostImage();
     const { records } = this.#options;
     return {
@@ -151,8 +151,8 @@ export class Caisson implements AsyncDisposable {
         signer: () => this.signer(),
         ...(this.#records === undefined ? {} : { log: this.#records }),
         ...(records === undefined ? {} : { records }),
-        ...(afterDestroy === undefined ? {} : { afterDestroy }),
       }),
+      ...(afterLeave === undefined ? {} : { afterLeave }),
     };
   }
 
@@ -160,7 +160,7 @@ export class Caisson implements AsyncDisposable {
   async attachSandbox(id: string): Promise<Sandbox> {
     const engine = await engineOfKept(this.#options.home, id);
     if (engine === undefined) throw noSandbox(id);
-    return this.#own(await Sandbox.attach(await this.#sandboxParts(await this.#engine(engine), undefined), id));
+    return this.#own(await Sandbox.attach(await this.#sandboxParts(await this.#engine(engine)), id));
   }
 
   #own(sandbox: Sandbox): Sandbox {

@@ -54,11 +54,11 @@ export async function openCaisson(options: OpenOptions = {}): Promise<Caisson> {
 }
 
 /** One sandbox with a Caisson of its own, which closes with it. */
-export async function createSandbox(options: OpenOptions & Omit<CreateOptions, "afterDestroy"> = {}): Promise<Sandbox> {
+export async function createSandbox(options: OpenOptions & Omit<CreateOptions, "afterLeave"> = {}): Promise<Sandbox> {
   const caisson = await openCaisson(options);
   const close = () => caisson[Symbol.asyncDispose]();
   try {
-    return await caisson.createSandbox({ ...options, afterDestroy: close });
+    return await caisson.createSandbox({ ...options, afterLeave: close });
   } catch (error) {
     await close();
     throw error;

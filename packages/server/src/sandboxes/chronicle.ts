@@ -26,7 +26,6 @@ export interface WatchParts {
   log?: RecordStore;
   records?: RecordOptions;
   signer: () => Promise<Signer>;
-  afterDestroy?: () => Promise<void>;
 }
 
 /** Turns what happens to one sandbox into events and records. */
@@ -73,7 +72,6 @@ export class Watch implements SandboxWatch {
   async destroyed(sandboxId: string): Promise<void> {
     await this.#parts.log?.release(sandboxId);
     this.#parts.events.emit({ type: "sandbox.destroyed", sandboxId });
-    await this.#parts.afterDestroy?.();
   }
 }
 

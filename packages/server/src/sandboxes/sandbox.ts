@@ -41,6 +41,8 @@ export interface SandboxParts {
   /** What a run gets that asks for no limits of its own. */
   runLimits: Readonly<Partial<RunLimits>>;
   watch: SandboxWatch;
+  /** Called, and waited for, once a handle is destroyed or detached. */
+  afterLeave?: () => Promise<void>;
 }
 
 /** Who is told what happens to a sandbox. */
@@ -267,8 +269,8 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("destroyed");
     await this.#processes.leave();
     await this.#engine.destroy(this.id);
-    this.#leftGate.resolve(); // before: whoever is told may close the whole Caisson, which waits for what it still has
     await this.#parts.watch.destroyed(this.id);
+    await this.#leave();
   }
 
   /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
@@ -280,7 +282,14 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("detached");
     await this.#processes.leave();
     await this.#engine.detach(this.id);
+    await this.#leave();
+  }
+
+  /** Whoever counts this handle lets go of it first: what comes after may wait for all that are counted. */
+  async #leave(): Promise<void> {
     this.#leftGate.resolve();
+    await this.left;
+    await this.#parts.afterLeave?.();
   }
 
   /** Resolves when this handle has been detached or the sandbox destroyed by it. */
