@@ -28,7 +28,7 @@ import { EventBus } from "./events/event-bus.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { kernelEntries } from "./images/kernels.ts";
-import { announce, Watch } from "./sandboxes/chronicle.ts";
+import { announce, Chronicle } from "./sandboxes/chronicle.ts";
 import { Sandbox, type SandboxParts } from "./sandboxes/sandbox.ts";
 import { RunLog } from "./store/run-log.ts";
 import { openSigner } from "./store/signing-key.ts";
@@ -145,7 +145,7 @@ export class Caisson implements AsyncDisposable {
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
       runLimits: this.#options.runLimits ?? {},
-      watch: new Watch({
+      chronicle: new Chronicle({
         engine: engine.name,
         events: this.#events,
         signer: () => this.signer(),

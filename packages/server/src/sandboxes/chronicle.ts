@@ -6,7 +6,7 @@ import type { RunResult } from "../core/run.ts";
 import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
-import type { Sandbox, SandboxWatch } from "./sandbox.ts";
+import type { Sandbox, SandboxChronicle } from "./sandbox.ts";
 
 interface EventSink {
   emit(happening: Happening): void;
@@ -20,7 +20,7 @@ interface RecordStore {
   release(sandboxId: string): Promise<void>;
 }
 
-export interface WatchParts {
+export interface ChronicleParts {
   engine: EngineName;
   events: EventSink;
   log?: RecordStore;
@@ -29,11 +29,11 @@ export interface WatchParts {
 }
 
 /** Turns what happens to one sandbox into events and records. */
-export class Watch implements SandboxWatch {
+export class Chronicle implements SandboxChronicle {
   readonly outputBytes: number;
-  readonly #parts: WatchParts;
+  readonly #parts: ChronicleParts;
 
-  constructor(parts: WatchParts) {
+  constructor(parts: ChronicleParts) {
     this.#parts = parts;
     this.outputBytes = parts.records?.outputBytes ?? 0;
   }

@@ -40,13 +40,13 @@ export interface SandboxParts {
   environment: Readonly<Record<string, string>>;
   /** What a run gets that asks for no limits of its own. */
   runLimits: Readonly<Partial<RunLimits>>;
-  watch: SandboxWatch;
+  chronicle: SandboxChronicle;
   /** Called, and waited for, once a handle is destroyed or detached. */
   afterLeave?: () => Promise<void>;
 }
 
 /** Who is told what happens to a sandbox. */
-export interface SandboxWatch extends RunObserver {
+export interface SandboxChronicle extends RunObserver {
   events(sandboxId: string): Events;
   records(sandboxId: string): Promise<RunRecord[]>;
   destroyed(sandboxId: string): Promise<void>;
@@ -158,7 +158,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   start(request: RunRequest): Promise<Run> {
-    return observeRun(this.#parts.watch, this.id, request, (observed) => startRun(this, observed));
+    return observeRun(this.#parts.chronicle, this.id, request, (observed) => startRun(this, observed));
   }
 
   async exec(request: RunRequest): Promise<RunResult> {
@@ -166,7 +166,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   startCode(request: CodeRequest): Promise<Run> {
-    return observeRun(this.#parts.watch, this.id, request, (observed) => startCode(this, observed));
+    return observeRun(this.#parts.chronicle, this.id, request, (observed) => startCode(this, observed));
   }
 
   async executeCode(request: CodeRequest): Promise<RunResult> {
@@ -178,24 +178,24 @@ export class Sandbox implements AsyncDisposable {
   }
 
   get events(): Events {
-    return this.#parts.watch.events(this.id);
+    return this.#parts.chronicle.events(this.id);
   }
 
   /** What runs left in /workspace/output. */
   get artifacts(): Artifacts {
-    const { watch } = this.#parts;
+    const { chronicle } = this.#parts;
     return new Artifacts({
       sandboxId: this.id,
       files: this.files,
       mostBytes: this.limits.storageBytes,
-      signer: () => watch.signer(),
-      signed: (files) => watch.signed(this.id, files),
+      signer: () => chronicle.signer(),
+      signed: (files) => chronicle.signed(this.id, files),
     });
   }
 
   /** The records of its runs that retention keeps, oldest first; none where they are not kept. */
   runs(): Promise<RunRecord[]> {
-    return this.#parts.watch.records(this.id);
+    return this.#parts.chronicle.records(this.id);
   }
 
   stats(): Promise<SandboxStats> {
@@ -269,7 +269,7 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("destroyed");
     await this.#processes.leave();
     await this.#engine.destroy(this.id);
-    await this.#parts.watch.destroyed(this.id);
+    await this.#parts.chronicle.destroyed(this.id);
     await this.#leave();
   }
 
