@@ -1,3 +1,4 @@
+import type { ProcessResult } from "./process-result.ts";
 import type { RunLimits } from "./run.ts";
 import type { OutputChannel, TerminalSize } from "./wire.ts";
 
@@ -14,17 +15,6 @@ export interface ProcessRequest {
   /** A terminal in place of pipes: all output comes as stdout, and what is written is typed. */
   terminal?: TerminalSize;
   limits?: Partial<ProcessLimits>;
-}
-
-export interface ProcessResult {
-  exit_code: number;
-  signal: string | null;
-  duration_ms: number;
-  cpu_ms: number;
-  max_rss: number;
-  timed_out: boolean;
-  cpu_limit: boolean;
-  oom_killed: boolean;
 }
 
 export interface ProcessInfo {

@@ -1,5 +1,6 @@
 import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.ts";
 import type { Language } from "./language.ts";
+import type { ProcessResult } from "./process-result.ts";
 import type { OutputChannel, TerminalSize, WarmInterpreter } from "./wire.ts";
 
 /** Limits of one run, inside those of its sandbox. */
@@ -51,17 +52,9 @@ export interface CodeRequest extends RunOptions {
 }
 
 /** A finished run, as every surface shows it. */
-export interface RunResult {
-  exit_code: number;
-  signal: string | null;
+export interface RunResult extends ProcessResult {
   stdout: string;
   stderr: string;
-  duration_ms: number;
-  cpu_ms: number;
-  max_rss: number;
-  timed_out: boolean;
-  cpu_limit: boolean;
-  oom_killed: boolean;
   truncated: boolean;
   /** Whether the code ran in an interpreter that had already started. */
   warm: boolean;

@@ -7,7 +7,8 @@ import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
 import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";
-import { environment, signalNames, tellLoss } from "./run.ts";
+import { signalName } from "./process-result.ts";
+import { environment, tellLoss } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Node cannot move descriptors: the shell leaves the requests at 3 and the two streams at 4 and 5. */
@@ -204,7 +205,7 @@ export class Kernel {
     return {
       reason: this.#reason(exit, outOfMemory),
       exit_code: exit.exitCode,
-      signal: exit.signal === null ? null : (signalNames.get(exit.signal) ?? `SIG${exit.signal}`),
+      signal: signalName(exit.signal),
       oom_killed: outOfMemory,
     };
   }
@@ -217,7 +218,7 @@ export class Kernel {
     if (outOfMemory)
       return `out of memory: its limit was ${showBytes(memoryBytes ?? this.#sandbox.limits.memoryBytes)}`;
     if (exit.cpuLimit) return `past its CPU time of ${showSeconds(requestLimits.cpuTimeMs.max)}`;
-    if (exit.signal !== null) return `ended by ${signalNames.get(exit.signal) ?? exit.signal}`;
+    if (exit.signal !== null) return `ended by ${signalName(exit.signal)}`;
     const known = exitReasons[exit.exitCode ?? -1];
     return `${known ?? "the code ended its interpreter"} (exit code ${exit.exitCode})`;
   }

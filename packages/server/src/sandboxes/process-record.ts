@@ -2,7 +2,7 @@ import { lstat, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { processLimits } from "../core/limits.ts";
-import type { ProcessResult } from "../core/process.ts";
+import type { ProcessResult } from "../core/process-result.ts";
 
 const version = 1;
 

@@ -1,14 +1,15 @@
 import { constants } from "node:os";
 import { AppError } from "../core/errors.ts";
 import { processLimits } from "../core/limits.ts";
-import type { OutputPiece, ProcessInfo, ProcessResult, ReadOptions, SandboxProcess } from "../core/process.ts";
+import type { OutputPiece, ProcessInfo, ReadOptions, SandboxProcess } from "../core/process.ts";
+import type { ProcessResult } from "../core/process-result.ts";
 import { checkTerminal } from "../core/terminal.ts";
 import type { ExitRecord, HeldStream, OutputChannel, OutputListener, TerminalSize } from "../core/wire.ts";
 import type { ChannelLog } from "./channel-log.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type ProcessRecord, writeProcessRecord } from "./process-record.ts";
-import { signalNames } from "./run.ts";
+import { toProcessResult } from "./process-result.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export type Logs = Record<OutputChannel, ChannelLog>;
@@ -181,16 +182,7 @@ export class BackgroundProcess implements SandboxProcess {
   async #end(stream: HeldStream, exit: ExitRecord): Promise<void> {
     for (const channel of channels) await this.#logs[channel].finish();
     if (exit.startError !== null) throw errorOfErrno(exit.startError, `cannot run '${this.#record.command[0]}'`);
-    const result: ProcessResult = {
-      exit_code: exit.exitCode ?? 128 + (exit.signal ?? 0),
-      signal: exit.signal === null ? null : (signalNames.get(exit.signal) ?? `SIG${exit.signal}`),
-      duration_ms: exit.durationMs,
-      cpu_ms: exit.cpuMs,
-      max_rss: exit.maxRssBytes,
-      timed_out: exit.timedOut,
-      cpu_limit: exit.cpuLimit,
-      oom_killed: (await this.#sandbox.oomKilled()) || exit.memoryLimit,
-    };
+    const result = toProcessResult(exit, await this.#sandbox.oomKilled());
     if (this.#logFailure !== undefined) throw this.#logFailure;
     await this.#save({ result });
     stream.release();

@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
@@ -9,14 +8,8 @@ import { sendBody } from "./body.ts";
 import { Capture } from "./capture.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
+import { toProcessResult } from "./process-result.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-/** Of two names for a number the first is the usual one. */
-export const signalNames = new Map(
-  Object.entries(constants.signals)
-    .reverse()
-    .map(([name, number]) => [number, name]),
-);
 
 function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   const usual = sandbox.runLimits;
@@ -91,14 +84,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
     throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? "/workspace"}`);
   }
   return {
-    exit_code: exit.exitCode ?? 128 + (exit.signal ?? 0),
-    signal: exit.signal === null ? null : (signalNames.get(exit.signal) ?? `SIG${exit.signal}`),
-    duration_ms: exit.durationMs,
-    cpu_ms: exit.cpuMs,
-    max_rss: exit.maxRssBytes,
-    timed_out: exit.timedOut,
-    cpu_limit: exit.cpuLimit,
-    oom_killed: oomKilled || exit.memoryLimit,
+    ...toProcessResult(exit, oomKilled),
     warm: exit.warm,
     files_changed: found.changes,
     files_changed_truncated: found.truncated,
