@@ -140,7 +140,8 @@ describe.each(engines)("settings of caisson run (%s)", (engine) => {
     expect((await caisson(["runs"])).stdout).toMatch(new RegExp(`${id}  5 +\\d+ ms  bash say.sh\n$`));
     const listed = await caisson(["runs", "--json", id]);
     expect(JSON.parse(listed.stdout)).toMatchObject([{ sandbox_id: id, exit_code: 5, stdout: "said\n" }]);
-    expect(await caisson(["runs", "nobody"])).toEqual({ code: 0, stdout: "", stderr: "" });
+    const stderr = "caisson: no such run is recorded\n";
+    expect(await caisson(["runs", "nobody"])).toEqual({ code: 0, stdout: "", stderr });
     await newHome(`engine: ${engine}\nmax_storage_mb: 64\nruns:\n  record: false\n`);
     expect((await caisson(["run", "say.sh"])).code).toBe(5);
     expect(await readdir(home)).not.toContain("runs");

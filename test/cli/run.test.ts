@@ -295,6 +295,28 @@ describe("help", () => {
     expect(found).toBe("doctor\n");
   });
 
+  it.each(["run", "shell", "runs", "doctor", "config", "completion"])(
+    "[CLI-03] %s is listed, completed, and has help of its own",
+    async (command) => {
+      expect((await caisson(["--help"])).stdout).toMatch(new RegExp(`^  ${command} `, "m"));
+      expect((await caisson(["completion", "fish"])).stdout).toContain(` -a ${command} `);
+      const { code, stdout } = await caisson([command, "--help"]);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^usage: caisson ${command} `));
+      expect((await caisson(["help", command])).stdout).toBe(stdout);
+    },
+  );
+
+  it.each([
+    ["config", "extra"],
+    ["doctor", "extra"],
+    ["completion", "tcsh"],
+  ])("[CLI-03] refuses what it does not expect: %s %s", async (...args) => {
+    const { code, stderr } = await caisson(args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/'(extra|tcsh)'.*\n {2}hint: /);
+  });
+
   it("[CLI-04] doctor tries each engine, tells the chosen one, and has a JSON form", async () => {
     const { code, stdout } = await caisson(["doctor", "--json"]);
     expect(code).toBe(0);

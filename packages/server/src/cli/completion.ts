@@ -2,12 +2,20 @@ import { AppError } from "../core/errors.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
 import { commands } from "./help.ts";
-import type { OptionSpecs } from "./options.ts";
+import { type OptionSpecs, parseOptions } from "./options.ts";
+import { helpOption, reportOptionSpecs } from "./report-options.ts";
 import { runOptionSpecs } from "./run-options.ts";
+import { runsOptionSpecs } from "./runs.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
 
 const names = Object.keys(commands).join(" ");
-const specs: Record<string, OptionSpecs> = { run: runOptionSpecs, shell: shellOptionSpecs };
+const specs: Record<string, OptionSpecs> = {
+  run: runOptionSpecs,
+  shell: shellOptionSpecs,
+  runs: runsOptionSpecs,
+  doctor: reportOptionSpecs,
+  config: reportOptionSpecs,
+};
 const words = (options: OptionSpecs) =>
   Object.keys(options)
     .map((name) => `--${name}`)
@@ -42,7 +50,7 @@ ${Object.entries(specs)
   .flatMap(([verb, options]) =>
     Object.entries(options).map(
       ([name, spec]) =>
-        `complete -c caisson -n '__fish_seen_subcommand_from ${verb}' -l ${name} -d '${spec.help.replaceAll("'", "")}'`,
+        `complete -c caisson -n '__fish_seen_subcommand_from ${verb}' -l ${name} -d '${spec.help.replaceAll("'", "\\'")}'`,
     ),
   )
   .join("\n")}
@@ -50,9 +58,26 @@ ${Object.entries(specs)
 
 const shells: Record<string, string> = { bash, zsh, fish };
 
-export function completion(args: readonly string[]): string {
-  const script = shells[args[0] ?? ""];
-  if (script === undefined)
-    throw new AppError("invalid", "which shell?", { hint: `caisson completion ${Object.keys(shells).join("|")}` });
-  return script;
+const usage = `caisson completion ${Object.keys(shells).join("|")}`;
+
+export function completionHelpText(): string {
+  return `usage: ${usage}
+
+Prints a script that lets your shell complete commands and options.
+
+  bash  source <(caisson completion bash), in ~/.bashrc
+  zsh   source <(caisson completion zsh), in ~/.zshrc, after compinit
+  fish  caisson completion fish > ~/.config/fish/completions/caisson.fish
+`;
+}
+
+/** Undefined when help was asked for. */
+export function completion(args: readonly string[]): string | undefined {
+  if (parseOptions(args, { help: helpOption }).flag("help")) return undefined;
+  const [shell = "", ...more] = args;
+  const script = shells[shell];
+  if (script !== undefined && more.length === 0) return script;
+  throw new AppError("invalid", shell === "" ? "which shell?" : `there is no completion for '${args.join(" ")}'`, {
+    hint: usage,
+  });
 }

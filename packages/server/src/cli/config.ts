@@ -1,33 +1,9 @@
 import type { Configuration } from "../config/config.ts";
 import { defaultOf, type SettingName, settingNames, specOf, type Value } from "../config/settings.ts";
-import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
+import { formatOptions } from "./options.ts";
+import { type ReportPlan, reportOptionSpecs } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
-
-export const configOption = {
-  type: "string",
-  value: "FILE",
-  help: "settings from FILE instead of caisson.yaml in the data folder",
-} as const;
-
-const specs = {
-  config: configOption,
-  json: { type: "boolean", help: "print one JSON document" },
-  help: { type: "boolean", short: "h", help: "this text" },
-} as const satisfies OptionSpecs;
-
-export interface ConfigPlan {
-  json: boolean;
-  configFile?: string;
-}
-
-/** Undefined when help was asked for. */
-export function parseConfig(args: readonly string[]): ConfigPlan | undefined {
-  const options = parseOptions(args, specs);
-  if (options.flag("help")) return undefined;
-  const configFile = options.text("config");
-  return { json: options.flag("json"), ...(configFile === undefined ? {} : { configFile }) };
-}
 
 function showValue(value: Value): string {
   if (value === null) return "none";
@@ -49,7 +25,7 @@ export function configHelpText(): string {
 Prints every setting as it holds now, and where its value comes from: defaults, then caisson.yaml in the data folder, then
 the environment, then options of a command, each winning over those before it.
 
-${formatOptions(specs)}
+${formatOptions(reportOptionSpecs)}
 
 Settings: the key in caisson.yaml (a dot is a level), the environment variable, what it means.
 
@@ -69,7 +45,7 @@ function effective(): SettingName[] {
   });
 }
 
-export function printConfig(configuration: Configuration, plan: ConfigPlan, io: RunIo): void {
+export function printConfig(configuration: Configuration, plan: ReportPlan, io: RunIo): void {
   const { home, file, settings, origins } = configuration;
   const names = effective();
   for (const stray of configuration.strays)

@@ -1,16 +1,10 @@
 import type { Caisson } from "../app.ts";
 import type { Check, CheckState, Diagnosis } from "../core/diagnosis.ts";
-import { configOption } from "./config.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
+import { formatOptions } from "./options.ts";
+import { type ReportPlan, reportOptionSpecs } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
-
-const specs = {
-  config: configOption,
-  json: { type: "boolean", help: "print one JSON document" },
-  help: { type: "boolean", short: "h", help: "this text" },
-} as const satisfies OptionSpecs;
 
 const marks: Record<CheckState, ["green" | "yellow" | "red", string]> = {
   ok: ["green", "ok  "],
@@ -27,24 +21,11 @@ function engineChecks(diagnosis: Diagnosis): Check[] {
   }));
 }
 
-export interface DoctorPlan {
-  json: boolean;
-  configFile?: string;
-}
-
-/** Undefined when help was asked for. */
-export function parseDoctor(args: readonly string[]): DoctorPlan | undefined {
-  const options = parseOptions(args, specs);
-  if (options.flag("help")) return undefined;
-  const configFile = options.text("config");
-  return { json: options.flag("json"), ...(configFile === undefined ? {} : { configFile }) };
-}
-
 export function doctorHelpText(): string {
-  return `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(specs)}\n`;
+  return `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(reportOptionSpecs)}\n`;
 }
 
-export async function doctor(caisson: Caisson, plan: DoctorPlan, io: RunIo): Promise<number> {
+export async function doctor(caisson: Caisson, plan: ReportPlan, io: RunIo): Promise<number> {
   const diagnosis = await caisson.diagnose();
   const failed = diagnosis.chosen === null;
   if (plan.json) {

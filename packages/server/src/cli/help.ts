@@ -32,6 +32,12 @@ ${rows.join("\n")}
 `;
 }
 
+function sizesAndCodes(whose: string): string {
+  const { usage, timeout, failed, killed } = exitCodes;
+  return `Sizes: a plain number is MB; 64k, 512M and 2G work too.
+Exit codes: the ${whose}'s own; ${usage} usage, ${timeout} time-out, ${failed} Caisson failed, ${killed} killed or out of memory.`;
+}
+
 export function runHelpText(): string {
   return `usage: caisson run [OPTIONS] FILE [ARGS…]
        caisson run [OPTIONS] -          (code from standard input)
@@ -41,8 +47,7 @@ Standard input, output and the exit code pass through. Options may also follow F
 
 ${formatOptions(runOptionSpecs)}
 
-Sizes: a plain number is MB; 64k, 512M and 2G work too.
-Exit codes: the script's own; ${exitCodes.usage} usage, ${exitCodes.timeout} time-out, ${exitCodes.failed} Caisson failed, ${exitCodes.killed} killed or out of memory.
+${sizesAndCodes("script")}
 `;
 }
 
@@ -54,7 +59,6 @@ Ctrl-Z and Ctrl-D too; its terminal has the size of yours. Without limits on tim
 
 ${formatOptions(shellOptionSpecs)}
 
-Sizes: a plain number is MB; 64k, 512M and 2G work too.
-Exit codes: the shell's own; ${exitCodes.usage} usage, ${exitCodes.timeout} time-out, ${exitCodes.failed} Caisson failed, ${exitCodes.killed} killed or out of memory.
+${sizesAndCodes("shell")}
 `;
 }

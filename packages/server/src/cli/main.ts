@@ -4,11 +4,12 @@ import { caissonOptions } from "../config/caisson-options.ts";
 import { type Configuration, loadConfiguration } from "../config/config.ts";
 import { type Environment, readEnvironment } from "../config/env.ts";
 import { AppError } from "../core/errors.ts";
-import { completion } from "./completion.ts";
-import { configHelpText, parseConfig, printConfig } from "./config.ts";
-import { doctor, doctorHelpText, parseDoctor } from "./doctor.ts";
+import { completion, completionHelpText } from "./completion.ts";
+import { configHelpText, printConfig } from "./config.ts";
+import { doctor, doctorHelpText } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
+import { parseReport } from "./report-options.ts";
 import { type RunIo, run } from "./run.ts";
 import { parseRun, wallClockMs } from "./run-options.ts";
 import { listRuns, parseRuns, runsHelpText } from "./runs.ts";
@@ -47,6 +48,7 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   doctor: doctorHelpText,
   config: configHelpText,
   runs: runsHelpText,
+  completion: completionHelpText,
 };
 
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
@@ -64,7 +66,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         withCaisson(environment, plan, (caisson) => shell(caisson, plan, io)),
       );
     case "doctor":
-      return withPlan(parseDoctor(rest), doctorHelpText, io, (plan) =>
+      return withPlan(parseReport(rest), doctorHelpText, io, (plan) =>
         withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
       );
     case "runs":
@@ -72,13 +74,15 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         withCaisson(environment, plan, (caisson) => listRuns(caisson, plan, io)),
       );
     case "config":
-      return withPlan(parseConfig(rest), configHelpText, io, async (plan) => {
+      return withPlan(parseReport(rest), configHelpText, io, async (plan) => {
         printConfig(await load(environment, plan), plan, io);
         return 0;
       });
     case "completion":
-      io.stdout.write(completion(rest));
-      return 0;
+      return withPlan(completion(rest), completionHelpText, io, async (script) => {
+        io.stdout.write(script);
+        return 0;
+      });
     case "version":
     case "--version":
     case "-V":

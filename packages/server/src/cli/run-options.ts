@@ -6,8 +6,8 @@ import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import { parseNumber, parseSize, showBytes } from "../core/size.ts";
-import { configOption } from "./config.ts";
 import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
+import { configOption, helpOption } from "./report-options.ts";
 
 function bytesRange(range: Range): string {
   return `default ${showBytes(range.default)}, at most ${showBytes(range.max)}`;
@@ -72,7 +72,7 @@ export const runOptionSpecs = {
   output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
   config: configOption,
   json: { type: "boolean", help: "print one JSON document with the result instead of the output" },
-  help: { type: "boolean", short: "h", help: "this text" },
+  help: helpOption,
 } as const satisfies OptionSpecs;
 
 /** The sandbox that a command makes for itself, and the limits of what it runs there. */

@@ -4,12 +4,12 @@ import { AppError } from "../core/errors.ts";
 import { interpreters } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { boxOptions, bringOutput } from "./box.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { onInterrupt } from "./interrupt.ts";
-import { copyOutput } from "./output-folder.ts";
 import type { BoxPlan, RunPlan } from "./run-options.ts";
 import { readCode, readScript } from "./script.ts";
-import { paint, type Terminal, visible } from "./terminal.ts";
+import { paint, type Terminal } from "./terminal.ts";
 
 export interface RunIo {
   stdin: NodeJS.ReadStream;
@@ -66,13 +66,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
   const readerGone = () => interrupt.end(exitCodes.pipe);
   for (const stream of [io.stdout, io.stderr]) stream.on("error", readerGone);
   try {
-    await using sandbox = await caisson.createSandbox({
-      ...(plan.engine === undefined ? {} : { engine: plan.engine }),
-      limits: plan.sandbox,
-      ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
-      output: plan.outputFolder !== undefined,
-      warm: "never",
-    });
+    await using sandbox = await caisson.createSandbox(boxOptions(plan));
     const options: RunOptions = {
       env: plan.env,
       limits: plan.limits,
@@ -88,9 +82,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
     interrupt.pass((number) => running.signal(number));
     const result = await running.result;
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-    if (plan.outputFolder !== undefined)
-      for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
-        io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+    await bringOutput(sandbox, plan, io);
     if (plan.json) await printJson(io, result);
     else explain(io, plan, result);
     return exitCodeOfResult(result);

@@ -2,35 +2,27 @@ import type { Caisson } from "../app.ts";
 import { AppError } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
 import type { RunRecord } from "../core/run-record.ts";
-import { configOption } from "./config.ts";
 import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
+import { type ReportPlan, readReport, reportOptionSpecs } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
 import { visible } from "./terminal.ts";
 
-const specs = {
-  config: configOption,
+export const runsOptionSpecs = {
+  ...reportOptionSpecs,
   json: { type: "boolean", help: "print one JSON document, with output and changed files" },
-  help: { type: "boolean", short: "h", help: "this text" },
 } as const satisfies OptionSpecs;
 
-export interface RunsPlan {
+export interface RunsPlan extends ReportPlan {
   sandboxId?: string;
-  json: boolean;
-  configFile?: string;
 }
 
 /** Undefined when help was asked for. */
 export function parseRuns(args: readonly string[]): RunsPlan | undefined {
-  const options = parseOptions(args, specs);
+  const options = parseOptions(args, runsOptionSpecs);
   if (options.flag("help")) return undefined;
   const [sandboxId, more] = options.rest;
   if (more !== undefined) throw new AppError("invalid", "one sandbox at a time", { hint: "caisson runs [SANDBOX]" });
-  const configFile = options.text("config");
-  return {
-    json: options.flag("json"),
-    ...(sandboxId === undefined ? {} : { sandboxId }),
-    ...(configFile === undefined ? {} : { configFile }),
-  };
+  return { ...readReport(options), ...(sandboxId === undefined ? {} : { sandboxId }) };
 }
 
 export function runsHelpText(): string {
@@ -39,7 +31,7 @@ export function runsHelpText(): string {
 Lists the records of a sandbox's runs, or the last ${recordLimits.recent} of all, oldest first. A sandbox may be gone: records go by
 the settings runs.keep and runs.days.
 
-${formatOptions(specs)}
+${formatOptions(runsOptionSpecs)}
 `;
 }
 
@@ -60,6 +52,7 @@ function row(record: RunRecord): string {
 export async function listRuns(caisson: Caisson, plan: RunsPlan, io: RunIo): Promise<number> {
   const records = plan.sandboxId === undefined ? await caisson.recentRuns() : await caisson.runs(plan.sandboxId);
   if (plan.json) io.stdout.write(`${JSON.stringify(records, null, 2)}\n`);
+  else if (records.length === 0) io.stderr.write("caisson: no such run is recorded\n");
   else for (const record of records) io.stdout.write(row(record));
   return 0;
 }

@@ -5,12 +5,11 @@ import { terminalLimits } from "../core/limits.ts";
 import type { RunResult } from "../core/run.ts";
 import type { TerminalSize } from "../core/wire.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { boxOptions, bringOutput } from "./box.ts";
 import { type Interrupt, onInterrupt } from "./interrupt.ts";
-import { copyOutput } from "./output-folder.ts";
 import { makeRaw } from "./raw-terminal.ts";
 import { exitCodeOfResult, explain, passOn, type RunIo } from "./run.ts";
 import type { ShellPlan } from "./shell-options.ts";
-import { visible } from "./terminal.ts";
 
 /** Bash where there is one, without the start-up files of this machine. */
 function shellCommand(color: boolean): string[] {
@@ -62,18 +61,11 @@ export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promi
   io.stdin.once("end", gone);
   for (const stream of [io.stdin, io.stdout]) stream.on("error", gone);
   try {
-    await using sandbox = await caisson.createSandbox({
-      ...(plan.engine === undefined ? {} : { engine: plan.engine }),
-      limits: plan.sandbox,
-      ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
-      output: plan.outputFolder !== undefined,
-    });
+    await using sandbox = await caisson.createSandbox(boxOptions(plan));
     interrupt.signal.throwIfAborted();
     const result = await converse(sandbox, plan, io, interrupt);
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-    if (plan.outputFolder !== undefined)
-      for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
-        io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+    await bringOutput(sandbox, plan, io);
     explain(io, plan, result);
     return exitCodeOfResult(result);
   } catch (error) {

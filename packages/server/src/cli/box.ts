@@ -1,0 +1,24 @@
+import type { CreateOptions } from "../app.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { copyOutput } from "./output-folder.ts";
+import type { RunIo } from "./run.ts";
+import type { BoxPlan } from "./run-options.ts";
+import { visible } from "./terminal.ts";
+
+/** The sandbox that a plan asks for. It lives for one program, so that no interpreter waits in it for a second. */
+export function boxOptions(plan: BoxPlan): CreateOptions {
+  return {
+    ...(plan.engine === undefined ? {} : { engine: plan.engine }),
+    limits: plan.sandbox,
+    ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
+    output: plan.outputFolder !== undefined,
+    warm: "never",
+  };
+}
+
+/** Brings what was left in /workspace/output to where the plan wants it, and tells what could not be brought. */
+export async function bringOutput(sandbox: Sandbox, plan: BoxPlan, io: RunIo): Promise<void> {
+  if (plan.outputFolder === undefined) return;
+  for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
+    io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+}
