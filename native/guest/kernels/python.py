@@ -318,7 +318,8 @@ class Kernel:
     def execute(self, code, number):
         name = f"<run {number}>"
         self.file_names.add(name)
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        # As linecache reads files: without an end of the last line its marks would stand one column too far right.
+        linecache.cache[name] = (len(code), None, (code + "\n").splitlines(True), name)
         tree = compile(code, name, "exec", self.flags | ast.PyCF_ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         if tree.body:

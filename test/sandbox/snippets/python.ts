@@ -78,7 +78,7 @@ sys.modules['matplotlib.pyplot'] = pyplot`,
     code: "a = 1\nb = 0\na / b",
     error: { name: "ZeroDivisionError", message: "division by zero" },
     shows: ["line 3, in <module>", "    a / b"],
-    hides: kernel,
+    hides: [...kernel, "     ~~^~~"], // marks of Python 3.11 and later, one column too far right
   },
   {
     title: "an error in a function of an earlier run",
