@@ -9,9 +9,12 @@ import type { Sandbox } from "./sandboxes/sandbox.ts";
 
 export type { Caisson, CreateOptions } from "./app.ts";
 export type { Settings } from "./config/settings.ts";
+export type { ContextOptions, ContextRunOptions, ContextRunResult } from "./core/context.ts";
 export { AppError, type ErrorCode } from "./core/errors.ts";
 export type { EventFilter, EventStream, Events, LagEvent, SandboxEvent } from "./core/event.ts";
 export type { Artifact, ArtifactContent, Manifest, Signer } from "./core/manifest.ts";
+export type { ProcessInfo, ProcessRequest, SandboxProcess } from "./core/process.ts";
+export type { ProcessResult } from "./core/process-result.ts";
 export type { CodeRequest, Run, RunRequest, RunResult } from "./core/run.ts";
 export type { RunRecord } from "./core/run-record.ts";
 export { verifyFile, verifyManifest } from "./sandboxes/manifest.ts";
