@@ -11,7 +11,7 @@ export const idPool = privilege?.pool ?? { registry: "/run/caisson/uids", firstI
 const { registry } = idPool;
 
 /** What of the machine may vanish while it is looked at reads as nothing. */
-function readIfThere(path: string): string {
+export function readIfThere(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { errnoOf } from "../../packages/server/src/core/errors.ts";
+import { readIfThere } from "../leaks.ts";
 
 /** What an owner of kept-owner.ts can be asked. */
 export type Question =
@@ -15,22 +14,13 @@ export type Question =
   | { ask: "wait" | "info" | "closeInput"; id: string; process: string }
   | { ask: "write"; id: string; process: string; text: string };
 
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return "";
-  }
-}
-
 /** Its helpers hold its locks, and end a moment after it. */
 function childrenOf(pid: number): number[] {
-  return read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return readIfThere(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
 }
 
 function isThere(pid: number): boolean {
-  const command = read(`/proc/${pid}/cmdline`); // empty for one that waits to be reaped
+  const command = readIfThere(`/proc/${pid}/cmdline`); // empty for one that waits to be reaped
   return command.includes("caisson-helper");
 }
 

@@ -4,16 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SearchMatch, SearchOptions } from "../../packages/server/src/core/search.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
+import { mustRun } from "./must-run.ts";
 
 describe.each(engines)("search (%s)", (engine) => {
   let test: TestCaisson;
   let sandbox: Sandbox;
 
-  async function shell(command: string): Promise<string> {
-    const result = await sandbox.exec({ command });
-    if (result.exit_code !== 0) throw new Error(`${command}: ${result.stderr}`);
-    return result.stdout;
-  }
+  const shell = (command: string) => mustRun(sandbox, command);
   async function search(path: string, options: SearchOptions): Promise<SearchMatch[]> {
     const matches: SearchMatch[] = [];
     for await (const match of sandbox.files.search(path, options)) matches.push(match);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 import { hostileArchives } from "./hostile-archives.ts";
+import { mustRun } from "./must-run.ts";
 import { archive, entry, pax } from "./tar-bytes.ts";
 
 async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -21,11 +22,7 @@ describe.each(engines)("archives (%s)", (engine) => {
   let test: TestCaisson;
   let sandbox: Sandbox;
 
-  async function shell(command: string): Promise<string> {
-    const result = await sandbox.exec({ command });
-    if (result.exit_code !== 0) throw new Error(`${command}: ${result.stderr}`);
-    return result.stdout;
-  }
+  const shell = (command: string) => mustRun(sandbox, command);
   async function told(folder: string): Promise<string[]> {
     await shell(`python3 odd-tree.py tell ${folder} > told`);
     return (await collect(sandbox.files.read("told"))).toString().split("\n").sort();

@@ -5,16 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FileEvent, FileWatch, WatchOptions } from "../../packages/server/src/core/watch.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, seed, type TestCaisson } from "../harness.ts";
+import { mustRun } from "./must-run.ts";
 
 describe.each(engines)("watch (%s)", (engine) => {
   let test: TestCaisson;
   let sandbox: Sandbox;
 
-  async function shell(command: string): Promise<string> {
-    const result = await sandbox.exec({ command });
-    if (result.exit_code !== 0) throw new Error(`${command}: ${result.stderr}`);
-    return result.stdout;
-  }
+  const shell = (command: string) => mustRun(sandbox, command);
 
   /**
    * What is told up to two files that are made last of all, and whose names are the last in order. Two, since a look is no
