@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import {
   verifyManifest,
 } from "../../packages/server/src/index.ts";
 import { engines, root } from "../harness.ts";
-import { findLeaks, killProcessesOf } from "../leaks.ts";
+import { findLeaks, killProcessesOf, readIfThere } from "../leaks.ts";
 
 const MiB = 1024 ** 2;
 let home: string;
@@ -22,18 +22,12 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function statOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8");
-  } catch {
-    return ""; // it ended while it was looked at
-  }
-}
-
 /** The helper processes that this process has started and not ended. */
 function helpers(): string[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.filter((pid) => new RegExp(`^\\d+ \\(caisson-helper\\) [^ZX] ${process.pid} `).test(statOf(pid)));
+  return pids.filter((pid) =>
+    new RegExp(`^\\d+ \\(caisson-helper\\) [^ZX] ${process.pid} `).test(readIfThere(`/proc/${pid}/stat`)),
+  );
 }
 
 describe.each(engines)("the library (%s)", (engine) => {
@@ -49,6 +43,16 @@ describe.each(engines)("the library (%s)", (engine) => {
       await sandbox.destroy();
     }
     await expect.poll(helpers, { timeout: 20_000 }).toEqual([]);
+  });
+
+  it("[API-06] a kept sandbox of createSandbox closes what it opened when it is detached, and lives on", async () => {
+    const sandbox = await createSandbox({ home, root, environment: {}, settings, keep: true });
+    await sandbox.detach();
+    await expect.poll(helpers, { timeout: 20_000 }).toEqual([]);
+    await using caisson = await open();
+    const again = await caisson.attachSandbox(sandbox.id);
+    expect((await again.exec({ command: "echo hello" })).stdout).toBe("hello\n");
+    await again.destroy();
   });
 
   it("[API-06] takes defaults, YAML, the environment and options, each over those before it", async () => {
