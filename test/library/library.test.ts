@@ -120,6 +120,29 @@ describe.each(engines)("the library (%s)", (engine) => {
     expect(await events.next()).toMatchObject({ value: { type: "sandbox.lost", sandboxId: sandbox.id } });
   });
 
+  it("[API-06] keeps a sandbox for its next owner, told as events, with the records of its runs", async () => {
+    const seen: string[] = [];
+    const follow = (event: SandboxEvent) => seen.push(event.type);
+    let id: string;
+    {
+      await using sandbox = await createSandbox({ home, root, environment: {}, settings, keep: true });
+      sandbox.events.subscribe(follow);
+      id = sandbox.id;
+      await sandbox.exec({ command: "echo first > file" });
+    }
+    await expect.poll(helpers, { timeout: 20_000 }).toEqual([]);
+    {
+      await using caisson = await open();
+      caisson.events.subscribe(follow);
+      await using sandbox = await caisson.attachSandbox(id);
+      expect((await sandbox.exec({ command: "cat file" })).stdout).toBe("first\n");
+      expect((await sandbox.runs()).map((record) => record.command)).toEqual(["echo first > file", "cat file"]);
+      await sandbox.destroy();
+    }
+    const run = ["execution.started", "execution.completed"];
+    expect(seen).toEqual([...run, "sandbox.detached", "sandbox.attached", ...run, "sandbox.destroyed"]);
+  });
+
   it("[EXE-14] records each run, with its output where a listener took it, and lists them by sandbox", async () => {
     await using caisson = await open();
     let id: string;
@@ -154,6 +177,37 @@ describe.each(engines)("the library (%s)", (engine) => {
     }
     await using again = await open();
     expect((await again.runs(id)).map((record) => record.exit_code)).toEqual([4, 0, null]);
+  });
+
+  it("[EXE-14] records and tells of a context's runs and of background processes as of other runs", async () => {
+    await using caisson = await open();
+    await using sandbox = await caisson.createSandbox();
+    const seen: SandboxEvent[] = [];
+    sandbox.events.subscribe((event) => seen.push(event));
+    await using context = await sandbox.contexts.create({ language: "python" });
+    await context.run("print('counted'); n = 1");
+    await context.run("print('heard'); n / 0", { onStdout: () => undefined });
+    const process = await sandbox.processes.start({ command: ["sh", "-c", "echo out; echo err >&2; exit 5"] });
+    await process.wait();
+    expect(await sandbox.runs()).toMatchObject([
+      { command: "print('counted'); n = 1", language: "python", exit_code: 0, stdout: "counted\n", error: null },
+      { exit_code: 1, stdout: "heard\n", stderr: expect.stringContaining("ZeroDivisionError"), truncated: false },
+      {
+        run_id: process.id,
+        command: "sh -c 'echo out; echo err >&2; exit 5'",
+        exit_code: 5,
+        stdout: "out\n",
+        stderr: "err\n",
+      },
+    ]);
+    expect(seen).toMatchObject([
+      { type: "execution.started" },
+      { type: "execution.completed", exitCode: 0 },
+      { type: "execution.started" },
+      { type: "execution.failed", exitCode: 1 },
+      { type: "execution.started", runId: process.id },
+      { type: "execution.failed", runId: process.id, exitCode: 5 },
+    ]);
   });
 
   it("[EXE-14] keeps of a flood of output what the cap allows, and as many runs as retention says", async () => {

@@ -64,7 +64,8 @@ describe.each(engines)("policy (%s)", (engine) => {
     home = await mkdtemp("/var/tmp/caisson-policy-");
     const settings = { engine, max_storage_mb: 64 };
     open = await openCaisson({ home, root, environment: {}, settings });
-    strict = await openCaisson({ home, root, environment: {}, settings: { ...settings, "policy.listeners": false } });
+    const refusing = { "policy.listeners": false, "policy.background": false };
+    strict = await openCaisson({ home, root, environment: {}, settings: { ...settings, ...refusing } });
   });
   afterAll(async () => {
     await strict[Symbol.asyncDispose]();
@@ -98,5 +99,62 @@ describe.each(engines)("policy (%s)", (engine) => {
       expect(stderr).toBe("");
       expect(stdout).toBe("b'x'\n('127.0.0.1', 80)\nrefused\nb'1\\n'\n");
     }
+  });
+
+  it("[EXE-13] code in a context, a background process or a warm interpreter may open no listener either", async () => {
+    await using sandbox = await open.createSandbox({ listeners: false, warm: "start" });
+    const refused = ways.map((way) => `${way} EACCES\n`).join("");
+    await using context = await sandbox.contexts.create({ language: "python" });
+    expect((await context.run(attempts)).stdout).toBe(refused);
+    const process = await sandbox.processes.start({ command: ["python3", "-c", attempts] });
+    await process.wait();
+    expect((await process.read()).data.toString()).toBe(refused);
+    for (let at = 0; at < 3; at++)
+      expect((await sandbox.executeCode({ language: "python", code: attempts })).stdout).toBe(refused);
+    const code = "require('net').createServer().on('error', (e) => console.log(e.code)).listen(0, '127.0.0.1')";
+    expect((await sandbox.executeCode({ language: "node", code })).stdout).toBe("EACCES\n");
+    await using node = await sandbox.contexts.create({ language: "node" });
+    const waiting = `await new Promise((done) => require('net').createServer()
+      .on('error', (e) => done(console.log(e.code))).listen(0, '127.0.0.1', () => done(console.log('open'))))`;
+    expect((await node.run(waiting)).stdout).toBe("EACCES\n");
+  });
+
+  it("[EXE-13] background processes start where policy says nothing, and nowhere where it refuses them", async () => {
+    await using sandbox = await open.createSandbox();
+    const process = await sandbox.processes.start({ command: "echo started" });
+    expect((await process.wait()).exit_code).toBe(0);
+    await using refusing = await strict.createSandbox();
+    await expect(refusing.processes.start({ command: "echo started > file" })).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining("background processes"),
+    });
+    const context = refusing.contexts.create({ language: "python" });
+    await expect(context).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining("contexts") });
+    expect(refusing.processes.list()).toEqual([]);
+    expect(await refusing.files.list(".")).toEqual([]);
+    expect((await refusing.exec({ command: "echo fine" })).stdout).toBe("fine\n");
+  });
+
+  it("[EXE-13] a background process runs no longer than policy says, whatever its caller asks for", async () => {
+    const settings = { engine, max_storage_mb: 64, "policy.background_seconds": 0.5 };
+    await using brief = await openCaisson({ home, root, environment: {}, settings });
+    await using sandbox = await brief.createSandbox();
+    const process = await sandbox.processes.start({ command: "sleep 600" });
+    expect(await process.wait()).toMatchObject({ timed_out: true });
+    const asked = sandbox.processes.start({ command: "sleep 600", limits: { timeoutMs: 600 } });
+    await expect(asked).rejects.toThrow(/past the cap of/);
+    await expect(sandbox.processes.start({ command: "true", limits: { timeoutMs: 0 } })).rejects.toThrow(/minimum/);
+  });
+
+  it("[EXE-13] a context lives no longer than policy says", async () => {
+    const settings = { engine, max_storage_mb: 64, "policy.background_seconds": 2 };
+    await using brief = await openCaisson({ home, root, environment: {}, settings });
+    await using sandbox = await brief.createSandbox();
+    const live = async () => {
+      await using context = await sandbox.contexts.create({ language: "python" });
+      return (await context.run("import time\nwhile True: time.sleep(1)")).ended?.reason;
+    };
+    // On a slow machine its end may come before its first run.
+    expect(await live().catch((error: Error) => error.message)).toContain("policy.background_seconds");
   });
 });

@@ -14,8 +14,9 @@ import type {
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
-import { recordLimits } from "./core/limits.ts";
+import { recordLimits, requestLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
+import type { BackgroundPolicy } from "./core/process.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
@@ -53,6 +54,7 @@ export interface CaissonOptions {
   limits?: Partial<SandboxLimits>;
   runLimits?: Partial<RunLimits>;
   listeners?: boolean;
+  background?: BackgroundPolicy;
   /** Without it no run is recorded. */
   records?: RecordOptions;
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
@@ -133,18 +135,18 @@ export class Caisson implements AsyncDisposable {
       keep: options.keep ?? false,
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
-    announce(sandbox, this.#events);
-    return this.#own(sandbox);
+    return this.#own(sandbox, "sandbox.created");
   }
 
   async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
     const { searchPath } = await this.#hostImage();
-    const { records } = this.#options;
+    const { records, background } = this.#options;
     return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
       runLimits: this.#options.runLimits ?? {},
+      background: background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max },
       chronicle: new Chronicle({
         engine: engine.name,
         events: this.#events,
@@ -160,12 +162,14 @@ export class Caisson implements AsyncDisposable {
   async attachSandbox(id: string): Promise<Sandbox> {
     const engine = await engineOfKept(this.#options.home, id);
     if (engine === undefined) throw noSandbox(id);
-    return this.#own(await Sandbox.attach(await this.#sandboxParts(await this.#engine(engine)), id));
+    const parts = await this.#sandboxParts(await this.#engine(engine));
+    return this.#own(await Sandbox.attach(parts, id), "sandbox.attached");
   }
 
-  #own(sandbox: Sandbox): Sandbox {
+  #own(sandbox: Sandbox, how: "sandbox.created" | "sandbox.attached"): Sandbox {
     this.#sandboxes.add(sandbox);
     void sandbox.left.then(() => this.#sandboxes.delete(sandbox));
+    announce(sandbox, how, this.#events);
     return sandbox;
   }
 

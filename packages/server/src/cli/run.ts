@@ -5,6 +5,7 @@ import { interpreters } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { boxOptions, bringOutput } from "./box.ts";
+import { watchDisk } from "./disk.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { onInterrupt } from "./interrupt.ts";
 import type { BoxPlan, RunPlan } from "./run-options.ts";
@@ -67,6 +68,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
   for (const stream of [io.stdout, io.stderr]) stream.on("error", readerGone);
   try {
     await using sandbox = await caisson.createSandbox(boxOptions(plan));
+    watchDisk(sandbox, io, interrupt.signal);
     const options: RunOptions = {
       env: plan.env,
       limits: plan.limits,

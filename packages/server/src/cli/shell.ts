@@ -6,6 +6,7 @@ import type { RunResult } from "../core/run.ts";
 import type { TerminalSize } from "../core/wire.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { boxOptions, bringOutput } from "./box.ts";
+import { watchDisk } from "./disk.ts";
 import { type Interrupt, onInterrupt } from "./interrupt.ts";
 import { makeRaw } from "./raw-terminal.ts";
 import { exitCodeOfResult, explain, passOn, type RunIo } from "./run.ts";
@@ -62,6 +63,7 @@ export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promi
   for (const stream of [io.stdin, io.stdout]) stream.on("error", gone);
   try {
     await using sandbox = await caisson.createSandbox(boxOptions(plan));
+    watchDisk(sandbox, io, interrupt.signal);
     interrupt.signal.throwIfAborted();
     const result = await converse(sandbox, plan, io, interrupt);
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;

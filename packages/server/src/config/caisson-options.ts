@@ -1,4 +1,5 @@
 import type { EngineName, SandboxLimits } from "../core/engine.ts";
+import type { BackgroundPolicy } from "../core/process.ts";
 import type { EngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import type { RecordOptions } from "../core/run-record.ts";
@@ -15,6 +16,7 @@ export interface ConfiguredOptions {
   limits: Partial<SandboxLimits>;
   runLimits: Partial<RunLimits>;
   listeners: boolean;
+  background: BackgroundPolicy;
   /** Without it no run is recorded. */
   records?: RecordOptions;
 }
@@ -39,6 +41,10 @@ export function caissonOptions({ home, root, settings }: Configuration): Configu
       outputBytes: settings.max_output_bytes,
     },
     listeners: settings["policy.listeners"],
+    background: {
+      allowed: settings["policy.background"],
+      mostMs: Math.round(settings["policy.background_seconds"] * 1000),
+    },
     ...(settings["runs.record"]
       ? {
           records: {

@@ -126,6 +126,18 @@ const settingSpecs = {
     env: "CAISSON_POLICY_LISTENERS",
     help: "whether code may open listeners inside its sandbox",
   },
+  "policy.background": {
+    type: "boolean",
+    default: true,
+    env: "CAISSON_POLICY_BACKGROUND",
+    help: "whether processes may be started that outlive the call which starts them",
+  },
+  "policy.background_seconds": {
+    type: "number",
+    range: { ...inSeconds(requestLimits.processTimeMs), default: requestLimits.processTimeMs.max / 1000 },
+    env: "CAISSON_POLICY_BACKGROUND_SECONDS",
+    help: "the longest that such a process may run",
+  },
   runsc_path: {
     type: "path",
     default: null,

@@ -123,6 +123,10 @@ export interface EngineProbe {
   runtimePath?: string;
 }
 
+/** Nearly full, so the sandbox is about to stand still; it does; there is room again, so it is about to go on. */
+export type DiskNews = "low" | "standstill" | "room";
+export type DiskListener = (news: DiskNews) => Promise<void>;
+
 export interface Engine extends AsyncDisposable {
   readonly name: EngineName;
   create(spec: SandboxSpec): Promise<CreatedSandbox>;
@@ -134,6 +138,8 @@ export interface Engine extends AsyncDisposable {
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;
   resume(id: string): Promise<void>;
+  /** Whom to tell of the host's disk. The engine waits for the answer. */
+  watchDisk(id: string, told: DiskListener): void;
   stats(id: string): Promise<SandboxStats>;
   /** Of the stats the one number that every run asks for. */
   oomKills(id: string): Promise<number>;

@@ -3,6 +3,10 @@ import type { ErrorCode } from "./errors.ts";
 
 interface SandboxEvents {
   "sandbox.created": { engine: EngineName };
+  /** A kept one has this owner now. */
+  "sandbox.attached": { engine: EngineName };
+  /** A kept one is left to its next owner. */
+  "sandbox.detached": Record<never, never>;
   "sandbox.destroyed": Record<never, never>;
   /** Its end was not asked for. */
   "sandbox.lost": { reason: string };
@@ -13,6 +17,10 @@ interface SandboxEvents {
   "execution.failed": { runId: string; exitCode: number | null; durationMs: number; errorCode: ErrorCode | null };
   "execution.timeout": { runId: string; durationMs: number };
   "resource.exceeded": { runId: string; resource: "memory" | "cpu_time" };
+  /** The host's disk is nearly full: the sandbox stands still, and its limits' clocks with it. */
+  "disk.low": Record<never, never>;
+  /** There is room again: it goes on. */
+  "disk.recovered": Record<never, never>;
   "artifact.signed": { files: number };
   /** The run has its result, but no record of it could be kept. */
   "record.failed": { runId: string; reason: string };

@@ -1,3 +1,4 @@
+import { AppError } from "./errors.ts";
 import type { ProcessResult } from "./process-result.ts";
 import type { RunLimits } from "./run.ts";
 import type { OutputChannel, TerminalSize } from "./wire.ts";
@@ -67,4 +68,16 @@ export interface SandboxProcesses {
   start(request: ProcessRequest): Promise<SandboxProcess>;
   list(): ProcessInfo[];
   get(id: string): SandboxProcess;
+}
+
+/** What policy says of processes that outlive the call which started them (EXE-13); contexts are such, too. */
+export interface BackgroundPolicy {
+  allowed: boolean;
+  /** The longest that one may run. */
+  mostMs: number;
+}
+
+export function checkBackground({ allowed }: BackgroundPolicy, what: string): void {
+  if (allowed) return;
+  throw new AppError("forbidden", `policy lets nobody start ${what}`, { hint: "policy.background allows them" });
 }

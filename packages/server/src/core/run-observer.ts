@@ -11,9 +11,12 @@ export interface ObservedRun {
   language: Language | null;
 }
 
+/** What a record and the events tell of a result. */
+export type ObservedResult = Omit<RunResult, "max_rss" | "warm" | "engine" | "enforced" | "not_enforced">;
+
 /** How it ended; the output is what the result holds, or the first bytes of what the caller's listener was given. */
 export type RunOutcome =
-  | { result: RunResult; error?: undefined }
+  | { result: ObservedResult; error?: undefined }
   | { result?: undefined; error: unknown; stdout: string; stderr: string };
 
 export interface RunObserver {

@@ -2,8 +2,7 @@ import type { EngineName } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { RunResult } from "../core/run.ts";
-import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
+import type { ObservedResult, ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
 import type { Sandbox, SandboxChronicle } from "./sandbox.ts";
@@ -69,13 +68,17 @@ export class Chronicle implements SandboxChronicle {
     this.#parts.events.emit({ type: "artifact.signed", sandboxId, files });
   }
 
-  async destroyed(sandboxId: string): Promise<void> {
+  disk(sandboxId: string, news: "standstill" | "room"): void {
+    this.#parts.events.emit({ type: news === "standstill" ? "disk.low" : "disk.recovered", sandboxId });
+  }
+
+  async left(sandboxId: string, how: "sandbox.destroyed" | "sandbox.detached"): Promise<void> {
     await this.#parts.log?.release(sandboxId);
-    this.#parts.events.emit({ type: "sandbox.destroyed", sandboxId });
+    this.#parts.events.emit({ type: how, sandboxId });
   }
 }
 
-function exceeded(result: RunResult): ("memory" | "cpu_time")[] {
+function exceeded(result: ObservedResult): ("memory" | "cpu_time")[] {
   return [...(result.oom_killed ? (["memory"] as const) : []), ...(result.cpu_limit ? (["cpu_time"] as const) : [])];
 }
 
@@ -93,10 +96,10 @@ function endings(run: ObservedRun, { result, error }: RunOutcome): Happening[] {
   return [...over, { type: "execution.failed", ...about, exitCode, durationMs, errorCode: null }];
 }
 
-/** Tells that a sandbox is there, and when it is lost without anybody having asked for its end. */
-export function announce(sandbox: Sandbox, events: EventSink): void {
+/** Tells that a sandbox is there for this owner, and when it is lost without anybody having asked for its end. */
+export function announce(sandbox: Sandbox, type: "sandbox.created" | "sandbox.attached", events: EventSink): void {
   const { id, engine } = sandbox;
-  events.emit({ type: "sandbox.created", sandboxId: id, engine });
+  events.emit({ type, sandboxId: id, engine });
   sandbox.lost.then((reason) => {
     if (!sandbox.ended) events.emit({ type: "sandbox.lost", sandboxId: id, reason });
   });

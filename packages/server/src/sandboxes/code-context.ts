@@ -10,6 +10,7 @@ import { contextLimits } from "../core/limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { type CheckedRun, ContextRun, checkRun } from "./context-run.ts";
 import { Kernel, type KernelListener } from "./kernel.ts";
+import { observeContextRun } from "./observe-context.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 interface Waiting {
@@ -144,7 +145,13 @@ export class CodeContext implements AsyncDisposable {
     // Only then: an interrupt right after this call must find the run. A restart that fails is told to its caller.
     if (this.#restarting !== undefined) await this.#restarting.catch(() => undefined);
     if (this.#disposed || this.#kernel === undefined || this.#end !== undefined) throw this.#gone();
-    const run = new ContextRun(++this.#lastRun, request, this.#sandbox, this.#kernel);
+    const kernel = this.#kernel;
+    const about = { sandboxId: this.#sandbox.id, language: this.language };
+    return observeContextRun(this.#sandbox.observer, about, request, (observed) => this.#complete(observed, kernel));
+  }
+
+  async #complete(request: CheckedRun, kernel: Kernel): Promise<ContextRunResult> {
+    const run = new ContextRun(++this.#lastRun, request, this.#sandbox, kernel);
     this.#idle.handTo(run);
     this.#current = run;
     try {

@@ -1,6 +1,7 @@
 import { type ContextOptions, contextLanguages } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
+import { checkBackground } from "../core/process.ts";
 import { CodeContext } from "./code-context.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -19,6 +20,7 @@ export class Contexts {
       throw new AppError("invalid", `there are no contexts for '${options.language}'`, {
         hint: `languages: ${contextLanguages.join(", ")}`,
       });
+    checkBackground(this.#sandbox.background, "code contexts: they live on between runs");
     if (this.#contexts.size >= contextLimits.contexts)
       throw new AppError("limit_exceeded", `more than ${contextLimits.contexts} contexts in one sandbox`);
     const id = `${options.language}-${this.#next++}`;

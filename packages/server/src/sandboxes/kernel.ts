@@ -45,7 +45,7 @@ function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
     arguments: commands[options.language],
     environment: environment(sandbox, options.env ?? {}),
     folder: options.cwd ?? "/workspace",
-    timeoutMs: 0,
+    timeoutMs: sandbox.background.mostMs,
     cpuMs: requestLimits.cpuTimeMs.max,
     processes: Math.max(1, sandbox.limits.processes - sandbox.processSlack),
     openFiles: sandboxLimits.openFiles,
@@ -217,6 +217,8 @@ export class Kernel {
       return errorOfErrno(exit.startError, `cannot run ${language} in ${this.#options.cwd ?? "/workspace"}`).message;
     if (outOfMemory)
       return `out of memory: its limit was ${showBytes(memoryBytes ?? this.#sandbox.limits.memoryBytes)}`;
+    if (exit.timedOut)
+      return `past the ${showSeconds(this.#sandbox.background.mostMs)} that policy.background_seconds gives`;
     if (exit.cpuLimit) return `past its CPU time of ${showSeconds(requestLimits.cpuTimeMs.max)}`;
     if (exit.signal !== null) return `ended by ${signalName(exit.signal)}`;
     const known = exitReasons[exit.exitCode ?? -1];

@@ -3,7 +3,7 @@ import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
 
-function quote(word: string): string {
+export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -8,6 +8,7 @@ import type { ExitRecord, HeldStream, OutputChannel, OutputListener, TerminalSiz
 import type { ChannelLog } from "./channel-log.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
+import { observedProcess, tellProcessEnd } from "./observe-process.ts";
 import { type ProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { toProcessResult } from "./process-result.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -142,8 +143,9 @@ export class BackgroundProcess implements SandboxProcess {
   }
 
   /** Writes it down: from here on it outlives its owner. */
-  confirm(pid: number | null): Promise<void> {
-    return this.#save({ pid });
+  async confirm(pid: number | null): Promise<void> {
+    await this.#save({ pid });
+    this.#sandbox.observer.started(observedProcess(this.#sandbox.id, this.#record));
   }
 
   /** Waits for the end, under the guards of a run. */
@@ -186,6 +188,7 @@ export class BackgroundProcess implements SandboxProcess {
     if (this.#logFailure !== undefined) throw this.#logFailure;
     await this.#save({ result });
     stream.release();
+    await this.#tellEnd({ result });
     this.#settle(result);
   }
 
@@ -197,7 +200,13 @@ export class BackgroundProcess implements SandboxProcess {
     for (const channel of channels) await this.#logs[channel].finish().catch(() => undefined);
     if (!withSandbox) await this.#save({ lost: reason }).catch(() => undefined);
     this.#record = { ...this.#record, lost: reason };
+    if (!withSandbox || !this.#sandbox.kept) await this.#tellEnd({ error });
     this.#give(error);
+  }
+
+  #tellEnd(outcome: { result: ProcessResult } | { error: unknown }): Promise<void> {
+    const { observer, id } = this.#sandbox;
+    return tellProcessEnd(observer, observedProcess(id, this.#record), this.#logs, outcome);
   }
 
   #cannotStore(cause: unknown): void {

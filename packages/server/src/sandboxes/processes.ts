@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { emitWarning } from "node:process";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { processLimits, requestLimits } from "../core/limits.ts";
-import type { ProcessInfo, ProcessLimits, ProcessRequest, SandboxProcess, SandboxProcesses } from "../core/process.ts";
+import {
+  checkBackground,
+  type ProcessInfo,
+  type ProcessLimits,
+  type ProcessRequest,
+  type SandboxProcess,
+  type SandboxProcesses,
+} from "../core/process.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
@@ -15,9 +22,13 @@ import { toSpec } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 function resolveLimits(asked: Partial<ProcessLimits>, sandbox: Sandbox): ProcessLimits {
-  const { processTimeMs, processCpuTimeMs, processes, memoryBytes } = requestLimits;
+  const { processCpuTimeMs, processes, memoryBytes } = requestLimits;
+  checkBackground(sandbox.background, "background processes");
+  const { mostMs } = sandbox.background;
+  const { default: usualMs, min, max } = requestLimits.processTimeMs;
+  const time = { default: Math.min(usualMs, mostMs), min: Math.min(min, mostMs), max: Math.min(max, mostMs) };
   const limits: ProcessLimits = {
-    timeoutMs: checkRange(asked.timeoutMs ?? processTimeMs.default, processTimeMs, "timeout", showSeconds),
+    timeoutMs: checkRange(asked.timeoutMs ?? time.default, time, "timeout", showSeconds),
     cpuTimeMs: checkRange(asked.cpuTimeMs ?? processCpuTimeMs.default, processCpuTimeMs, "cpu time", showSeconds),
     processes: checkRange(asked.processes ?? sandbox.limits.processes, processes, "processes", String),
   };

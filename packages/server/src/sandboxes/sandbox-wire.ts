@@ -9,6 +9,9 @@ import type {
   WireStream,
 } from "../core/wire.ts";
 
+/** Who wants the sandbox to stand still. */
+type Holder = "caller" | "disk";
+
 /**
  * The wire of a sandbox that can stand still. A paused guest answers nothing: nothing is opened, no answer is expected,
  * and a new owner of a paused sandbox has no wire at all before it is resumed.
@@ -19,18 +22,19 @@ export class SandboxWire implements Wire {
   readonly #connect: () => Promise<Wire>;
   readonly #configuration: WireConfiguration;
   #inner: Wire | undefined;
-  #paused: boolean;
+  readonly #holders = new Set<Holder>();
+  #standing: Promise<void> = Promise.resolve();
   #reason: string | undefined;
 
   constructor(connect: () => Promise<Wire>, configuration: WireConfiguration, paused: boolean) {
     this.#connect = connect;
     this.#configuration = configuration;
-    this.#paused = paused;
+    if (paused) this.#holders.add("caller");
     this.lost = this.#lostGate.promise;
   }
 
   get paused(): boolean {
-    return this.#paused;
+    return this.#holders.has("caller");
   }
 
   get connected(): boolean {
@@ -58,14 +62,21 @@ export class SandboxWire implements Wire {
     this.#inner?.configure(configuration);
   }
 
-  async pause(): Promise<void> {
-    this.#paused = true;
+  /** A full disk holds a sandbox as its caller does, but refuses nothing: what is asked for waits. */
+  async pause(holder: Holder = "caller"): Promise<void> {
+    const wasStill = this.#holders.size > 0;
+    this.#holders.add(holder);
+    if (!wasStill) this.#standing = this.#stand();
+    await this.#standing;
+  }
+
+  async #stand(): Promise<void> {
     this.configure({ ...this.#configuration, warm: [], paused: true });
     await this.#inner?.pause();
   }
 
-  resume(): void {
-    this.#paused = false;
+  resume(holder: Holder = "caller"): void {
+    if (!this.#holders.delete(holder) || this.#holders.size > 0) return;
     this.configure({ ...this.#configuration, warm: [] });
     this.#inner?.resume();
   }
@@ -76,7 +87,7 @@ export class SandboxWire implements Wire {
   }
 
   checkNotPaused(): void {
-    if (this.#paused) throw new AppError("conflict", "the sandbox is paused", { hint: "resume it first" });
+    if (this.paused) throw new AppError("conflict", "the sandbox is paused", { hint: "resume it first" });
   }
 
   #usable(): Wire {

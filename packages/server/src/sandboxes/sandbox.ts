@@ -15,7 +15,7 @@ import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { SandboxProcesses } from "../core/process.ts";
+import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
@@ -40,6 +40,7 @@ export interface SandboxParts {
   environment: Readonly<Record<string, string>>;
   /** What a run gets that asks for no limits of its own. */
   runLimits: Readonly<Partial<RunLimits>>;
+  background: BackgroundPolicy;
   chronicle: SandboxChronicle;
   /** Called, and waited for, once a handle is destroyed or detached. */
   afterLeave?: () => Promise<void>;
@@ -49,7 +50,9 @@ export interface SandboxParts {
 export interface SandboxChronicle extends RunObserver {
   events(sandboxId: string): Events;
   records(sandboxId: string): Promise<RunRecord[]>;
-  destroyed(sandboxId: string): Promise<void>;
+  disk(sandboxId: string, news: "standstill" | "room"): void;
+  /** Its owner is done with it. */
+  left(sandboxId: string, how: "sandbox.destroyed" | "sandbox.detached"): Promise<void>;
   signer(): Promise<Signer>;
   signed(sandboxId: string, files: number): void;
 }
@@ -113,6 +116,11 @@ export class Sandbox implements AsyncDisposable {
       (reason) => this.wire.close(reason),
       (error: unknown) => this.wire.close(error instanceof Error ? error.message : String(error)),
     );
+    parts.engine.watchDisk(created.id, async (news) => {
+      if (news === "low") await this.wire.pause("disk");
+      if (news === "room") this.wire.resume("disk");
+      if (news !== "low") parts.chronicle.disk(created.id, news);
+    });
     void this.wire.lost.then((reason) => processes.loseSandbox(reason));
     this.files = new WireFiles(
       this.wire,
@@ -175,6 +183,15 @@ export class Sandbox implements AsyncDisposable {
 
   get runLimits(): Readonly<Partial<RunLimits>> {
     return this.#parts.runLimits;
+  }
+
+  /** Who watches its runs. */
+  get observer(): RunObserver {
+    return this.#parts.chronicle;
+  }
+
+  get background(): BackgroundPolicy {
+    return this.#parts.background;
   }
 
   get events(): Events {
@@ -269,8 +286,7 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("destroyed");
     await this.#processes.leave();
     await this.#engine.destroy(this.id);
-    await this.#parts.chronicle.destroyed(this.id);
-    await this.#leave();
+    await this.#leave("sandbox.destroyed");
   }
 
   /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
@@ -282,13 +298,14 @@ export class Sandbox implements AsyncDisposable {
     this.wire.close("detached");
     await this.#processes.leave();
     await this.#engine.detach(this.id);
-    await this.#leave();
+    await this.#leave("sandbox.detached");
   }
 
   /** Whoever counts this handle lets go of it first: what comes after may wait for all that are counted. */
-  async #leave(): Promise<void> {
+  async #leave(how: "sandbox.destroyed" | "sandbox.detached"): Promise<void> {
     this.#leftGate.resolve();
     await this.left;
+    await this.#parts.chronicle.left(this.id, how);
     await this.#parts.afterLeave?.();
   }
 

@@ -4,6 +4,7 @@ import type {
   AttachedSandbox,
   Changes,
   CreatedSandbox,
+  DiskListener,
   Engine,
   EngineName,
   SandboxSpec,
@@ -92,8 +93,8 @@ class OciEngine implements Engine {
       onDeath: (error) => this.#lost(error),
     });
     this.#disk = new WorkspaceDisk(host.engineFolder);
-    const freezers = () => [...this.#live.values()].map(({ freezer }) => freezer);
-    this.#watermark = new DiskWatermark(() => this.#disk.freeBytes(), freezers, this.#onError);
+    const live = () => this.#live.values();
+    this.#watermark = new DiskWatermark(() => this.#disk.freeBytes(), live, this.#onError);
   }
 
   reap(): Promise<void> {
@@ -164,6 +165,10 @@ class OciEngine implements Engine {
     await live.freezer.release("caller");
     const kept = live.record?.kept;
     if (kept != null) await this.#writeRecord(live, { ...kept, paused: false });
+  }
+
+  watchDisk(id: string, told: DiskListener): void {
+    this.#find(id).tellDisk = told;
   }
 
   async stats(id: string): Promise<SandboxStats> {

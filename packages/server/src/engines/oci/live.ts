@@ -1,3 +1,4 @@
+import type { DiskListener } from "../../core/engine.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import { Freezer } from "./freezer.ts";
 import type { SandboxRecord } from "./record.ts";
@@ -8,6 +9,7 @@ export interface Live {
   folder: string;
   cgroup: SandboxCgroup;
   freezer: Freezer;
+  tellDisk: DiskListener;
   base: number | undefined;
   /** Whose root is the sandbox's. */
   rootPid: number;
@@ -32,6 +34,7 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     folder,
     cgroup,
     freezer: new Freezer(cgroup),
+    tellDisk: async () => {},
     base: undefined,
     rootPid: 0,
     hasInput,

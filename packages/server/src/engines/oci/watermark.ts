@@ -1,5 +1,9 @@
+import type { DiskNews } from "../../core/engine.ts";
 import { engineLimits } from "../../core/limits.ts";
-import type { Freezer } from "./freezer.ts";
+import type { Live } from "./live.ts";
+
+/** What is made to stand still, after its owner was told. */
+type Writer = Pick<Live, "freezer" | "tellDisk">;
 
 /**
  * Freezes every sandbox while the host's disk is nearly full, and lets them go when there is room again: a sparse image
@@ -7,13 +11,13 @@ import type { Freezer } from "./freezer.ts";
  */
 export class DiskWatermark implements Disposable {
   readonly #freeBytes: () => Promise<number>;
-  readonly #live: () => Iterable<Freezer>;
+  readonly #live: () => Iterable<Writer>;
   readonly #onError: (error: unknown) => void;
-  readonly #held = new Set<Freezer>();
+  readonly #held = new Set<Writer>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
 
-  constructor(freeBytes: () => Promise<number>, live: () => Iterable<Freezer>, onError: (error: unknown) => void) {
+  constructor(freeBytes: () => Promise<number>, live: () => Iterable<Writer>, onError: (error: unknown) => void) {
     this.#freeBytes = freeBytes;
     this.#live = live;
     this.#onError = onError;
@@ -38,18 +42,30 @@ export class DiskWatermark implements Disposable {
     }
   }
 
-  async #hold(live: ReadonlySet<Freezer>): Promise<void> {
-    for (const freezer of live) {
-      if (this.#held.has(freezer)) continue;
-      this.#held.add(freezer);
-      await freezer.hold("disk");
+  /** All at once: a guest that is slow to take the news gives no other time to write. */
+  async #hold(live: ReadonlySet<Writer>): Promise<void> {
+    const fresh = [...live].filter((writer) => !this.#held.has(writer));
+    await Promise.all(
+      fresh.map(async (writer) => {
+        this.#held.add(writer);
+        await this.#tell(writer, "low");
+        await writer.freezer.hold("disk");
+        await this.#tell(writer, "standstill");
+      }),
+    );
+  }
+
+  async #release(live: ReadonlySet<Writer>): Promise<void> {
+    for (const writer of this.#held) {
+      this.#held.delete(writer);
+      if (!live.has(writer)) continue;
+      await this.#tell(writer, "room");
+      await writer.freezer.release("disk");
     }
   }
 
-  async #release(live: ReadonlySet<Freezer>): Promise<void> {
-    for (const freezer of this.#held) {
-      this.#held.delete(freezer);
-      if (live.has(freezer)) await freezer.release("disk");
-    }
+  /** Whatever becomes of the news, the sandbox stands still or goes on. */
+  async #tell(writer: Writer, news: DiskNews): Promise<void> {
+    await writer.tellDisk(news).catch(this.#onError);
   }
 }
