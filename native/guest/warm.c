@@ -53,9 +53,12 @@ static void put_arguments(struct spec *spec, int kind) {
   spec->arguments[spec->argument_count] = NULL;
 }
 
+/* Python runs code that it finds in its home as it starts. The user's must not be run by root: it is told of one that is not there. */
 static void put_environment(struct spec *spec, int kind) {
-  for (spec->environment_count = 0; spec->environment_count < environment_count; spec->environment_count++)
-    spec->environment[spec->environment_count] = environment[spec->environment_count];
+  spec->environment_count = 0;
+  for (size_t i = 0; i < environment_count; i++)
+    if (kind != PYTHON || strncmp(environment[i], "HOME=", 5)) spec->environment[spec->environment_count++] = environment[i];
+  if (kind == PYTHON) spec->environment[spec->environment_count++] = "HOME=/.caisson/none";
   if (kind == NODE) spec->environment[spec->environment_count++] = "LD_PRELOAD=/.caisson/standby.so";
   spec->environment[spec->environment_count] = NULL;
 }

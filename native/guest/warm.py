@@ -85,6 +85,14 @@ def renew_main():
     sys.modules["__main__"] = main
 
 
+def renew_home():
+    """The interpreter has started with another one."""
+    site = sys.modules.get("site")
+    if site:
+        site.USER_BASE = site.USER_SITE = None
+        site.getusersitepackages()
+
+
 def become_run(numbers, fields, descriptors, channel):
     """Returns the code to run."""
     slot, group, cpu_seconds, processes, open_files, count = numbers
@@ -118,6 +126,7 @@ def become_run(numbers, fields, descriptors, channel):
     for name, value in environment.items():
         if os.environb.get(name) != value:
             os.environb[name] = value
+    renew_home()
     sys.argv[1:] = [os.fsdecode(word) for word in arguments]
     sys.orig_argv[:] = ["python3", "-c", os.fsdecode(code), *sys.argv[1:]]
     renew_standard_input()

@@ -15,6 +15,9 @@ const python: Record<string, Case> = {
   "cannot enter a folder that is not there": { code: "print(1)", cwd: "/workspace/none" },
   "cannot enter a folder that is not its own": { code: "print(1)", cwd: "/proc/1/cwd" },
   "has its environment": { code: "import os; print(sorted(os.environ.items()))", env: { A: "1", HOME: "/tmp" } },
+  "has its home": {
+    code: "import os, site; print(os.path.expanduser('~'), site.USER_BASE, site.USER_SITE, site.ENABLE_USER_SITE)",
+  },
   "has variables that Python reads as it starts": { code: "print(hash('x'))", env: { PYTHONHASHSEED: "7" } },
   "has a zone": {
     code: "import time; print(time.tzname, time.strftime('%H', time.localtime(0)))",
