@@ -254,6 +254,7 @@ void warm_configure(const struct spec *spec);
 bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes);
 void warm_event(uint32_t kind);
 bool warm_ended(pid_t pid);
+bool warm_awaits(const struct stream *s, uint64_t patience_us);
 void warm_run_ended(struct stream *s);
 uint64_t warm_due_ms(uint64_t now);
 void warm_step(uint64_t now);

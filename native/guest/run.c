@@ -110,8 +110,10 @@ void run_end(struct stream *s, uint32_t flags) {
 
 /* The process of a run that an interpreter began is known. */
 void run_has_pid(struct stream *s) {
-  if (s->run->ending) kill(s->pid, SIGKILL);
-  else if (s->early_signal) process_signal(s, SIGNAL_GROUP, s->early_signal);
+  if (s->run->ending) {
+    kill(s->pid, SIGKILL);
+    s->run->end_until_us = clock_run_us() + KILL_MS * 1000; /* only now can it be ended */
+  } else if (s->early_signal) process_signal(s, SIGNAL_GROUP, s->early_signal);
 }
 
 void run_not_started(struct stream *s, int error) { s->run->start_error = error > 0 ? error : EIO; }
@@ -173,6 +175,10 @@ static void after_round(struct stream *s, const struct tree_sum *sum, bool moved
   if (run->clean >= run->needed) return finish(s);
   run->round_at_ms = run->clean ? now : after_pause(now, KILL_ROUND_MS);
   if (clock_run_us() <= run->end_until_us) return;
+  if (warm_awaits(s, KILL_MS * 1000)) {
+    run->end_until_us = clock_run_us() + KILL_MS * 1000;
+    return;
+  }
   errno = ECHILD;
   die("run could not be ended");
 }

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Interpreters that have started before their run comes (EXE-07): a Python that forks runs (warm.py), and a Node that waits
@@ -39,6 +40,7 @@ static char environment_bytes[ENVIRONMENT_BYTES];
 static char *environment[VARIABLES_MAX + 1];
 static size_t environment_count;
 static uint64_t idle_ms;
+static uint64_t heard_us; /* when a run was begun last */
 static bool copies_slowly; /* gVisor, told by the memory limit that is ours to watch there */
 
 /* ---- starting one ---- */
@@ -184,6 +186,10 @@ static bool hand_to_node(struct stream *s, struct warm *w, const struct spec *sp
   return true;
 }
 
+static void settle(struct warm *w, bool reaped) {
+  if (w->start && start_outcome(w->start, reaped) >= 0) w->start = NULL;
+}
+
 /* Gives the run to an interpreter that waits; false where none does, and the run starts plainly. */
 bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes) {
   static char request[REQUEST_BYTES];
@@ -193,6 +199,7 @@ bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes) 
   w->used_ms = now_ms();
   if (!w->pid) begin(kind);
   if (!w->ready) return false;
+  settle(w, false);
   size_t size = put_request(request, s, spec);
   if (!size) return false;
   bool given = kind == PYTHON ? hand_to_python(s, w, request, size, pipes, spec->flags & FLAG_STDIN)
@@ -204,6 +211,7 @@ bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes) 
 /* ---- what they say ---- */
 
 static void told_started(struct stream *s, pid_t pid) {
+  heard_us = clock_run_us();
   s->pid = pid;
   run_has_pid(s);
 }
@@ -247,10 +255,24 @@ static bool take_replies(int channel, struct warm *w) {
   return size < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
+/* The parent has ended, and its children are PID 1's: a run's process that is not was reaped, and nobody told of it. */
+static bool is_lost(const struct stream *s) {
+  siginfo_t info;
+  if (!s || !s->run || s->warm != PYTHON + 1 || s->reaped) return false;
+  return s->pid == 0 || waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
 /* Runs that were given away and not begun end as if killed: whoever was to begin them was. */
-static void lose_unborn(void) {
+static void end_lost(void) {
   for (uint32_t i = 0; i < streams_end; i++)
-    if (streams[i] && streams[i]->run && streams[i]->warm == PYTHON + 1 && streams[i]->pid == 0) told_ended(streams[i], SIGKILL, 0, 0);
+    if (is_lost(streams[i])) told_ended(streams[i], SIGKILL, 0, 0);
+}
+
+/* Whether a run that is to end still waits to be begun. A parent that has begun none for so long is ended, and its runs with it. */
+bool warm_awaits(const struct stream *s, uint64_t patience_us) {
+  if (s->warm != PYTHON + 1 || s->pid != 0 || s->reaped || !warms[PYTHON].pid) return false;
+  if (clock_run_us() - heard_us > patience_us) kill(warms[PYTHON].pid, SIGKILL);
+  return true;
 }
 
 void warm_event(uint32_t which) {
@@ -268,21 +290,21 @@ void warm_event(uint32_t which) {
 
 /* ---- their ends ---- */
 
-static void settle(struct warm *w, bool reaped) {
-  if (w->start && start_outcome(w->start, reaped) >= 0) w->start = NULL;
-}
-
 /* Whether the process that was reaped is one of these. */
 bool warm_ended(pid_t pid) {
   for (int kind = 0; kind < KINDS; kind++) {
     struct warm *w = &warms[kind];
     if (w->pid != pid) continue;
-    if (w->channel >= 0) take_replies(w->channel, w);
+    /* From here on no child of it can say that it begins a run, and so none does. */
+    if (w->channel >= 0) {
+      shutdown(w->channel, SHUT_RDWR);
+      take_replies(w->channel, w);
+    }
     settle(w, true);
     bool useless = !w->answered;
     hang_up(w);
     if (kind == NODE) pipes_close(&w->pipes);
-    if (kind == PYTHON) lose_unborn();
+    if (kind == PYTHON) end_lost();
     *w = (struct warm){.channel = -1, .useless = useless};
     return true;
   }

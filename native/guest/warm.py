@@ -22,6 +22,7 @@ REQUEST_BYTES = 128 * 1024
 EARLY = (b"PYTHON", b"LC_", b"LANG", b"LD_", b"TZ", b"MALLOC_", b"GLIBC_", b"GCONV_", b"LOCPATH", b"NLSPATH", b"VIRTUAL_ENV")
 PR_SET_DUMPABLE, SYS_CAPSET, CAPABILITY_VERSION = 4, {"x86_64": 126, "aarch64": 91}, 0x20080522
 USER = 1000
+RETRY_MS, RETRIES = 10, 100
 
 libc = ctypes.CDLL(None, use_errno=True)
 run_string = ctypes.pythonapi.PyRun_SimpleStringFlags
@@ -173,18 +174,36 @@ def take_notes(taken, runs):
     return True
 
 
-def tell_ended(channel, runs):
+def tell_ended(channel, taken, runs):
+    """Whether a child has taken a run meanwhile: it may have ended with it already."""
+    has_taken = False
     while True:
         try:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
         except ChildProcessError:
-            return
+            return has_taken
         if pid == 0:
-            return
+            return has_taken
+        if pid not in runs:
+            has_taken = take_notes(taken, runs) or has_taken
         if pid not in runs:
             os._exit(1)  # a child that had no run yet was killed: start anew
         cpu_us = int((usage.ru_utime + usage.ru_stime) * 1_000_000)
         channel.send(b"E%d %d %d %d" % (runs.pop(pid), status, cpu_us, usage.ru_maxrss))
+
+
+def refuse_runs(channel, errno):
+    """As a plain start is refused when there are too many processes."""
+    while True:
+        try:
+            message = channel.recv(REQUEST_BYTES, _socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        if not message:
+            os._exit(0)
+        slot = int(message.split(None, 1)[0])
+        channel.send(b"F%d %d" % (slot, errno))
+        channel.send(b"E%d 0 0 0" % slot)
 
 
 def serve():
@@ -204,16 +223,27 @@ def serve():
     if os.fork() == 0:
         return await_run(channel, taken_out)
     channel.send(b"R")
+    owed = failures = 0
     while True:
-        ready = dict(poll.poll())
+        ready = dict(poll.poll(RETRY_MS if owed else None))
         if CHANNEL in ready:
             os._exit(0)
         if wake_in in ready:
             os.read(wake_in, 4096)
-        has_taken = take_notes(taken_in, runs)
-        tell_ended(channel, runs)
-        if has_taken and os.fork() == 0:
+        owed |= take_notes(taken_in, runs)
+        owed |= tell_ended(channel, taken_in, runs)
+        if not owed:
+            continue
+        try:
+            child = os.fork()
+        except OSError as error:
+            failures += 1
+            if failures > RETRIES:
+                refuse_runs(channel, error.errno)
+            continue
+        if child == 0:
             return await_run(channel, taken_out)
+        owed = failures = 0
 
 
 for name in set(sys.modules) - before:

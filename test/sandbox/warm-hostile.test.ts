@@ -19,12 +19,23 @@ describe.each(engines)("code that awaits an interpreter (%s)", (engine) => {
     const planted = await sandbox.exec({ command: ["python3", "-c", plant], trackFiles: false });
     expect(planted).toMatchObject({ exit_code: 0, stderr: "" });
     await expect
-      .poll(
-        async () => (await sandbox.executeCode({ language: "python", code: "print(1)", trackFiles: false })).warm,
-        { timeout: 60_000 },
-      )
+      .poll(async () => (await sandbox.executeCode({ language: "python", code: "print(1)", trackFiles: false })).warm, {
+        timeout: 60_000,
+      })
       .toBe(true);
     expect((await sandbox.exec({ command: "ls /tmp/notes", trackFiles: false })).stdout).toBe("1000\n");
     await sandbox.destroy();
   });
+
+  it("[EXE-07] that ends before it has begun takes nothing else with it", async () => {
+    await using test = await openTestCaisson();
+    const sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 256 * 1024 ** 2 } });
+    const run = (limits?: { timeoutMs: number }) =>
+      sandbox.executeCode({ language: "python", code: "pass", trackFiles: false, ...(limits && { limits }) });
+    await expect.poll(async () => (await run()).warm, { timeout: 60_000 }).toBe(true);
+    const runs = await Promise.all(Array.from({ length: 200 }, () => run({ timeoutMs: 300 })));
+    expect(runs.filter(({ exit_code, timed_out }) => exit_code !== 0 && !timed_out)).toEqual([]);
+    expect(await run()).toMatchObject({ exit_code: 0 });
+    await sandbox.destroy();
+  }, 240_000);
 });
