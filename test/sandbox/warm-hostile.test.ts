@@ -38,4 +38,16 @@ describe.each(engines)("code that awaits an interpreter (%s)", (engine) => {
     expect(await run()).toMatchObject({ exit_code: 0 });
     await sandbox.destroy();
   }, 240_000);
+
+  it("[EXE-07] has the memory it was given, whatever waits for the next", async () => {
+    await using test = await openTestCaisson();
+    const limits = { storageBytes: 256 * 1024 ** 2, memoryBytes: 128 * 1024 ** 2 };
+    const sandbox = await test.caisson.createSandbox({ engine, warm: "start", limits });
+    const fills = { python: "print(len(b'x' * 30_000_000))", node: "console.log(Buffer.alloc(30_000_000, 1).length)" };
+    for (const language of ["python", "node", "python", "node", "python"] as const) {
+      const result = await sandbox.executeCode({ language, code: fills[language], trackFiles: false });
+      expect(result).toMatchObject({ exit_code: 0, stdout: "30000000\n", oom_killed: false });
+    }
+    await sandbox.destroy();
+  });
 });

@@ -14,7 +14,7 @@ import type {
 import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import type { RootImage } from "./core/image.ts";
-import { recordLimits, requestLimits } from "./core/limits.ts";
+import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import type { BackgroundPolicy } from "./core/process.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
@@ -66,7 +66,7 @@ export interface CreateOptions {
   limits?: Partial<SandboxLimits>;
   inputFolder?: string;
   output?: boolean;
-  /** When interpreters start that wait for code; after the first code of their language unless told. */
+  /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
   warm?: WarmChoice;
   /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
   listeners?: boolean;
@@ -130,7 +130,7 @@ export class Caisson implements AsyncDisposable {
     const sandbox = await Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
-      warm: options.warm ?? "first-use",
+      warm: limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine.name] ? "never" : (options.warm ?? "first-use"),
       listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
       keep: options.keep ?? false,
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),

@@ -74,6 +74,8 @@ export const sandboxLimits = {
   pidsHeadroom: { container: 64, gvisor: 4096 },
   /** Memory of the guest (container), or of sentry and gofer and the slack in which the guest still acts (gvisor). */
   memoryHeadroomBytes: { container: 4 * MiB, gvisor: 192 * MiB },
+  /** Below it no interpreter waits: what it holds would be missing to runs, where the guest counts all memory as theirs. */
+  warmMemoryBytes: { container: 0, gvisor: 256 * MiB },
   argumentBytes: 100 * KiB,
   codeBytes: 4 * MiB,
   pathBytes: 4096,
