@@ -137,6 +137,8 @@ describe("what the host refuses of a guest", () => {
     ["and a state past its last id", () => [guest.hello(1), stateOf(2)], /2 out of turn/],
     ["and a state told twice", () => [guest.hello(2), stateOf(1), stateOf(1)], /1 out of turn/],
     ["and a short state", () => [guest.hello(1), stateOf(1, Buffer.alloc(39))], /state of 39 bytes/],
+    ["and more input taken than sent", () => [guest.hello(1), stateOf(1, statePayload(3, 4))], /4 of 3 bytes/],
+    ["and input past its window", () => [guest.hello(1), stateOf(1, statePayload(65_537))], /0 of 65537 bytes/],
     ["and a state past 2^53", () => [guest.hello(1), stateOf(1, statePayload(2 ** 60))], /state past/],
   ])("a hello %s is refused", async (_what, say, reason) => {
     // What is refused behind a whole hello is why the wire is lost again.

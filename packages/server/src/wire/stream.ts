@@ -54,7 +54,10 @@ export function parseState(id: number, payload: Buffer): StreamState {
     Number.MAX_SAFE_INTEGER
   )
     throw new WireViolation("a state past any stream's end");
-  return { id, inputReceived: readU64(payload, 8), inputConsumed: readU64(payload, 16), acknowledged };
+  const [inputReceived, inputConsumed] = [readU64(payload, 8), readU64(payload, 16)];
+  if (inputConsumed > inputReceived || inputReceived - inputConsumed > wireLimits.inputWindowBytes)
+    throw new WireViolation(`a state with ${inputConsumed} of ${inputReceived} bytes of input taken`);
+  return { id, inputReceived, inputConsumed, acknowledged };
 }
 
 function outputFrom(offset: number): Output {
