@@ -46,6 +46,7 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<SearchMatch, void> {
     let rest: Buffer = Buffer.alloc(0);
+    let left = this.#spec.count ?? 0;
     for await (const chunk of workerOutput(this.#wire, "search", this.#spec)) {
       rest = Buffer.concat([rest, chunk]); // a copy: the chunk's buffer is written again
       while (rest.length >= rowBytes) {
@@ -56,12 +57,13 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
           rest = rest.subarray(rowBytes);
           continue;
         }
-        if (pathSize > sandboxLimits.pathBytes || lineSize > searchLimits.lineBytes)
+        if (pathSize > sandboxLimits.pathBytes || lineSize > searchLimits.lineBytes || left === 0)
           throw new AppError("unavailable", "the sandbox sent a match that cannot be");
         const size = rowBytes + pathSize + lineSize;
         if (rest.length < size) break;
         yield this.#match(rest, pathSize, size);
         rest = rest.subarray(size);
+        left--;
       }
     }
     if (this.summary === undefined) throw new AppError("unavailable", "the sandbox did not end its search");
