@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 16 };
+/* Links in deep folders that moved make a comparison cost names times depth for each name: past STEPS_MAX it is given up. */
+enum { NAMES_MAX = 16, STEPS_MAX = 1000000 };
+
+static uint64_t steps;
 
 struct look {
   const struct entries *entries; /* sorted by path */
@@ -118,6 +121,7 @@ struct move {
    free, the old folder is where it was, and the new folder was not moved itself. Else it is a deletion and a creation. */
 static struct move find_move(const struct look *before, const struct look *after, const struct entry *now) {
   const struct entry *folder = folder_of(after, now), *from;
+  steps++;
   if (stays(before, now)) return (struct move){0};
   size_t first = first_name(before, now->ino);
   struct move moved = {0}, above = {0};
@@ -175,12 +179,15 @@ static void tell_now(struct told *told, const struct look *before, const struct 
   if (has_changed(move.from, now, true)) tell(told, 'm', now, NULL);
 }
 
+static bool goes_on(struct told *told) { return told->all = told->all && steps <= STEPS_MAX; }
+
 static void tell_all(struct told *told, const struct look *before, const struct look *after) {
-  for (size_t i = before->entries->count; i-- > 0 && told->all;) { /* what is in a folder before the folder */
+  steps = 0;
+  for (size_t i = before->entries->count; i-- > 0 && goes_on(told);) { /* what is in a folder before the folder */
     const struct entry *old = &before->entries->list[i];
     if (is_deleted(before, after, old)) tell(told, 'd', old, NULL);
   }
-  for (size_t i = 0; i < after->entries->count && told->all; i++) tell_now(told, before, after, &after->entries->list[i]);
+  for (size_t i = 0; i < after->entries->count && goes_on(told); i++) tell_now(told, before, after, &after->entries->list[i]);
 }
 
 bool write_events(int fd, const struct entries *before, const struct entries *after, uint64_t most) {

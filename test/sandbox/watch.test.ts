@@ -119,6 +119,24 @@ for i in range(5100): os.link("f", str(i))' && chmod 000 .`);
     await shell("rm -rf many");
   });
 
+  it("[FIL-03] more than can be compared in reasonable time is an overflow", async () => {
+    await shell(`rm -rf deep && mkdir deep && python3 -c '
+import os
+os.chdir("deep")
+for i in range(110):
+    os.mkdir("d")
+    os.chdir("d")
+open("f", "w").close()
+for i in range(2000): os.link("f", str(i))'`);
+    await using watch = await sandbox.files.watch();
+    await shell("mv deep deeper");
+    for await (const event of watch) {
+      expect(event.type).toBe("overflow");
+      break;
+    }
+    await shell("rm -rf deeper");
+  });
+
   it("[FIL-03] four watches of a sandbox at once, and another when one has gone", async () => {
     const watches: FileWatch[] = [];
     for (let i = 0; i < 4; i++) watches.push(await sandbox.files.watch());
