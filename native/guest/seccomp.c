@@ -139,7 +139,7 @@ static void check_personality(void) {
   end_call(start);
 }
 
-/* EXE-13: where policy lets nobody listen, no socket gets an address of its own, datagram sockets included. */
+/* EXE-13: where policy lets nobody listen, no socket takes an address. One that only sends a datagram is given one all the same. */
 static void check_refused(long number) {
   unsigned short start = begin_call(number);
   deny(EACCES);
