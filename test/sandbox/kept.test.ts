@@ -80,7 +80,8 @@ describe.each(engines)("a kept sandbox (%s)", (engine) => {
     }
     expect(process.info().state).toBe("running");
     const known = sandbox.processes.list().map(({ command }) => command.at(-1));
-    const running = (await sandbox.exec({ command: "pgrep -f '^sleep 2000' | wc -l" })).stdout;
+    const count = `for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; echo; done 2>/dev/null | grep -cx 'sleep 2000 ' || true`;
+    const running = (await sandbox.exec({ command: count })).stdout;
     expect([known.length, running]).toEqual(known.includes("sleep 2000") ? [2, "1\n"] : [1, "0\n"]);
     await sandbox.destroy();
   });

@@ -37,7 +37,7 @@ const floodTwin = hostTwin(["flood", "1", "100000", "80"], { where: "on the host
 const timeoutTwin = (word: string, signal: string): Probe["twin"] => ({
   where: `on the host, where ${signal} does not end it`,
   attempt: async ({ stage }) => {
-    const script = `"$1" ${word} & pid=$!; while [ "$(ps -o stat= -p $pid)" = R ]; do :; done; kill -${signal} $pid; kill -0 $pid && echo "survived"; kill -KILL $pid`;
+    const script = `"$1" ${word} & pid=$!; while [ "$(cut -d ' ' -f 3 /proc/$pid/stat)" = R ]; do :; done; kill -${signal} $pid; kill -0 $pid && echo "survived"; kill -KILL $pid`;
     const seen = await runProgramOnHost(stage, [], {
       wrap: ["unshare", "--pid", "--fork", "--mount-proc", "/bin/bash", "-c", script, "sh"],
     });
