@@ -246,11 +246,42 @@ def serve():
         owed = failures = 0
 
 
+def flush():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+def end_quickly(status):
+    """What an interpreter does at its end that can be seen, without taking itself apart, which would copy all that it shares.
+    Returns where that might not be all: the code brought modules of its own, or something fails."""
+    try:
+        brought = {name.partition(".")[0] for name in set(sys.modules) - loaded}
+        if not brought <= getattr(sys, "stdlib_module_names", set()):
+            return
+        if "threading" in brought:
+            sys.modules["threading"]._shutdown()
+        if "atexit" in sys.modules:
+            sys.modules["atexit"]._run_exitfuncs()
+        flush()
+        sys.last_type = sys.last_value = sys.last_traceback = None
+        del sys.modules["__main__"]
+        gc.collect()
+        flush()
+    except BaseException:
+        return
+    os._exit(status)
+
+
 for name in set(sys.modules) - before:
     del sys.modules[name]
+loaded = set(sys.modules)
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 code = serve()
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# A plain start ends by the signal then, and so does this one when this text has ended.
-if run_string(code, None) != 0 and getattr(sys, "last_type", None) is not KeyboardInterrupt:
-    sys.exit(1)
+status = 0 if run_string(code, None) == 0 else 1
+# After an interrupt a plain start ends by the signal, and so does this one when this text has ended.
+if status == 0 or getattr(sys, "last_type", None) is not KeyboardInterrupt:
+    end_quickly(status)
+    if status != 0:
+        sys.exit(status)

@@ -61,6 +61,21 @@ const python: Record<string, Case> = {
   finalises: {
     code: "class A:\n  def __del__(self): print('gone', helper())\ndef helper(): return 5\na = A(); b = [A()]; b.append(b)",
   },
+  "finalises what its own modules hold": {
+    code: "import beside\nclass A:\n  def __del__(self): print('gone')\nbeside.a = A()",
+  },
+  "finalises after an exception": {
+    code: "class A:\n  def __del__(self): print('gone')\ndef f():\n  a = A()\n  1/0\nf()",
+  },
+  "leaves a file open": {
+    code: "f = open('left.txt', 'w'); f.write('kept'); import atexit; atexit.register(lambda: print(open('left.txt').read() == ''))",
+  },
+  "ends in what it registered": {
+    code: "import atexit\nclass C:\n  def __repr__(self): return 'C'\n  def __call__(self): 1/0\natexit.register(C())\nprint('main')",
+  },
+  "writes elsewhere": {
+    code: "import sys, io; sys.stdout = io.StringIO(); print('nowhere'); sys.__stdout__.write('here')",
+  },
   "loses its output": { code: "import os; print('x'); os.close(1)" },
   "imports what lies beside it": { code: "import beside; print(beside.value, beside.__file__)" },
   "has no package": { code: "from . import beside" },
