@@ -59,7 +59,8 @@ export class WireConnection implements Wire {
   readonly #known = new Set<number>();
   #pauseGate: PromiseWithResolvers<void> | undefined;
   #pingTimer: NodeJS.Timeout | undefined;
-  #lastPongMs = 0;
+  /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
+  #unanswered = 0;
   #reason: string | undefined;
   #adopt: Adopt;
 
@@ -151,7 +152,7 @@ export class WireConnection implements Wire {
   }
 
   #keepPinging(): void {
-    this.#lastPongMs = performance.now();
+    this.#unanswered = 0;
     this.#pingTimer = setInterval(() => this.#ping(), wireLimits.pingIntervalMs);
   }
 
@@ -182,9 +183,10 @@ export class WireConnection implements Wire {
   }
 
   #ping(): void {
-    const now = performance.now();
-    if (now - this.#lastPongMs > wireLimits.pongTimeoutMs) return this.close("the guest no longer answers");
-    this.#send(frameTypes.ping, 0, 0, Math.floor(now));
+    if (this.#unanswered * wireLimits.pingIntervalMs > wireLimits.pongTimeoutMs)
+      return this.close("the guest no longer answers");
+    this.#unanswered++;
+    this.#send(frameTypes.ping, 0, 0, Math.floor(performance.now()));
   }
 
   #receive(size: number): boolean {
@@ -223,7 +225,7 @@ export class WireConnection implements Wire {
       case frameTypes.hello:
         return this.#hello(payload);
       case frameTypes.pong:
-        this.#lastPongMs = performance.now();
+        this.#unanswered = 0;
         if (header.offset === pausePing) this.#pauseGate?.resolve();
         return;
       case frameTypes.error:
