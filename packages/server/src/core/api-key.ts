@@ -1,0 +1,23 @@
+import type { Role } from "./principal.ts";
+
+/** What is kept of an API key: never the key. */
+export interface ApiKey {
+  id: string;
+  name: string;
+  namespace: string;
+  role: Role;
+  /** SHA-256 of the key; it is random, so it needs no salt. Hex. */
+  hash: string;
+  createdAtMs: number;
+  expiresAtMs: number | null;
+  revokedAtMs: number | null;
+  lastUsedAtMs: number | null;
+}
+
+export interface ApiKeys {
+  insert(key: ApiKey): Promise<void>;
+  byHash(hash: string): Promise<ApiKey | undefined>;
+  list(namespace?: string): Promise<ApiKey[]>;
+  get(id: string): Promise<ApiKey | undefined>;
+  update(id: string, changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>): Promise<void>;
+}

@@ -1,0 +1,63 @@
+export type AuditValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly AuditValue[]
+  | { readonly [key: string]: AuditValue };
+
+/** One thing that was done, or refused. It names things and holds hashes of them: never contents, output, tokens or prompts. */
+export interface AuditEntry {
+  /** Words with dots, as events are called: `sandbox.created`, `execution.completed`, `file.written`, `key.revoked`. */
+  type: string;
+  namespace: string;
+  /** The principal's id, or `system`. */
+  actor: string;
+  sandboxId: string | null;
+  requestId: string | null;
+  detail: { readonly [key: string]: AuditValue };
+}
+
+/** An entry in its place in the chain. */
+export interface AuditRow extends AuditEntry {
+  /** From 1, without gaps. */
+  sequence: number;
+  atMs: number;
+  /** SHA-256 over the hash before it and this row's canonical form; hex. */
+  hash: string;
+}
+
+export interface AuditQuery {
+  /** Undefined: of all namespaces. */
+  namespace?: string;
+  sandboxId?: string;
+  actor?: string;
+  type?: string;
+  /** In type, actor or detail. */
+  text?: string;
+  fromMs?: number;
+  toMs?: number;
+  /** Rows after this sequence, oldest first; or before it, newest first. */
+  after?: number;
+  before?: number;
+  limit?: number;
+}
+
+export interface AuditVerdict {
+  ok: boolean;
+  rows: number;
+  /** The first and the last row there is; 0 when there is none. */
+  first: number;
+  last: number;
+  checkpoints: number;
+  /** What is wrong, first things first; empty when all is well. */
+  problems: { sequence: number | null; what: string }[];
+}
+
+/** The timeline. */
+export interface Audit {
+  /** Resolves when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when it could not be written. */
+  record(entry: AuditEntry): Promise<void>;
+  search(query: AuditQuery): Promise<AuditRow[]>;
+  verify(): Promise<AuditVerdict>;
+}

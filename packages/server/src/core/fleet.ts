@@ -1,0 +1,73 @@
+import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
+import type { Caller } from "./principal.ts";
+import type { EngineChoice } from "./request.ts";
+import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
+
+export interface CreateRequest {
+  image?: string;
+  engine?: EngineChoice;
+  limits?: Partial<SandboxLimits>;
+  env?: Readonly<Record<string, string>>;
+  labels?: Readonly<Record<string, string>>;
+  sessionKey?: string;
+  idleTimeoutMs?: number;
+  lifetimeMs?: number;
+  warm?: WarmChoice;
+  /** Higher goes first in the queue, within its namespace. */
+  priority?: number;
+  /** Files of this snapshot are its workspace. */
+  snapshotId?: string;
+}
+
+export interface Created {
+  record: SandboxRecord;
+  /** False when a session had this sandbox already. */
+  isNew: boolean;
+}
+
+export interface SandboxChanges {
+  labels?: Readonly<Record<string, string>>;
+  idleTimeoutMs?: number;
+  lifetimeMs?: number;
+  limits?: Partial<Omit<SandboxLimits, "storageBytes">>;
+}
+
+export interface PoolStatus {
+  image: string;
+  engine: string;
+  size: number;
+  ready: number;
+  starting: number;
+  hits: number;
+  misses: number;
+  /** Of those that are ready; null when there is none. */
+  oldestAgeMs: number | null;
+}
+
+export interface QueueStatus {
+  running: number;
+  waiting: number;
+  maxConcurrent: number;
+  maxWaiting: number;
+  waitingByNamespace: Readonly<Record<string, number>>;
+}
+
+/** Every sandbox of a daemon. A caller sees those of its own namespace, and others do not exist for it. */
+export interface Fleet<Handle> {
+  create(caller: Caller, request: CreateRequest): Promise<Created>;
+  get(caller: Caller, id: string): Promise<SandboxRecord>;
+  list(caller: Caller, query: Omit<SandboxQuery, "namespace">): Promise<SandboxRecord[]>;
+  change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord>;
+  start(caller: Caller, id: string): Promise<SandboxRecord>;
+  stop(caller: Caller, id: string): Promise<SandboxRecord>;
+  pause(caller: Caller, id: string): Promise<SandboxRecord>;
+  resume(caller: Caller, id: string): Promise<SandboxRecord>;
+  /** Its workspace is emptied; what runs in it ends. */
+  reset(caller: Caller, id: string): Promise<SandboxRecord>;
+  destroy(caller: Caller, id: string): Promise<void>;
+  /** Lends the running sandbox, started or resumed if need be. While lent it is not idle. */
+  use<T>(caller: Caller, id: string, act: (sandbox: Handle) => Promise<T>): Promise<T>;
+  stats(caller: Caller, id: string): Promise<SandboxStats>;
+  pools(): PoolStatus[];
+  queue(): QueueStatus;
+}

@@ -1,0 +1,47 @@
+import type { EngineName, SandboxLimits } from "./engine.ts";
+import type { SandboxState } from "./lifecycle.ts";
+
+/** A sandbox as the daemon's store knows it; it outlives the process that made it. */
+export interface SandboxRecord {
+  id: string;
+  namespace: string;
+  status: SandboxState;
+  engine: EngineName;
+  image: string;
+  sessionKey: string | null;
+  limits: SandboxLimits;
+  env: Readonly<Record<string, string>>;
+  labels: Readonly<Record<string, string>>;
+  createdAtMs: number;
+  /** The last use ended then; a sandbox in use is not idle. Paused time does not count. */
+  lastUsedAtMs: number;
+  idleTimeoutMs: number;
+  /** When it is destroyed, whatever it does. */
+  expiresAtMs: number;
+  pausedAtMs: number | null;
+  /** From the pool, or why it was started for this request. */
+  origin: string;
+  /** Why it failed. */
+  failure: string | null;
+  createdBy: string;
+}
+
+export interface SandboxQuery {
+  namespace?: string;
+  status?: SandboxState;
+  sessionKey?: string;
+  /** Ids after this one, newest first. */
+  cursor?: string;
+  limit: number;
+}
+
+/** Where records live. Writes resolve when they would survive a kill -9. */
+export interface SandboxRecords {
+  insert(record: SandboxRecord): Promise<void>;
+  update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void>;
+  get(id: string): Promise<SandboxRecord | undefined>;
+  list(query: SandboxQuery): Promise<SandboxRecord[]>;
+  /** All that are not destroyed; what a new daemon starts from. */
+  living(): Promise<SandboxRecord[]>;
+  delete(id: string): Promise<void>;
+}
