@@ -245,6 +245,13 @@ export const eventLimits = {
   queued: 1024,
 } as const;
 
+/** Events of a daemon: one ring for all readers. */
+export const feedLimits = {
+  kept: 8_192,
+  readers: 12_000,
+  retryMs: 5_000,
+} as const;
+
 /** Records of runs: what a setting may ask for, and what bounds each record and the folder. */
 export const recordLimits = {
   keep: { default: 1_000, min: 2, max: 100_000 },
