@@ -32,6 +32,19 @@ export interface SandboxChanges {
   limits?: Partial<Omit<SandboxLimits, "storageBytes">>;
 }
 
+/** One run, as the queue, the command policy and the audit log see it. */
+export interface Job {
+  kind: "command" | "code" | "process" | "terminal";
+  /** A shell line, a program with its arguments, or code; the log has its hash. */
+  command: string | readonly string[];
+  /** Higher goes first in the queue, within its namespace. */
+  priority?: number;
+  /** Its caller hears of it before it ends: the log says that it started before `act` is called. */
+  streams?: boolean;
+  /** Gives its place in the queue up; what runs already is ended by whoever started it. */
+  signal?: AbortSignal;
+}
+
 export interface PoolStatus {
   image: string;
   engine: string;
@@ -67,7 +80,14 @@ export interface Fleet<Handle> {
   destroy(caller: Caller, id: string): Promise<void>;
   /** Lends the running sandbox, started or resumed if need be. While lent it is not idle. */
   use<T>(caller: Caller, id: string, act: (sandbox: Handle) => Promise<T>): Promise<T>;
+  /**
+   * As `use`, for what runs in it: refused by the command policy or a full queue, and in the audit log, with its exit code,
+   * before this resolves.
+   */
+  run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Handle) => Promise<T>): Promise<T>;
   stats(caller: Caller, id: string): Promise<SandboxStats>;
+  /** Whose it is; undefined for one that waits in a pool, or is gone. */
+  namespaceOf(id: string): string | undefined;
   pools(): PoolStatus[];
   queue(): QueueStatus;
 }
