@@ -1,5 +1,6 @@
 import type { ApiKeys } from "./api-key.ts";
 import type { Audit } from "./audit.ts";
+import type { IdempotencyRecords } from "./idempotency.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
 
 /** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
@@ -7,4 +8,5 @@ export interface Store extends AsyncDisposable {
   readonly sandboxes: SandboxRecords;
   readonly keys: ApiKeys;
   readonly audit: Audit;
+  readonly idempotency: IdempotencyRecords;
 }
