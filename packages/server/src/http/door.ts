@@ -1,0 +1,61 @@
+/** Who may knock at all: claims S30 and S31 of SECURITY.md. */
+import type { FastifyRequest } from "fastify";
+import { AppError } from "../core/errors.ts";
+import type { Principal } from "../core/principal.ts";
+import type { Keyring } from "../identity/keyring.ts";
+
+const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
+
+/** A browser that was led here by another name (DNS rebinding) sends that name. */
+export function checkHost(host: string | undefined, allowed: readonly string[]): void {
+  const name = /^(\[[0-9a-f:.]+\]|[^:]+)(:\d{1,5})?$/i.exec(host ?? "")?.[1]?.toLowerCase();
+  if (name !== undefined && (loopbackHosts.includes(name) || allowed.includes(name))) return;
+  throw new AppError("forbidden", "this host name is not one of this server's", {
+    hint: "call it by localhost, or add the name to the configured hosts",
+  });
+}
+
+/** Pages of other origins get no answer, unless they are configured. Programs send no Origin. */
+export function checkOrigin(request: FastifyRequest, allowed: readonly string[]): void {
+  const { origin, host } = request.headers;
+  if (origin === undefined || allowed.includes(origin)) return;
+  if (origin === `${request.protocol}://${host}`) return;
+  throw new AppError("forbidden", "pages of another origin may not call this server", {
+    hint: "add the origin to the configured ones",
+  });
+}
+
+/** The token of a request; a request that names two different ones is refused. */
+export function tokenOf(request: FastifyRequest): string | undefined {
+  const { "x-api-key": plain, authorization } = request.headers;
+  const bearer = authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  if (authorization !== undefined && bearer === undefined)
+    throw new AppError("unauthenticated", "Authorization takes Bearer and a key");
+  const key = Array.isArray(plain) ? plain[0] : plain;
+  if (key !== undefined && bearer !== undefined && key !== bearer)
+    throw new AppError("unauthenticated", "X-API-Key and Authorization hold different keys");
+  return key ?? bearer;
+}
+
+export const namespacePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** Only an administrator may act in another namespace than its key's. */
+export function inNamespace(principal: Principal, named: string | string[] | undefined): Principal {
+  if (named === undefined || named === principal.namespace) return principal;
+  if (typeof named !== "string" || !namespacePattern.test(named))
+    throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");
+  if (principal.role !== "admin")
+    throw new AppError("forbidden", "this key belongs to another namespace", {
+      hint: "only a key with the role admin may name one",
+    });
+  return { ...principal, namespace: named };
+}
+
+export async function authenticate(request: FastifyRequest, keyring: Keyring): Promise<Principal> {
+  const token = tokenOf(request);
+  if (token === undefined)
+    throw new AppError("unauthenticated", "this takes an API key", {
+      hint: "send it in X-API-Key or Authorization: Bearer",
+    });
+  return inNamespace(await keyring.authenticate(token), request.headers["x-caisson-namespace"]);
+}

@@ -1,0 +1,124 @@
+import { z } from "zod";
+import type { Fleet, Job } from "../core/fleet.ts";
+import { languages } from "../core/language.ts";
+import { httpLimits } from "../core/limits.ts";
+import type { Run, RunOptions, RunResult } from "../core/run.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defined } from "./defined.ts";
+import { type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { command, runFields, runResult, toRunLimits } from "./run-schema.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const tag = "exec";
+
+const execBody = z.strictObject({ command, ...runFields }).meta({ id: "Exec" });
+const codeBody = z
+  .strictObject({ language: z.enum(languages), code: z.string(), ...runFields })
+  .meta({ id: "ExecuteCode" });
+
+type Fields = Omit<z.output<typeof execBody>, "command">;
+type RunCall = Call<z.output<typeof sandboxId>, undefined, Fields>;
+type Start = (sandbox: Sandbox, options: RunOptions) => Promise<Run>;
+
+const responses = {
+  200: {
+    description: "how it ended, whatever its exit code; or its output as it comes, then a message of type `result`",
+    schema: runResult,
+    media: Object.values(mediaOf),
+  },
+};
+
+function toOptions(body: Fields): RunOptions {
+  return defined({
+    cwd: body.cwd,
+    env: body.env,
+    stdin: body.stdin,
+    limits: toRunLimits(body),
+    allowedDomains: body.allowed_domains,
+    trackFiles: body.track_files,
+  });
+}
+
+/** Which stream is asked for; undefined for one answer at the end. */
+function asksFor(body: Fields, accept: string | undefined): StreamFormat | undefined {
+  const format = streamFormat(accept);
+  if (body.stream === false) return undefined;
+  return body.stream ? (format ?? "sse") : format;
+}
+
+async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start): Promise<Answer> {
+  const { caller, params, body } = call;
+  const options = toOptions(body);
+  const format = asksFor(body, call.request.headers.accept);
+  const queued = { ...job, ...defined({ priority: body.priority }), signal: call.signal };
+  if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
+  const result = await fleet.run(caller, params.id, queued, async (sandbox) => {
+    return (await start(sandbox, { ...options, signal: call.signal })).result;
+  });
+  return { status: 200, json: result };
+}
+
+/** A client that goes away ends its run. */
+function stream(
+  fleet: Fleet<Sandbox>,
+  call: RunCall,
+  job: Job,
+  options: RunOptions,
+  start: Start,
+  format: StreamFormat,
+) {
+  const { caller, params, body } = call;
+  return streamed(call, format, async (begin) => {
+    const output = new OutputMessages(begin, body.encoding ?? "utf8");
+    const result: RunResult = await fleet.run(caller, params.id, job, async (sandbox) => {
+      const started = await start(sandbox, { ...options, signal: call.signal, onOutput: output.send });
+      const live: LiveStream = begin();
+      live.gone.addEventListener("abort", () => started.kill(), { once: true });
+      if (live.gone.aborted) started.kill();
+      return started.result;
+    });
+    output.end();
+    const { stdout: _, stderr: __, ...shown } = result;
+    await begin().send("result", shown);
+  });
+}
+
+export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/sandboxes/{id}/exec",
+      tag,
+      summary: "Runs a command, and waits or streams",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      body: execBody,
+      bodyBytes: httpLimits.codeBodyBytes,
+      responses,
+      handler: (call) =>
+        run(fleet, call, { kind: "command", command: call.body.command }, (sandbox, options) =>
+          sandbox.start({ ...options, command: call.body.command }),
+        ),
+    }),
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/sandboxes/{id}/execute_code",
+      tag,
+      summary: "Runs Python, Node or shell code, and waits or streams",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      body: codeBody,
+      bodyBytes: httpLimits.codeBodyBytes,
+      responses,
+      handler: (call) => {
+        const { language, code } = call.body;
+        return run(fleet, call, { kind: "code", command: code }, (sandbox, options) =>
+          sandbox.startCode({ ...options, language, code }),
+        );
+      },
+    }),
+  ];
+}

@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../core/errors.ts";
+import type { IdempotencyRecords } from "../core/idempotency.ts";
+import { httpLimits } from "../core/limits.ts";
+import type { Caller } from "../core/principal.ts";
+import { HttpError } from "./problem.ts";
+import type { Answer, Route } from "./route.ts";
+
+export interface Attempt {
+  caller: Caller;
+  route: Route;
+  key: string | string[];
+  /** What must be the same when the key is. */
+  request: unknown;
+}
+
+interface UnderWay {
+  requestHash: string;
+  answer: Promise<Answer>;
+}
+
+/** The same key and the same request get the same answer, also when both come at once (API-03). */
+export class Idempotency {
+  readonly #records: IdempotencyRecords;
+  readonly #underWay = new Map<string, UnderWay>();
+
+  constructor(records: IdempotencyRecords) {
+    this.#records = records;
+  }
+
+  async once(attempt: Attempt, act: () => Promise<Answer>): Promise<Answer> {
+    const { principal } = attempt.caller;
+    if (
+      typeof attempt.key !== "string" ||
+      !/^[\x21-\x7e]+$/.test(attempt.key) ||
+      attempt.key.length > httpLimits.idempotencyKeyChars
+    )
+      throw new AppError(
+        "invalid",
+        `Idempotency-Key takes up to ${httpLimits.idempotencyKeyChars} printable characters`,
+      );
+    // Keys of callers must not meet: one would see the other's answer.
+    const name = hash([principal.namespace, principal.id, attempt.route.method, attempt.route.path, attempt.key]);
+    const requestHash = hash(attempt.request);
+    const running = this.#underWay.get(name);
+    if (running !== undefined) {
+      checkSame(running.requestHash, requestHash);
+      return replayed(await running.answer);
+    }
+    const answer = this.#perform(name, requestHash, act);
+    this.#underWay.set(name, { requestHash, answer });
+    try {
+      return await answer;
+    } finally {
+      this.#underWay.delete(name);
+    }
+  }
+
+  async #perform(name: string, requestHash: string, act: () => Promise<Answer>): Promise<Answer> {
+    const stored = await this.#records.get(name);
+    if (stored !== undefined) {
+      checkSame(stored.requestHash, requestHash);
+      return replayed({ status: stored.status, json: JSON.parse(stored.body) });
+    }
+    const answer = await act(); // what fails leaves the key free for another try
+    await this.#records.put({ name, requestHash, status: answer.status, body: JSON.stringify(answer.json ?? null) });
+    return answer;
+  }
+}
+
+function replayed(answer: Answer): Answer {
+  return { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } };
+}
+
+function checkSame(stored: string, asked: string): void {
+  if (stored === asked) return;
+  throw new HttpError(422, "conflict", "this Idempotency-Key was used for another request", {
+    hint: "a new request takes a new key",
+  });
+}
+
+function hash(value: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(value) ?? "")
+    .digest("hex");
+}

@@ -1,0 +1,109 @@
+import { z } from "zod";
+import type { ApiKey } from "../core/api-key.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import { httpLimits, identityLimits } from "../core/limits.ts";
+import { roles } from "../core/principal.ts";
+import type { Keyring } from "../identity/keyring.ts";
+import { defined } from "./defined.ts";
+import { namespacePattern } from "./door.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/keys";
+const tag = "keys";
+
+const apiKey = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    namespace: z.string(),
+    role: z.enum(roles),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().nullable(),
+    revoked_at: z.iso.datetime().nullable(),
+    last_used_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "ApiKey" });
+
+const createBody = z
+  .strictObject({
+    name: z.string().min(1).max(httpLimits.nameChars),
+    role: z.enum(roles),
+    namespace: z.string().regex(namespacePattern).optional(),
+    expires_in_seconds: z.number().int().min(1).max(identityLimits.keyLifetimeSeconds).optional(),
+  })
+  .meta({ id: "CreateApiKey" });
+
+function show(key: ApiKey): z.output<typeof apiKey> {
+  const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    id: key.id,
+    name: key.name,
+    namespace: key.namespace,
+    role: key.role,
+    created_at: new Date(key.createdAtMs).toISOString(),
+    expires_at: time(key.expiresAtMs),
+    revoked_at: time(key.revokedAtMs),
+    last_used_at: time(key.lastUsedAtMs),
+  };
+}
+
+export function keyRoutes(keyring: Keyring, feed: Feed): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Creates an API key; this answer alone shows it",
+      permission: "administer",
+      audit: ["key.created"],
+      body: createBody,
+      responses: { 201: { description: "the key", schema: apiKey.extend({ key: z.string() }) } },
+      handler: async ({ caller, body, note }) => {
+        const lasting = body.expires_in_seconds;
+        const namespace = body.namespace ?? caller.principal.namespace;
+        const { key, token } = await keyring.issue({
+          name: body.name,
+          namespace,
+          role: body.role,
+          ...defined({ expiresAtMs: lasting === undefined ? undefined : Date.now() + lasting * 1000 }),
+        });
+        note({ type: "key.created", detail: { key_id: key.id, role: key.role, namespace } });
+        feed.publish({ type: "key.created", namespace, sandboxId: null, data: { key_id: key.id, role: key.role } });
+        return { status: 201, json: { ...show(key), key: token } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists API keys of the namespace, without the keys themselves",
+      permission: "administer",
+      audit: null,
+      query: z.strictObject({ all_namespaces: z.stringbool().optional() }),
+      responses: { 200: { description: "all of them", schema: z.array(apiKey) } },
+      handler: async ({ caller, query }) => {
+        const keys = await keyring.list(query.all_namespaces ? undefined : caller.principal.namespace);
+        return { status: 200, json: keys.map(show) };
+      },
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: `${path}/{id}`,
+      tag,
+      summary: "Revokes an API key, at once",
+      permission: "administer",
+      audit: ["key.revoked"],
+      params: z.strictObject({ id: z.string().min(1).max(64) }),
+      responses: { 204: { description: "it is good for nothing now" } },
+      handler: async ({ caller, params, note }) => {
+        if (params.id === caller.principal.id)
+          throw new AppError("conflict", "a key cannot revoke itself", { hint: "use another administrator's key" });
+        const key = await keyring.revoke(params.id);
+        note({ type: "key.revoked", detail: { key_id: key.id, namespace: key.namespace } });
+        feed.publish({ type: "key.revoked", namespace: key.namespace, sandboxId: null, data: { key_id: key.id } });
+        return { status: 204 };
+      },
+    }),
+  ];
+}

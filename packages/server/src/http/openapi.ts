@@ -1,0 +1,170 @@
+import { z } from "zod";
+import { statusOf } from "./problem.ts";
+import type { Response, Route } from "./route.ts";
+
+type Json = { [key: string]: unknown };
+
+const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.enum(Object.keys(statusOf) as [keyof typeof statusOf]),
+    hint: z.string().optional(),
+    request_id: z.string(),
+    retry_after: z.number().int().optional().describe("seconds"),
+    details: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: "Problem" });
+
+/** Statuses of problems that any route may answer with. */
+const problemStatuses = [400, 401, 403, 404, 405, 409, 413, 415, 416, 422, 429, 500, 503, 504];
+
+/** Named schemas of all routes, in one place. */
+class Components {
+  readonly schemas: Json = {};
+
+  convert(schema: z.ZodType, io: "input" | "output"): Json {
+    const { $schema: _, $defs = {}, id: __, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
+    for (const [name, definition] of Object.entries($defs as Json)) {
+      const { id: ___, ...plain } = definition as Json;
+      this.schemas[name] = moveReferences(plain);
+    }
+    return moveReferences(rest) as Json;
+  }
+}
+
+function moveReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(moveReferences);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) =>
+      key === "$ref" && typeof field === "string"
+        ? [key, field.replace("#/$defs/", "#/components/schemas/")]
+        : [key, moveReferences(field)],
+    ),
+  );
+}
+
+/** A wrapper makes a schema with an id one of the definitions, whether or not another one uses it. */
+function named(components: Components, schema: z.ZodType, io: "input" | "output"): Json {
+  const { properties } = components.convert(z.object({ it: schema }), io) as { properties: { it: Json } };
+  return properties.it;
+}
+
+function parameters(components: Components, schema: z.ZodType | undefined, place: "path" | "query"): Json[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = components.convert(schema, "input") as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }));
+}
+
+function content(components: Components, { schema, media = [] }: Response): Json {
+  const types: Json = {};
+  if (schema !== undefined) types["application/json"] = { schema: named(components, schema, "output") };
+  for (const type of media) types[type] = {};
+  return Object.keys(types).length === 0 ? {} : { content: types };
+}
+
+function responsesOf(components: Components, route: Route): Json {
+  const responses: Json = {};
+  for (const status of problemStatuses) responses[status] = { $ref: "#/components/responses/Problem" };
+  for (const [status, response] of Object.entries(route.responses)) {
+    const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
+      name,
+      { description, schema: { type: "string" } },
+    ]);
+    responses[status] = {
+      description: response.description,
+      ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+      ...content(components, response),
+    };
+  }
+  return responses;
+}
+
+function requestBody(components: Components, route: Route): Json {
+  if (route.raw !== undefined)
+    return { requestBody: { required: true, content: Object.fromEntries(route.raw.map((type) => [type, {}])) } };
+  if (route.body === undefined) return {};
+  const schema = named(components, route.body, "input");
+  return { requestBody: { required: !route.bodyOptional, content: { "application/json": { schema } } } };
+}
+
+const header = (name: string, description: string) => ({
+  name,
+  in: "header",
+  required: false,
+  description,
+  schema: { type: "string" },
+});
+
+/** `POST /api/v1/sandboxes/{id}/exec` as `postSandboxesIdExec`. */
+export function operationId({ method, path }: Pick<Route, "method" | "path">): string {
+  const words = path.replace("/api/v1", "").match(/[A-Za-z0-9]+/g) ?? [];
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+}
+
+function operation(components: Components, route: Route): Json {
+  return {
+    operationId: operationId(route),
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.permission === null
+      ? { security: [] }
+      : { description: `Takes the permission \`${route.permission}\`.` }),
+    parameters: [
+      ...parameters(components, route.params, "path"),
+      ...parameters(components, route.query, "query"),
+      ...(route.permission === null
+        ? []
+        : [header("X-Caisson-Namespace", "for administrators: act in this namespace")]),
+      ...(route.idempotent ? [header("Idempotency-Key", "the same key and request get the same answer")] : []),
+    ],
+    ...requestBody(components, route),
+    responses: responsesOf(components, route),
+  };
+}
+
+/** OpenAPI 3.1 of the route table (API-01). */
+export function openApi(routes: readonly Route[], version: string): Json {
+  const components = new Components();
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    (paths[route.path] as Json)[route.method.toLowerCase()] = operation(components, route);
+  }
+  const problemSchema = named(components, problem, "output");
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Caisson",
+      version,
+      description: "Sealed sandboxes for code that nobody trusts. Errors are problem documents (RFC 9457).",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }, { bearer: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: components.schemas,
+      responses: {
+        Problem: { description: "a problem", content: { "application/problem+json": { schema: problemSchema } } },
+      },
+      securitySchemes: {
+        key: { type: "apiKey", in: "header", name: "X-API-Key" },
+        bearer: { type: "http", scheme: "bearer" },
+      },
+    },
+  };
+}

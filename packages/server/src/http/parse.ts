@@ -1,0 +1,48 @@
+import type { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Route } from "./route.ts";
+
+/** The whole of a request as a route wants it, or an error that names the field. */
+export function parseRequest(route: Route, params: unknown, query: unknown, body: unknown) {
+  return {
+    params: parsePart(route.params, params, "path"),
+    query: route.query === undefined ? refuseAny(query) : parsePart(route.query, query, "query"),
+    body: route.raw !== undefined ? body : parseBody(route, body),
+  };
+}
+
+function parseBody(route: Route, body: unknown): unknown {
+  if (route.body === undefined) {
+    if (body === undefined || body === null || isEmpty(body)) return undefined;
+    throw new AppError("invalid", "this takes no body");
+  }
+  if (body === undefined && route.bodyOptional) return parsePart(route.body, {}, "body");
+  if (body === undefined) throw new AppError("invalid", "this takes a JSON body");
+  return parsePart(route.body, body, "body");
+}
+
+function isEmpty(body: unknown): boolean {
+  return typeof body === "object" && body !== null && Object.keys(body).length === 0;
+}
+
+function refuseAny(query: unknown): undefined {
+  const [name] = Object.keys((query as Record<string, unknown> | null) ?? {});
+  if (name !== undefined) throw new AppError("invalid", `query: '${name.slice(0, 60)}' is not known here`);
+  return undefined;
+}
+
+function parsePart(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
+  if (schema === undefined) return undefined;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [first] = parsed.error.issues;
+  const at = [where, ...(first?.path ?? [])].join(".").slice(0, 200);
+  throw new AppError("invalid", `${at}: ${first?.message.slice(0, 300)}`, {
+    details: {
+      issues: parsed.error.issues.slice(0, 16).map((issue) => ({
+        path: [where, ...issue.path].join(".").slice(0, 200),
+        message: issue.message.slice(0, 300),
+      })),
+    },
+  });
+}

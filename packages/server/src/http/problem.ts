@@ -1,0 +1,99 @@
+import { AppError, type ErrorCode } from "../core/errors.ts";
+
+/** What each code is over HTTP; exhaustive by its type. */
+export const statusOf: Readonly<Record<ErrorCode, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  limit_exceeded: 429,
+  timeout: 504,
+  unavailable: 503,
+  unsupported: 422,
+  internal: 500,
+};
+
+const titles: Readonly<Record<ErrorCode, string>> = {
+  invalid: "The request is not valid",
+  unauthenticated: "Who calls is not known",
+  forbidden: "Not allowed",
+  not_found: "Not found",
+  conflict: "In conflict with how things are",
+  too_large: "Too large",
+  limit_exceeded: "A limit is reached",
+  timeout: "It took too long",
+  unavailable: "Not available now",
+  unsupported: "Not supported",
+  internal: "Something went wrong here",
+};
+
+/** An error that HTTP has a status of its own for. */
+export class HttpError extends AppError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    code: ErrorCode,
+    message: string,
+    detail: { hint?: string; headers?: Record<string, string>; retryAfterMs?: number } = {},
+  ) {
+    super(code, message, detail);
+    this.status = status;
+    this.headers = detail.headers ?? {};
+  }
+}
+
+/** RFC 9457. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  hint?: string;
+  request_id: string;
+  /** Seconds. */
+  retry_after?: number;
+  details?: Record<string, unknown>;
+}
+
+export const problemType = "application/problem+json";
+
+/** What Fastify refuses by itself, before a route is reached. */
+const frameworkErrors: Readonly<Record<string, (message: string) => AppError>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError("too_large", "the body is too large"),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
+    new HttpError(415, "unsupported", "this media type is not taken here", { hint: "send application/json" }),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new AppError("invalid", "the body is not as long as its Content-Length"),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError("invalid", "the body is not JSON"),
+  FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError("invalid", "the path is too long"),
+};
+
+/** Any error as one whose code and message may be shown. What nobody foresaw tells nothing of itself. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const known = frameworkErrors[code];
+  if (known !== undefined) return known("");
+  if (error instanceof SyntaxError && "statusCode" in error && error.statusCode === 400)
+    return new AppError("invalid", "the body is not JSON");
+  return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
+}
+
+export function toProblem(error: AppError, requestId: string): Problem {
+  return {
+    type: `urn:caisson:error:${error.code}`,
+    title: titles[error.code],
+    status: error instanceof HttpError ? error.status : statusOf[error.code],
+    detail: error.message,
+    code: error.code,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    request_id: requestId,
+    ...(error.retryAfterMs === undefined ? {} : { retry_after: Math.max(1, Math.ceil(error.retryAfterMs / 1000)) }),
+    ...(error.details === undefined ? {} : { details: error.details }),
+  };
+}

@@ -1,0 +1,163 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Audit } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/limits.ts";
+import { type Caller, requirePermission } from "../core/principal.ts";
+import type { Keyring } from "../identity/keyring.ts";
+import { authenticate } from "./door.ts";
+import type { Idempotency } from "./idempotency.ts";
+import type { OpenStreams } from "./open-streams.ts";
+import { parseRequest } from "./parse.ts";
+import type { Answer, Call, Note, Route } from "./route.ts";
+import type { TokenBuckets } from "./token-bucket.ts";
+
+export interface RegistrarParts {
+  keyring: Keyring;
+  audit: Audit;
+  buckets: TokenBuckets;
+  streams: OpenStreams;
+  idempotency: Idempotency;
+  /** Whom a ticket in a query stands for. */
+  redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
+}
+
+const callers = new WeakMap<FastifyRequest, Caller>();
+
+/** `/a/{id}/files/{path}` as Fastify writes it. */
+function toFastifyPath(path: string): string {
+  return path.replace(/\{path\}$/, "*").replace(/\{(\w+)\}/g, ":$1");
+}
+
+/** Gives a route to Fastify: who calls is settled before a byte of the body is read. */
+export function register(app: FastifyInstance, route: Route, parts: RegistrarParts): void {
+  app.route({
+    method: route.method,
+    url: toFastifyPath(route.path),
+    bodyLimit: route.bodyBytes ?? httpLimits.jsonBytes,
+    onRequest: async (request) => {
+      if (route.permission !== null) await admit(route, request, parts);
+    },
+    handler: async (request, reply) => respond(route, request, reply, parts),
+    ...(route.socket === undefined
+      ? {}
+      : {
+          wsHandler: (socket: import("ws").WebSocket, request: FastifyRequest) => {
+            serveSocket(route, request, socket, parts);
+          },
+        }),
+  });
+}
+
+async function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): Promise<void> {
+  if (route.permission === null) return;
+  const { ticket } = request.query as { ticket?: unknown };
+  const redeemed =
+    route.socket !== undefined && typeof ticket === "string"
+      ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
+      : undefined;
+  const principal = redeemed ?? (await authenticate(request, parts.keyring));
+  const waitMs = parts.buckets.take(principal.id);
+  if (waitMs > 0) throw new AppError("limit_exceeded", "too many requests with this key", { retryAfterMs: waitMs });
+  try {
+    requirePermission(principal, route.permission);
+  } catch (error) {
+    await parts.audit.record({
+      type: "access.denied",
+      namespace: principal.namespace,
+      actor: principal.id,
+      sandboxId: null,
+      requestId: request.id,
+      detail: { method: route.method, route: route.path, role: principal.role },
+    });
+    throw error;
+  }
+  callers.set(request, { principal, requestId: request.id });
+}
+
+async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {
+  const call = openCall(route, request, reply, parts);
+  const act = async (): Promise<Answer> => {
+    try {
+      return await route.handler(call as never);
+    } finally {
+      await call.noted();
+    }
+  };
+  const key = request.headers["idempotency-key"];
+  const answer =
+    route.idempotent && key !== undefined
+      ? await parts.idempotency.once({ caller: call.caller, route, key, request: [call.params, call.body] }, act)
+      : await act();
+  return send(reply, answer);
+}
+
+export function send(reply: FastifyReply, { status, json, text, stream, headers = {} }: Answer): FastifyReply {
+  for (const [name, value] of Object.entries(headers)) reply.header(name, value);
+  reply.status(status);
+  if (json !== undefined) return reply.type("application/json; charset=utf-8").send(JSON.stringify(json));
+  return reply.send(stream ?? text);
+}
+
+function openCall(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply | undefined,
+  parts: RegistrarParts,
+): Call<unknown, unknown, unknown> {
+  const { "*": path, ...named } = request.params as Record<string, string>;
+  const params = path === undefined ? named : { ...named, path };
+  const caller = callers.get(request);
+  if (route.permission !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
+  const writing: Promise<void>[] = [];
+  const note = ({ type, sandboxId, detail }: Note) => {
+    if (caller === undefined) return;
+    const { id: actor, namespace } = caller.principal;
+    const entry = { type, namespace, actor, sandboxId: sandboxId ?? null, requestId: request.id, detail };
+    const written = parts.audit.record(entry);
+    written.catch(() => undefined); // whoever waits for it gets the error
+    writing.push(written);
+  };
+  return {
+    ...parseRequest(route, params, request.query, request.body),
+    request,
+    requestId: request.id,
+    signal: goneSignal(request, reply),
+    caller: caller as Caller,
+    note,
+    noted: async () => {
+      await Promise.all(writing.splice(0));
+    },
+    openStream: () => parts.streams.open(caller?.principal.id ?? ""),
+  };
+}
+
+function goneSignal(request: FastifyRequest, reply: FastifyReply | undefined): AbortSignal {
+  const controller = new AbortController();
+  const source = reply?.raw ?? request.raw.socket;
+  source.once("close", () => {
+    if (reply === undefined || !reply.raw.writableFinished)
+      controller.abort(new AppError("timeout", "the client went away"));
+  });
+  return controller.signal;
+}
+
+function serveSocket(
+  route: Route,
+  request: FastifyRequest,
+  socket: import("ws").WebSocket,
+  parts: RegistrarParts,
+): void {
+  socket.on("error", () => socket.terminate());
+  const serve = async () => {
+    const call = openCall(route, request, undefined, parts);
+    await route.socket?.(call as never, socket);
+    await call.noted();
+  };
+  serve().then(
+    () => socket.close(1000),
+    (error: unknown) => {
+      const reason = error instanceof AppError ? `${error.code}: ${error.message}` : "internal";
+      socket.close(4000, Buffer.from(reason).subarray(0, 120).toString());
+    },
+  );
+}

@@ -1,0 +1,106 @@
+import type { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import type { z } from "zod";
+import type { AuditValue } from "../core/audit.ts";
+import type { Caller, Permission } from "../core/principal.ts";
+
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What a handler gives back; at most one of `json`, `text` and `stream`. */
+export interface Answer {
+  status: number;
+  json?: unknown;
+  text?: string;
+  stream?: Readable;
+  headers?: Readonly<Record<string, string | number>>;
+}
+
+/** What goes into the timeline before the answer goes out. */
+export interface Note {
+  type: string;
+  sandboxId?: string;
+  detail: { readonly [key: string]: AuditValue };
+}
+
+export interface OpenCall<P, Q, B> {
+  params: P;
+  query: Q;
+  body: B;
+  request: FastifyRequest;
+  requestId: string;
+  /** Aborted when the client goes away before it was answered. */
+  signal: AbortSignal;
+}
+
+export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
+  caller: Caller;
+  /** Writes an entry; the answer waits for all that were written. */
+  note(note: Note): void;
+  /** Resolves when every entry so far would survive a crash. Streams call it before they tell the result. */
+  noted(): Promise<void>;
+  /** Counts a response without an end against the caller's share, until it is released. */
+  openStream(): () => void;
+}
+
+/** One answer that a route may give. */
+export interface Response {
+  description: string;
+  /** Of a JSON body. */
+  schema?: z.ZodType;
+  /** Of a body that is not JSON, or not only. */
+  media?: readonly string[];
+  headers?: Readonly<Record<string, string>>;
+}
+
+interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
+  method: Method;
+  /** As in OpenAPI. A last `{path}` takes slashes too. */
+  path: string;
+  tag: string;
+  summary: string;
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** The body may be left out. */
+  bodyOptional?: boolean;
+  /** A body of any bytes, handed on as a stream. */
+  raw?: readonly string[];
+  bodyBytes?: number;
+  responses: Readonly<Record<number, Response>>;
+  /** Takes Idempotency-Key. */
+  idempotent?: boolean;
+  /** Becomes a WebSocket; `handler` is not called then, `socket` is. */
+  socket?: (call: Call<z.output<P>, z.output<Q>, z.output<B>>, socket: import("ws").WebSocket) => Promise<void>;
+}
+
+interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
+  permission: Permission;
+  /** The types of entries it writes; `fleet` where the use case writes its own; null for what has no effect. */
+  audit: readonly string[] | "fleet" | null;
+  handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+}
+
+interface OpenRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
+  /** Anybody may call it; it proves by itself what it must. */
+  permission: null;
+  handler: (call: OpenCall<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+}
+
+/** A route as the registrar, the OpenAPI document and the authorisation tests see it. */
+export type Route = AuthorisedRoute<z.ZodType, z.ZodType, z.ZodType> | OpenRoute<z.ZodType, z.ZodType, z.ZodType>;
+
+type None = z.ZodUndefined;
+
+/** A route for callers with a key. */
+export function defineRoute<P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
+  route: AuthorisedRoute<P, Q, B>,
+): Route {
+  return route as unknown as Route;
+}
+
+/** A route for anybody. */
+export function defineOpenRoute<P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
+  route: Omit<OpenRoute<P, Q, B>, "permission">,
+): Route {
+  return { ...route, permission: null } as unknown as Route;
+}

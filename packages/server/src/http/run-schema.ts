@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { containments } from "../core/engine.ts";
+import type { RunLimits } from "../core/run.ts";
+import { defined } from "./defined.ts";
+import { environment } from "./sandbox-schema.ts";
+
+const MiB = 1024 ** 2;
+const amount = z.number().min(0).max(1e12);
+
+export const command = z
+  .union([z.string().min(1), z.array(z.string()).min(1)])
+  .describe("a line for the shell, or a program and its arguments");
+
+export const resourceLimits = z
+  .strictObject({
+    memory_mb: amount.optional(),
+    cpu_time_seconds: amount.optional(),
+    max_processes: amount.int().optional(),
+    max_output_bytes: amount.int().optional(),
+  })
+  .meta({ id: "ResourceLimits" });
+
+/** Fields of everything that runs once. */
+export const runFields = {
+  cwd: z.string().max(4096).optional(),
+  env: environment.optional(),
+  stdin: z.string().optional().describe("text for its standard input"),
+  timeout_seconds: amount.optional().describe("wall clock; 0 for none"),
+  resource_limits: resourceLimits.optional(),
+  allowed_domains: z.array(z.string().max(253)).max(256).optional(),
+  track_files: z.boolean().optional().describe("whether files_changed is looked for; on unless told"),
+  priority: z.number().int().min(-100).max(100).optional(),
+  stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),
+  encoding: z.enum(["utf8", "base64"]).optional().describe("of streamed output"),
+};
+
+export const processResult = {
+  exit_code: z.number().int(),
+  signal: z.string().nullable(),
+  duration_ms: z.number(),
+  cpu_ms: z.number(),
+  max_rss: z.number(),
+  timed_out: z.boolean(),
+  cpu_limit: z.boolean(),
+  oom_killed: z.boolean(),
+};
+
+export const fileChange = z
+  .object({
+    path: z.string(),
+    action: z.enum(["created", "modified", "deleted"]),
+    size_bytes: z.number(),
+    sha256: z.string().nullable(),
+  })
+  .meta({ id: "FileChange" });
+
+export const runResult = z
+  .object({
+    ...processResult,
+    stdout: z.string(),
+    stderr: z.string(),
+    truncated: z.boolean(),
+    warm: z.boolean(),
+    files_changed: z.array(fileChange),
+    files_changed_truncated: z.boolean(),
+    engine: z.enum(["gvisor", "container"]),
+    enforced: z.array(z.enum(containments)),
+    not_enforced: z.array(z.object({ what: z.enum(containments), why: z.string() })),
+  })
+  .meta({ id: "RunResult" });
+
+interface LimitFields {
+  timeout_seconds?: number | undefined;
+  resource_limits?: z.output<typeof resourceLimits> | undefined;
+}
+
+export function toRunLimits({ timeout_seconds, resource_limits: asked = {} }: LimitFields): Partial<RunLimits> {
+  const scaled = (value: number | undefined, by: number) => (value === undefined ? undefined : Math.round(value * by));
+  return defined({
+    timeoutMs: scaled(timeout_seconds, 1000),
+    cpuTimeMs: scaled(asked.cpu_time_seconds, 1000),
+    processes: asked.max_processes,
+    outputBytes: asked.max_output_bytes,
+    memoryBytes: scaled(asked.memory_mb, MiB),
+  });
+}

@@ -1,0 +1,173 @@
+import { z } from "zod";
+import type { SandboxLimits } from "../core/engine.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { sandboxStates } from "../core/lifecycle.ts";
+import { httpLimits } from "../core/limits.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defined } from "./defined.ts";
+import { nextPage, pageQuery } from "./page.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { changeSandbox, createSandbox, sandbox, sandboxId, showSandbox } from "./sandbox-schema.ts";
+
+const MiB = 1024 ** 2;
+const path = "/api/v1/sandboxes";
+const tag = "sandboxes";
+
+type LimitFields = Pick<
+  z.output<typeof createSandbox>,
+  "memory_mb" | "cpus" | "cpu_shares" | "max_processes" | "storage_mb"
+>;
+
+function toLimits(fields: LimitFields): Partial<SandboxLimits> {
+  const bytes = (mb: number | undefined) => (mb === undefined ? undefined : Math.floor(mb * MiB));
+  return defined({
+    memoryBytes: bytes(fields.memory_mb),
+    cpus: fields.cpus,
+    cpuShares: fields.cpu_shares,
+    processes: fields.max_processes,
+    storageBytes: bytes(fields.storage_mb),
+  });
+}
+
+const toMs = (seconds: number | undefined) => (seconds === undefined ? undefined : Math.round(seconds * 1000));
+
+export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
+  const create = defineRoute({
+    method: "POST",
+    path,
+    tag,
+    summary: "Creates a sandbox, or gives the one that its session has",
+    permission: "use",
+    audit: "fleet",
+    body: createSandbox,
+    bodyOptional: true,
+    idempotent: true,
+    responses: {
+      201: { description: "a new one", schema: sandbox },
+      200: { description: "the one that this session_key has", schema: sandbox },
+    },
+    handler: async ({ caller, body }) => {
+      const { record, isNew } = await fleet.create(
+        caller,
+        defined({
+          image: body.image,
+          engine: body.engine,
+          limits: toLimits(body),
+          env: body.env,
+          labels: body.labels,
+          sessionKey: body.session_key,
+          idleTimeoutMs: toMs(body.idle_timeout_seconds),
+          lifetimeMs: toMs(body.lifetime_seconds),
+          warm: body.warm,
+          priority: body.priority,
+          snapshotId: body.snapshot_id,
+        }),
+      );
+      return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };
+    },
+  });
+
+  const list = defineRoute({
+    method: "GET",
+    path,
+    tag,
+    summary: "Lists sandboxes, newest first",
+    permission: "read",
+    audit: null,
+    query: pageQuery.extend({
+      status: z.enum(sandboxStates).optional(),
+      session_key: z.string().max(256).optional(),
+    }),
+    responses: {
+      200: {
+        description: "a page of them",
+        schema: z.array(sandbox),
+        headers: { Link: 'rel="next" leads to the next page, where there is one' },
+      },
+    },
+    handler: async ({ caller, query, request }) => {
+      const limit = query.limit ?? httpLimits.page.default;
+      const { cursor, status, session_key: sessionKey } = query;
+      const records = await fleet.list(caller, { ...defined({ cursor, status, sessionKey }), limit });
+      const last = records.at(-1);
+      return {
+        status: 200,
+        json: records.map(showSandbox),
+        headers: records.length < limit || last === undefined ? {} : nextPage(request.url, last.id),
+      };
+    },
+  });
+
+  const get = defineRoute({
+    method: "GET",
+    path: `${path}/{id}`,
+    tag,
+    summary: "Shows a sandbox",
+    permission: "read",
+    audit: null,
+    params: sandboxId,
+    responses: { 200: { description: "as it is now", schema: sandbox } },
+    handler: async ({ caller, params }) => ({ status: 200, json: showSandbox(await fleet.get(caller, params.id)) }),
+  });
+
+  const change = defineRoute({
+    method: "PATCH",
+    path: `${path}/{id}`,
+    tag,
+    summary: "Changes labels, timers and limits",
+    permission: "use",
+    audit: "fleet",
+    params: sandboxId,
+    body: changeSandbox,
+    responses: { 200: { description: "as it is now", schema: sandbox } },
+    handler: async ({ caller, params, body }) => {
+      const limits = toLimits(body);
+      const changes = defined({
+        labels: body.labels,
+        idleTimeoutMs: toMs(body.idle_timeout_seconds),
+        lifetimeMs: toMs(body.lifetime_seconds),
+        limits: Object.keys(limits).length === 0 ? undefined : limits,
+      });
+      return { status: 200, json: showSandbox(await fleet.change(caller, params.id, changes)) };
+    },
+  });
+
+  const destroy = defineRoute({
+    method: "DELETE",
+    path: `${path}/{id}`,
+    tag,
+    summary: "Destroys a sandbox and wipes its workspace",
+    permission: "use",
+    audit: "fleet",
+    params: sandboxId,
+    responses: { 204: { description: "it is gone" } },
+    handler: async ({ caller, params }) => {
+      await fleet.destroy(caller, params.id);
+      return { status: 204 };
+    },
+  });
+
+  return [create, list, get, change, destroy, ...moves.map((move) => moveRoute(fleet, move))];
+}
+
+const moves = [
+  { verb: "start", summary: "Starts a stopped or failed sandbox, with its workspace" },
+  { verb: "stop", summary: "Ends what runs; the workspace stays" },
+  { verb: "pause", summary: "Freezes every process" },
+  { verb: "resume", summary: "Lets a paused sandbox go on" },
+  { verb: "reset", summary: "Ends what runs and empties the workspace" },
+] as const;
+
+function moveRoute(fleet: Fleet<Sandbox>, { verb, summary }: (typeof moves)[number]): Route {
+  return defineRoute({
+    method: "POST",
+    path: `${path}/{id}/${verb}`,
+    tag,
+    summary,
+    permission: "use",
+    audit: "fleet",
+    params: sandboxId,
+    responses: { 200: { description: "as it is now", schema: sandbox } },
+    handler: async ({ caller, params }) => ({ status: 200, json: showSandbox(await fleet[verb](caller, params.id)) }),
+  });
+}

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import type { Audit } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import { defaultNamespace } from "../identity/first-admin.ts";
+import type { Keyring } from "../identity/keyring.ts";
+import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
+import { escapeHtml, page } from "./docs-page.ts";
+import { defineOpenRoute, type Route } from "./route.ts";
+
+const tag = "setup";
+const query = z.strictObject({ token: z.string().min(1).max(128) });
+
+export interface SetupParts {
+  keyring: Keyring;
+  audit: Audit;
+  links: OneTimeTokens<"setup">;
+}
+
+/** The one-time link of a first start (IDN-03). Opening it uses nothing up, so that a preview of it does no harm. */
+export function setupRoutes({ keyring, audit, links }: SetupParts): Route[] {
+  return [
+    defineOpenRoute({
+      method: "GET",
+      path: "/setup",
+      tag,
+      summary: "The page of the one-time link",
+      query,
+      responses: { 200: { description: "a page with a button", media: ["text/html"] } },
+      handler: async ({ query: { token } }) => {
+        const action = escapeHtml(`/setup?token=${encodeURIComponent(token)}`);
+        return {
+          status: 200,
+          text: page(
+            "Caisson",
+            `<h1>Caisson</h1><p>This link shows an administrator's API key, once.</p>
+<form method="post" action="${action}"><button>Show the key</button></form>`,
+          ),
+          headers: { "content-type": "text/html; charset=utf-8" },
+        };
+      },
+    }),
+    defineOpenRoute({
+      method: "POST",
+      path: "/setup",
+      tag,
+      summary: "Uses the one-time link up and shows an administrator's key",
+      query,
+      raw: ["application/x-www-form-urlencoded", "application/json"],
+      responses: {
+        200: {
+          description: "the key, which cannot be shown again",
+          schema: z.object({ id: z.string(), key: z.string() }),
+          media: ["text/html"],
+        },
+      },
+      handler: async ({ query: { token }, request, requestId }) => {
+        if (links.redeem(token) === undefined)
+          throw new AppError("forbidden", "this link was used already, or its time is over", {
+            hint: "the administrator's key is in the file admin-key of the data folder",
+          });
+        const { key, token: apiKey } = await keyring.issue({
+          name: "one-time link",
+          namespace: defaultNamespace,
+          role: "admin",
+        });
+        await audit.record({
+          type: "key.created",
+          namespace: key.namespace,
+          actor: "setup-link",
+          sandboxId: null,
+          requestId,
+          detail: { key_id: key.id, role: key.role },
+        });
+        if (!request.headers.accept?.includes("text/html")) return { status: 200, json: { id: key.id, key: apiKey } };
+        return {
+          status: 200,
+          text: page("Caisson", `<h1>Caisson</h1><p>Keep it: it is not shown again.</p><p><code>${apiKey}</code></p>`),
+          headers: { "content-type": "text/html; charset=utf-8" },
+        };
+      },
+    }),
+  ];
+}

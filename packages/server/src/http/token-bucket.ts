@@ -1,0 +1,40 @@
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+export interface BucketOptions {
+  perSecond: number;
+  burst: number;
+  /** Names that are remembered; one that is forgotten starts with a full bucket. */
+  most: number;
+  now?: () => number;
+}
+
+/** A bucket of tokens for each name. */
+export class TokenBuckets {
+  readonly #options: BucketOptions;
+  readonly #now: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Takes a token: 0, or how long to wait for one. */
+  take(name: string): number {
+    const { perSecond, burst, most } = this.#options;
+    const now = this.#now();
+    const last = this.#buckets.get(name) ?? { tokens: burst, atMs: now };
+    const tokens = Math.min(burst, last.tokens + ((now - last.atMs) / 1000) * perSecond);
+    const taken = tokens >= 1;
+    this.#buckets.delete(name);
+    this.#buckets.set(name, { tokens: taken ? tokens - 1 : tokens, atMs: now });
+    for (const oldest of this.#buckets.keys()) {
+      if (this.#buckets.size <= most) break;
+      this.#buckets.delete(oldest);
+    }
+    return taken ? 0 : Math.ceil(((1 - tokens) / perSecond) * 1000);
+  }
+}

@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import type { ApiKey, ApiKeys } from "../core/api-key.ts";
+import { AppError } from "../core/errors.ts";
+import { identityLimits } from "../core/limits.ts";
+import type { Principal, Role } from "../core/principal.ts";
+import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
+
+export interface KeyRequest {
+  name: string;
+  namespace: string;
+  role: Role;
+  expiresAtMs?: number;
+}
+
+/** A new key, with the token that nobody can see again. */
+export interface IssuedKey {
+  key: ApiKey;
+  token: string;
+}
+
+export interface KeyringParts {
+  keys: ApiKeys;
+  now?: () => number;
+  /** Asked before a key that is not remembered is looked up; throws when that happens too often. */
+  beforeLookup?: () => void;
+}
+
+/** Who a token stands for. Keys are remembered by their hash, so that a call costs no look into the store (IDN-01). */
+export class Keyring {
+  readonly #keys: ApiKeys;
+  readonly #now: () => number;
+  readonly #beforeLookup: () => void;
+  /** The least recently used first. */
+  readonly #known = new Map<string, ApiKey>();
+  readonly #noted = new Map<string, number>();
+  /** Of this process's life: a look-up that began before a revocation must not bring the key back. */
+  readonly #revoked = new Set<string>();
+
+  constructor({ keys, now = Date.now, beforeLookup = () => undefined }: KeyringParts) {
+    this.#keys = keys;
+    this.#now = now;
+    this.#beforeLookup = beforeLookup;
+  }
+
+  async issue(request: KeyRequest): Promise<IssuedKey> {
+    const token = newKeyToken();
+    return { key: await this.adopt(token, request), token };
+  }
+
+  /** A token that was made elsewhere becomes a key; one that is a key already stays what it is. */
+  async adopt(token: string, request: KeyRequest): Promise<ApiKey> {
+    if (!looksLikeKey(token)) throw new AppError("invalid", "this is not an API key");
+    const hash = hashToken(token);
+    const present = await this.#keys.byHash(hash);
+    if (present !== undefined) return present;
+    await this.#checkRoom(request.namespace);
+    const key: ApiKey = {
+      id: `key_${randomBytes(8).toString("hex")}`,
+      name: request.name,
+      namespace: request.namespace,
+      role: request.role,
+      hash,
+      createdAtMs: this.#now(),
+      expiresAtMs: request.expiresAtMs ?? null,
+      revokedAtMs: null,
+      lastUsedAtMs: null,
+    };
+    await this.#keys.insert(key);
+    return key;
+  }
+
+  async authenticate(token: string): Promise<Principal> {
+    if (!looksLikeKey(token)) throw unknownKey();
+    const hash = hashToken(token);
+    const key = this.#known.get(hash) ?? (await this.#lookUp(hash));
+    if (key === undefined || !this.#lives(key)) {
+      this.#known.delete(hash);
+      throw unknownKey();
+    }
+    this.#remember(hash, key);
+    this.#noteUse(key);
+    return toPrincipal(key);
+  }
+
+  /** The principal of a key by its id, for what was handed out in its name; undefined once it is revoked or expired. */
+  async principalOf(id: string): Promise<Principal | undefined> {
+    const key = await this.#keys.get(id);
+    return key !== undefined && this.#lives(key) ? toPrincipal(key) : undefined;
+  }
+
+  list(namespace?: string): Promise<ApiKey[]> {
+    return this.#keys.list(namespace);
+  }
+
+  /** From the moment this is called no request with the key begins. */
+  async revoke(id: string, namespace?: string): Promise<ApiKey> {
+    const key = await this.#keys.get(id);
+    if (key === undefined || (namespace !== undefined && key.namespace !== namespace))
+      throw new AppError("not_found", `there is no key '${id}'`);
+    this.#known.delete(key.hash);
+    this.#revoked.add(key.hash);
+    if (key.revokedAtMs !== null) return key;
+    const revokedAtMs = this.#now();
+    await this.#keys.update(id, { revokedAtMs });
+    return { ...key, revokedAtMs };
+  }
+
+  async #lookUp(hash: string): Promise<ApiKey | undefined> {
+    this.#beforeLookup();
+    return this.#keys.byHash(hash);
+  }
+
+  #lives(key: ApiKey): boolean {
+    if (key.revokedAtMs !== null || this.#revoked.has(key.hash)) return false;
+    return key.expiresAtMs === null || key.expiresAtMs > this.#now();
+  }
+
+  #remember(hash: string, key: ApiKey): void {
+    this.#known.delete(hash);
+    this.#known.set(hash, key);
+    if (this.#known.size <= identityLimits.cachedKeys) return;
+    for (const oldest of this.#known.keys()) {
+      this.#known.delete(oldest);
+      this.#noted.delete(oldest);
+      break;
+    }
+  }
+
+  /** Now and then; a use that is not written down costs nothing but its time. */
+  #noteUse(key: ApiKey): void {
+    const now = this.#now();
+    const noted = this.#noted.get(key.hash) ?? key.lastUsedAtMs ?? 0;
+    if (now - noted < identityLimits.lastUsedMs) return;
+    this.#noted.set(key.hash, now);
+    this.#keys.update(key.id, { lastUsedAtMs: now }).catch(() => this.#noted.delete(key.hash));
+  }
+
+  async #checkRoom(namespace: string): Promise<void> {
+    const living = (await this.#keys.list(namespace)).filter((key) => this.#lives(key));
+    if (living.length >= identityLimits.keysPerNamespace)
+      throw new AppError("limit_exceeded", `more than ${identityLimits.keysPerNamespace} keys in one namespace`, {
+        hint: "revoke those that are not needed any more",
+      });
+  }
+}
+
+function toPrincipal({ id, name, namespace, role }: ApiKey): Principal {
+  return { id, name, namespace, role };
+}
+
+/** The same for every reason: a caller without a key learns nothing about keys. */
+function unknownKey(): AppError {
+  return new AppError("unauthenticated", "this API key is not known, or no longer", {
+    hint: "send a valid key in X-API-Key or Authorization: Bearer",
+  });
+}

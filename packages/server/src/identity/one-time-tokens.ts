@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+import { hashToken } from "./key-token.ts";
+
+interface Entry<T> {
+  value: T;
+  expiresAtMs: number;
+}
+
+export interface OneTimeOptions {
+  lifetimeMs: number;
+  /** Past it the oldest makes room. */
+  most: number;
+  now?: () => number;
+}
+
+/** Tokens that are good once, for a while. They end with the process. */
+export class OneTimeTokens<T> {
+  readonly #options: OneTimeOptions;
+  readonly #now: () => number;
+  readonly #entries = new Map<string, Entry<T>>();
+
+  constructor(options: OneTimeOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  issue(value: T): { token: string; expiresAtMs: number } {
+    const token = randomBytes(32).toString("base64url");
+    const expiresAtMs = this.#now() + this.#options.lifetimeMs;
+    this.#entries.set(hashToken(token), { value, expiresAtMs });
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#options.most) break;
+      this.#entries.delete(oldest);
+    }
+    return { token, expiresAtMs };
+  }
+
+  /** What it was issued for; undefined for any but the first taker in time. */
+  redeem(token: string): T | undefined {
+    const hash = hashToken(token);
+    const entry = this.#entries.get(hash);
+    this.#entries.delete(hash);
+    return entry !== undefined && entry.expiresAtMs > this.#now() ? entry.value : undefined;
+  }
+}
