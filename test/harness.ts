@@ -58,7 +58,7 @@ export async function openTestEngine(name: EngineName, guestArgs?: readonly stri
   };
 }
 
-async function leaveNothing(home: string): Promise<void> {
+export async function leaveNothing(home: string): Promise<void> {
   const leaks = findLeaks(home);
   await rm(home, { recursive: true, force: true });
   if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);

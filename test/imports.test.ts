@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   mcp: ["core", ...USE_CASES],
   cli: ["core", "config", "app.ts", ...USE_CASES],
 };
-const TOP_FILES = ["app.ts", "index.ts"];
+const TOP_FILES = ["app.ts", "daemon.ts", "engine-process.ts", "index.ts", "local-engines.ts"];
 const SDK_IMPORTERS = ["cli", "mcp"];
 
 /** The one file that may start a process and the one that may read the environment. */

@@ -1,19 +1,10 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { emitWarning } from "node:process";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type {
-  CreatedSandbox,
-  Engine,
-  EngineName,
-  EngineProbe,
-  KeptSandbox,
-  SandboxLimits,
-  WarmChoice,
-} from "./core/engine.ts";
-import { AppError, errnoOf, explainFullDisk } from "./core/errors.ts";
+import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "./core/engine.ts";
+import type { EngineSource } from "./core/engine-source.ts";
+import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
-import type { RootImage } from "./core/image.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import type { BackgroundPolicy } from "./core/process.ts";
@@ -21,14 +12,9 @@ import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
-import { checkHost } from "./engines/host-checks.ts";
-import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
-import { engineOfKept, listKept, noSandbox } from "./engines/oci/kept.ts";
-import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
+import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
-import { gvisorEntries } from "./images/gvisor-compat.ts";
-import { prepareHostImage } from "./images/host.ts";
-import { kernelEntries } from "./images/kernels.ts";
+import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle } from "./sandboxes/chronicle.ts";
 import { Sandbox, type SandboxParts } from "./sandboxes/sandbox.ts";
 import { RunLog } from "./store/run-log.ts";
@@ -36,9 +22,6 @@ import { openSigner } from "./store/signing-key.ts";
 import { WireConnection } from "./wire/connection.ts";
 
 export { plainTerminalOutput } from "./engines/host-terminal.ts";
-
-/** Strongest first: what `auto` tries. */
-const engineOrder: readonly EngineName[] = ["gvisor", "container"];
 
 export interface CaissonOptions {
   /** The data folder. */
@@ -49,6 +32,8 @@ export interface CaissonOptions {
   guestPath?: string;
   /** Runtimes that do not lie where system programs do. */
   runtimePaths?: Partial<Record<EngineName, string>>;
+  /** Engines of another process; of this one unless given. Closes with the Caisson. */
+  engines?: EngineSource;
   /** For sandboxes and runs that ask for nothing else. */
   engine?: EngineChoice;
   limits?: Partial<SandboxLimits>;
@@ -76,19 +61,27 @@ export interface CreateOptions {
   keep?: boolean;
 }
 
-/** Caisson in this process: engines are opened at first use and closed with it. */
+/** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
   readonly #events = new EventBus();
   readonly #records: RunLog | undefined;
-  readonly #engines = new Map<EngineName, Promise<Engine>>();
+  readonly #engines: EngineSource;
   #signer: Promise<Signer> | undefined;
   readonly #sandboxes = new Set<Sandbox>();
-  #image: Promise<RootImage> | undefined;
 
   constructor(options: CaissonOptions) {
     this.#options = options;
-    const { home, records } = options;
+    const { home, root, records, guestPath, runtimePaths } = options;
+    this.#engines =
+      options.engines ??
+      new LocalEngines({
+        home,
+        bin: join(root, ".build/bin"),
+        onError: this.#onError,
+        ...(guestPath === undefined ? {} : { guestPath }),
+        ...(runtimePaths === undefined ? {} : { runtimePaths }),
+      });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
   }
 
@@ -125,7 +118,8 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
-    const engine = await this.#engine(await this.#choose(options.engine ?? this.#options.engine ?? "auto"));
+    const name = await this.#engines.choose(options.engine ?? this.#options.engine ?? "auto");
+    const engine = await this.#engines.open(name);
     const parts = await this.#sandboxParts(engine, options.afterLeave);
     const sandbox = await Sandbox.create(parts, {
       limits,
@@ -139,7 +133,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
-    const { searchPath } = await this.#hostImage();
+    const searchPath = await this.#engines.searchPath();
     const { records, background } = this.#options;
     return {
       engine,
@@ -160,9 +154,9 @@ export class Caisson implements AsyncDisposable {
 
   /** Becomes the owner of a kept sandbox; refused while another is. */
   async attachSandbox(id: string): Promise<Sandbox> {
-    const engine = await engineOfKept(this.#options.home, id);
+    const engine = await this.#engines.engineOfKept(id);
     if (engine === undefined) throw noSandbox(id);
-    const parts = await this.#sandboxParts(await this.#engine(engine));
+    const parts = await this.#sandboxParts(await this.#engines.open(engine));
     return this.#own(await Sandbox.attach(parts, id), "sandbox.attached");
   }
 
@@ -175,17 +169,17 @@ export class Caisson implements AsyncDisposable {
 
   /** Those of the data folder, whoever owns them; ended ones too, until they are destroyed. */
   keptSandboxes(): Promise<KeptSandbox[]> {
-    return listKept(this.#options.home, this.#onError);
+    return this.#engines.kept();
   }
 
   /** By force: also what hangs, has ended, or has a damaged record. Refused while another process owns it. */
   async destroySandbox(id: string): Promise<void> {
     for (const sandbox of this.#sandboxes) if (sandbox.id === id) return sandbox.destroy();
-    const name = await engineOfKept(this.#options.home, id).catch((error: unknown) => {
+    const name = await this.#engines.engineOfKept(id).catch((error: unknown) => {
       if (error instanceof AppError && error.details?.damaged_record === true) return undefined;
       throw error;
     });
-    const engine = await this.#engine(name ?? (await this.#choose("auto")));
+    const engine = await this.#engines.open(name ?? (await this.#engines.choose("auto")));
     await engine.destroyKept(id);
   }
 
@@ -195,80 +189,15 @@ export class Caisson implements AsyncDisposable {
   };
 
   async diagnose(): Promise<Diagnosis> {
-    const engines: EngineProbe[] = [];
-    for (const name of engineOrder) engines.push(await probeOciEngine(await this.#engineOptions(name)));
+    const engines = await this.#engines.probe();
     const chosen = engines.find((probe) => probe.usable)?.engine ?? null;
-    return { engines, chosen, checks: await checkHost(this.#options.home) };
-  }
-
-  /** `auto` is the strongest engine that has really started a sandbox here. */
-  async #choose(choice: EngineChoice): Promise<EngineName> {
-    if (choice !== "auto") return choice;
-    const failures: string[] = [];
-    for (const name of engineOrder) {
-      const probe = await recallProbe(await this.#engineOptions(name));
-      if (probe.usable) return name;
-      failures.push(`${name}: ${probe.detail}`);
-    }
-    throw new AppError("unsupported", `no engine works here (${failures.join("; ")})`, {
-      hint: "caisson doctor says what to do",
-    });
-  }
-
-  #hostImage(): Promise<RootImage> {
-    this.#image ??= this.#prepare().catch((error) => {
-      this.#image = undefined; // what is mended can be tried again
-      throw error;
-    });
-    return this.#image;
-  }
-
-  async #prepare(): Promise<RootImage> {
-    const { home } = this.#options;
-    try {
-      await mkdir(home, { recursive: true, mode: 0o711 });
-    } catch (error) {
-      throw new AppError("unavailable", `the data folder ${home} cannot be made: ${errnoOf(error)}`, {
-        hint: "set CAISSON_HOME to a folder that you may write",
-        cause: error,
-      });
-    }
-    return prepareHostImage({ home, nodePath: process.execPath });
-  }
-
-  #engine(name: EngineName): Promise<Engine> {
-    const known = this.#engines.get(name);
-    if (known !== undefined) return known;
-    const opened = this.#engineOptions(name).then(createOciEngine);
-    this.#engines.set(name, opened);
-    opened.catch(() => this.#engines.delete(name)); // what is mended can be tried again
-    return opened;
-  }
-
-  async #engineOptions(name: EngineName): Promise<OciEngineOptions> {
-    const { home, root, guestPath, runtimePaths } = this.#options;
-    const bin = join(root, ".build/bin");
-    const image = await this.#hostImage();
-    const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
-    const standby = { kind: "bind", path: "/.caisson/standby.so", source: join(bin, "caisson-standby") } as const;
-    const runtimePath = runtimePaths?.[name];
-    return {
-      name,
-      home,
-      image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...extra] },
-      guestPath: guestPath ?? join(bin, "caisson-guest"),
-      helperPath: join(bin, "caisson-helper"),
-      onError: this.#onError,
-      ...(runtimePath === undefined ? {} : { runtimePath }),
-    };
+    return { engines, chosen, checks: await this.#engines.checkHost() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox[Symbol.asyncDispose]()));
     this.#sandboxes.clear();
-    const opened = await Promise.allSettled(this.#engines.values());
-    this.#engines.clear();
-    for (const engine of opened) if (engine.status === "fulfilled") await engine.value[Symbol.asyncDispose]();
+    await this.#engines[Symbol.asyncDispose]();
     await this.#records?.flush();
     this.#events.close();
   }

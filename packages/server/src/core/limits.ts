@@ -195,6 +195,23 @@ export const engineLimits = {
   uidSlots: 4096,
 } as const;
 
+/** The socket between a daemon and the engine's process. */
+export const engineSocketLimits = {
+  /** Of one message to the engine, and of one from it: a look tells of `changeLimits.reported` files. */
+  requestBytes: 64 * KiB,
+  answerBytes: 256 * MiB,
+  /** Requests under way, and bytes of answers that wait for their reader, before no more is read. */
+  inFlight: 512,
+  queuedBytes: 1 * MiB,
+  /** How long news of the disk waits for an answer. */
+  diskAnswerMs: 5_000,
+  /** File events in one answer. */
+  events: 256,
+  connectTimeoutMs: 60_000,
+  /** How long a second daemon waits for the end of the first before it is refused. */
+  handOverMs: 1_000,
+} as const;
+
 /** What a root image may take from the host's /etc. */
 export const imageLimits = {
   etcFiles: 4096,

@@ -30,7 +30,14 @@ import { reapSandboxes } from "./reap.ts";
 import { type KeptRecord, writeRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
-import { isSandboxId, makeEngineFolders, newSandboxId, readBootId, writeSandboxFiles } from "./sandbox-folder.ts";
+import {
+  isSandboxId,
+  makeEngineFolders,
+  newSandboxId,
+  ownersPaths,
+  readBootId,
+  writeSandboxFiles,
+} from "./sandbox-folder.ts";
 import { openUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
 import { openWatch } from "./watch.ts";
@@ -259,9 +266,7 @@ class OciEngine implements Engine {
     return {
       id: live.id,
       engine: this.name,
-      toGuestPath: join(live.folder, "wire", "to-guest"),
-      fromGuestPath: join(live.folder, "wire", "from-guest"),
-      ownerFolder: join(live.folder, "owner"),
+      ...ownersPaths(live.folder),
       guestWatchesMemory: this.#runtime.guestWatchesMemory,
       processSlack: this.#runtime.processSlack,
       limits,
@@ -297,7 +302,7 @@ class OciEngine implements Engine {
     });
     const createdAt = new Date().toISOString();
     const record = { id: live.id, engine: this.name, base, createdAt, bootId: this.#bootId, kept: null };
-    await writeSandboxFiles(live.folder, record, bundle);
+    await writeSandboxFiles(live.folder, record, bundle, this.#owner());
     live.record = record;
     return base;
   }
@@ -329,8 +334,7 @@ class OciEngine implements Engine {
     const range = live.base === undefined ? undefined : openUidRange(this.#privilege.pool, live.base, live.folder);
     // A look or a watch under way holds the workspace's mount.
     if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", live.id]]);
-    const remover = this.#privilege.rootless ? this.#helper : undefined;
-    await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, remover });
+    await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, helper: this.#helper });
     await this.#helper.forget(live.id, live.folder);
     live.exit.resolve("the sandbox was destroyed");
     this.#live.delete(live.id);

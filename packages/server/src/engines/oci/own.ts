@@ -93,7 +93,7 @@ export async function destroyUnowned({ id, folder, engineFolder, helper, privile
         ? await findUidRange(privilege.pool, folder)
         : openUidRange(privilege.pool, record.base, folder);
     const cgroup = openCgroup(privilege, engineFolder, id, () => range?.base);
-    await removeSandbox({ folder, cgroup, range, remover: privilege.rootless ? helper : undefined });
+    await removeSandbox({ folder, cgroup, range, helper });
   } finally {
     await helper.forget(id, folder);
   }

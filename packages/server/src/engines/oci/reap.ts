@@ -38,7 +38,7 @@ async function reapOne(options: ReapOptions, folder: string, id: string): Promis
     if (isKept(record)) return;
     const range = record === undefined ? undefined : openUidRange(privilege.pool, record.base, folder);
     const cgroup = openCgroup(privilege, engineFolder, id, () => record?.base);
-    await removeSandbox({ folder, cgroup, range, remover: privilege.rootless ? helper : undefined });
+    await removeSandbox({ folder, cgroup, range, helper });
   });
 }
 

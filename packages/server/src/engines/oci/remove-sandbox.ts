@@ -1,35 +1,49 @@
-import { readdir, readFile, rm } from "node:fs/promises";
+import { lstat, readdir, readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { geteuid } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import type { HelperClient } from "./helper-client.ts";
+import { ownersPaths } from "./sandbox-folder.ts";
 import type { UidRange } from "./uid-range.ts";
 
 export interface Remains {
   folder: string;
   cgroup: SandboxCgroup;
   range: UidRange | undefined;
-  /** Removes what an ordinary user's sandboxes own; root needs nobody for it. */
-  remover: HelperClient | undefined;
+  helper: HelperClient;
 }
 
 /**
  * The one way a sandbox ends, also one that was never whole: processes first, since what they hold ends with them, then
  * the kernel's loop device, the uid range, and the folder last, because it is what a later reaper looks for.
  */
-export async function removeSandbox({ folder, cgroup, range, remover }: Remains): Promise<void> {
+export async function removeSandbox({ folder, cgroup, range, helper }: Remains): Promise<void> {
   await cgroup.kill();
   await cgroup.remove();
   await waitForLoop(join(folder, "workspace.img"));
   // Before its ids are another's: the files of an ordinary user's sandbox lie there under them.
-  await remover?.request("remove", [
-    ["id", basename(folder)],
-    ["folder", folder],
-  ]);
+  if (await hasStrangers(folder)) {
+    await helper.request("remove", [
+      ["id", basename(folder)],
+      ["folder", folder],
+    ]);
+  }
   await range?.release();
   await rm(folder, { recursive: true, force: true });
+}
+
+/** Others own files in it, and may still rename there: it is removed by descriptors, never by path (hazard 3). */
+async function hasStrangers(folder: string): Promise<boolean> {
+  if (geteuid?.() !== 0) return true;
+  try {
+    return (await lstat(ownersPaths(folder).ownerFolder)).uid !== 0;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
 }
 
 /** The last process takes the mount with it, and the mount the loop device, a moment later. */

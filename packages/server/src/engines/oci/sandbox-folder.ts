@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { geteuid } from "node:process";
 import { AppError } from "../../core/errors.ts";
@@ -20,6 +20,15 @@ export function isSandboxId(name: string): boolean {
   return /^[a-z2-7]{16}$/.test(name);
 }
 
+/** What of a sandbox's folder is its owner's. */
+export function ownersPaths(folder: string) {
+  return {
+    toGuestPath: join(folder, "wire", "to-guest"),
+    fromGuestPath: join(folder, "wire", "from-guest"),
+    ownerFolder: join(folder, "owner"),
+  };
+}
+
 /** The tree of the engine: where root makes it, others may pass through to the FIFOs that are theirs, and list nothing. */
 export async function makeEngineFolders(home: string, mode = geteuid?.() === 0 ? 0o711 : 0o700): Promise<string> {
   const folder = join(home, "engine");
@@ -34,7 +43,24 @@ export async function makeEngineFolders(home: string, mode = geteuid?.() === 0 ?
   return folder;
 }
 
-export async function writeSandboxFiles(folder: string, record: SandboxRecord, bundle: object): Promise<void> {
+interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** Root never opens what lies in the owner's folder, and removes it by descriptors (hazard 3). */
+async function makeOwnerFolder(folder: string, owner: Owner): Promise<void> {
+  const { ownerFolder } = ownersPaths(folder);
+  await mkdir(ownerFolder, { mode: 0o700 });
+  if (geteuid?.() === 0) await chown(ownerFolder, owner.uid, owner.gid);
+}
+
+export async function writeSandboxFiles(
+  folder: string,
+  record: SandboxRecord,
+  bundle: object,
+  owner: Owner,
+): Promise<void> {
   const config = join(folder, "bundle", "config.json");
   await mkdir(join(folder, "bundle"));
   await Promise.all([
@@ -42,6 +68,7 @@ export async function writeSandboxFiles(folder: string, record: SandboxRecord, b
     writeFile(config, JSON.stringify(bundle), { flag: "wx" }).then(() => chmod(config, 0o644)),
     chmod(join(folder, "bundle"), 0o755),
     writeRecord(folder, record),
+    makeOwnerFolder(folder, owner),
   ]);
 }
 

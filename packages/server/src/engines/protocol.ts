@@ -1,0 +1,144 @@
+/**
+ * What goes over the engine's socket: JSON, one message a line. The list of verbs is closed, and every argument is an id
+ * that the engine issued, a number in its range or a word of a list: no path, no command line (S22).
+ */
+
+import type { Check as HostCheck } from "../core/diagnosis.ts";
+import type {
+  AttachedSandbox,
+  Changes,
+  CreatedSandbox,
+  DiskNews,
+  EngineName,
+  EngineProbe,
+  KeptSandbox,
+  SandboxLimits,
+  SandboxSpec,
+  SandboxStats,
+} from "../core/engine.ts";
+import { warmChoices } from "../core/engine.ts";
+import { AppError, type ErrorCode } from "../core/errors.ts";
+import { requestLimits } from "../core/limits.ts";
+import { type EngineChoice, engineChoices } from "../core/request.ts";
+import type { FileEvent } from "../core/watch.ts";
+import { type Check, flag, matching, oneOf, optional, shape, within } from "./shape.ts";
+
+export const protocolVersion = 1;
+
+/** Where its FIFOs are is known to whoever sees the engine's folder, by the sandbox's id. */
+type WithoutPaths<S> = Omit<S, "toGuestPath" | "fromGuestPath" | "ownerFolder">;
+export type RemoteSpec = Omit<SandboxSpec, "inputFolder">;
+
+interface OfSandbox {
+  engine: EngineName;
+  id: string;
+}
+
+/** Of each verb what it takes and what it answers. */
+export interface Verbs {
+  choose: [{ choice: EngineChoice }, EngineName];
+  kept: [Record<never, never>, KeptSandbox[]];
+  engineOfKept: [{ id: string }, EngineName | null];
+  searchPath: [Record<never, never>, string];
+  probe: [Record<never, never>, EngineProbe[]];
+  checkHost: [Record<never, never>, HostCheck[]];
+  create: [{ engine: EngineName; spec: RemoteSpec }, WithoutPaths<CreatedSandbox>];
+  attach: [OfSandbox, WithoutPaths<AttachedSandbox>];
+  detach: [OfSandbox, null];
+  pause: [OfSandbox, null];
+  resume: [OfSandbox, null];
+  stats: [OfSandbox, SandboxStats];
+  oomKills: [OfSandbox, number];
+  markFiles: [OfSandbox, null];
+  changedFiles: [OfSandbox, Changes];
+  destroy: [OfSandbox, null];
+  destroyKept: [OfSandbox, null];
+  watchFiles: [OfSandbox, number];
+  watchNext: [{ watch: number }, { events: FileEvent[]; ended: boolean }];
+  watchClose: [{ watch: number }, null];
+}
+export type Verb = keyof Verbs;
+export type Arguments<V extends Verb> = Verbs[V][0];
+export type Answer<V extends Verb> = Verbs[V][1];
+
+const engine = oneOf<EngineName>(["gvisor", "container"]);
+const id = matching(/^[a-z2-7]{16}$/);
+const watch = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
+const ofSandbox = shape<OfSandbox>({ engine, id });
+const none = shape<Record<never, never>>({});
+
+const limits = shape<SandboxLimits>({
+  memoryBytes: within(requestLimits.memoryBytes),
+  cpus: within(requestLimits.cpus, false),
+  cpuShares: within(requestLimits.cpuShares, false),
+  processes: within(requestLimits.processes),
+  storageBytes: within(requestLimits.storageBytes),
+});
+
+const spec = shape<RemoteSpec>({
+  limits,
+  output: optional(flag),
+  warm: optional(oneOf(warmChoices)),
+  listeners: optional(flag),
+  keep: optional(flag),
+});
+
+export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
+  choose: shape({ choice: oneOf(engineChoices) }),
+  kept: none,
+  engineOfKept: shape({ id }),
+  searchPath: none,
+  probe: none,
+  checkHost: none,
+  create: shape({ engine, spec }),
+  attach: ofSandbox,
+  detach: ofSandbox,
+  pause: ofSandbox,
+  resume: ofSandbox,
+  stats: ofSandbox,
+  oomKills: ofSandbox,
+  markFiles: ofSandbox,
+  changedFiles: ofSandbox,
+  destroy: ofSandbox,
+  destroyKept: ofSandbox,
+  watchFiles: ofSandbox,
+  watchNext: shape({ watch }),
+  watchClose: shape({ watch }),
+};
+
+/** To the engine: a request, or the answer to news of the disk. */
+export type ToEngine = { n: number; verb: string; args: unknown } | { answer: number };
+
+export interface RemoteError {
+  code: ErrorCode;
+  message: string;
+  hint?: string;
+  details?: Record<string, unknown>;
+  retryAfterMs?: number;
+}
+
+export type FromEngine =
+  | { hello: number }
+  | { refused: RemoteError }
+  | { n: number; ok: unknown }
+  | { n: number; error: RemoteError }
+  | { exit: string; reason: string }
+  | { exit: string; error: RemoteError }
+  | { disk: number; id: string; news: DiskNews };
+
+/** What is no AppError is a mistake of the engine's: its words stay with the engine. */
+export function describeError(error: unknown): RemoteError {
+  if (!(error instanceof AppError)) return { code: "internal", message: "the engine failed; its log says how" };
+  const { code, message, hint, details, retryAfterMs } = error;
+  return {
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+export function errorOf({ code, message, ...detail }: RemoteError): AppError {
+  return new AppError(code, message, detail);
+}

@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import type {
+  AttachedSandbox,
+  Changes,
+  CreatedSandbox,
+  DiskListener,
+  Engine,
+  EngineName,
+  SandboxSpec,
+  SandboxStats,
+} from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
+import type { FileEvent, FileWatch } from "../core/watch.ts";
+import type { EngineClient } from "./client.ts";
+import { ownersPaths } from "./oci/sandbox-folder.ts";
+
+/** An engine of the process at the other end of the socket. */
+export class RemoteEngine implements Engine {
+  readonly name: EngineName;
+  readonly #client: EngineClient;
+
+  constructor(client: EngineClient, name: EngineName) {
+    this.#client = client;
+    this.name = name;
+  }
+
+  async create({ inputFolder, ...spec }: SandboxSpec): Promise<CreatedSandbox> {
+    if (inputFolder !== undefined)
+      throw new AppError("unsupported", "the engine takes no folder of the host by its path");
+    const created = await this.#client.request("create", { engine: this.name, spec }, ({ id }) => this.#client.own(id));
+    return { ...created, ...this.#paths(created.id) };
+  }
+
+  async attach(id: string): Promise<AttachedSandbox> {
+    const attached = await this.#client.request("attach", this.#of(id), () => this.#client.own(id));
+    return { ...attached, ...this.#paths(id) };
+  }
+
+  async detach(id: string): Promise<void> {
+    await this.#client.request("detach", this.#of(id));
+    this.#client.disown(id, "the sandbox was left to itself");
+  }
+
+  async waitExit(id: string): Promise<string> {
+    return this.#client.owned(id).exit.promise;
+  }
+
+  async pause(id: string): Promise<void> {
+    await this.#client.request("pause", this.#of(id));
+  }
+
+  async resume(id: string): Promise<void> {
+    await this.#client.request("resume", this.#of(id));
+  }
+
+  watchDisk(id: string, told: DiskListener): void {
+    this.#client.owned(id).disk = told;
+  }
+
+  stats(id: string): Promise<SandboxStats> {
+    return this.#client.request("stats", this.#of(id));
+  }
+
+  oomKills(id: string): Promise<number> {
+    return this.#client.request("oomKills", this.#of(id));
+  }
+
+  async markFiles(id: string): Promise<void> {
+    await this.#client.request("markFiles", this.#of(id));
+  }
+
+  changedFiles(id: string): Promise<Changes> {
+    return this.#client.request("changedFiles", this.#of(id));
+  }
+
+  async watchFiles(id: string): Promise<FileWatch> {
+    return new RemoteWatch(this.#client, await this.#client.request("watchFiles", this.#of(id)));
+  }
+
+  async destroy(id: string): Promise<void> {
+    await this.#client.request("destroy", this.#of(id));
+    this.#client.disown(id, "the sandbox was destroyed");
+  }
+
+  async destroyKept(id: string): Promise<void> {
+    await this.#client.request("destroyKept", this.#of(id));
+    this.#client.disown(id, "the sandbox was destroyed");
+  }
+
+  /** The connection is the client's. */
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  #of(id: string) {
+    return { engine: this.name, id };
+  }
+
+  #paths(id: string) {
+    return ownersPaths(join(this.#client.sandboxes, id));
+  }
+}
+
+class RemoteWatch implements FileWatch {
+  readonly #client: EngineClient;
+  readonly #watch: number;
+  #closed: Promise<void> | undefined;
+
+  constructor(client: EngineClient, watch: number) {
+    this.#client = client;
+    this.#watch = watch;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FileEvent, void> {
+    try {
+      for (let ended = false; !ended && this.#closed === undefined; ) {
+        const answer = await this.#client.request("watchNext", { watch: this.#watch }).catch((error: unknown) => {
+          if (this.#closed !== undefined) return { events: [], ended: true };
+          throw error;
+        });
+        yield* answer.events;
+        ended = answer.ended;
+      }
+    } finally {
+      await this[Symbol.asyncDispose]();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#client.request("watchClose", { watch: this.#watch }).then(
+      () => undefined,
+      () => undefined, // a lost engine watches nothing
+    );
+    return this.#closed;
+  }
+}

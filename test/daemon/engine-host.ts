@@ -1,0 +1,43 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { Caisson } from "../../packages/server/src/app.ts";
+import { EngineClient } from "../../packages/server/src/engines/client.ts";
+import { EngineHost } from "../../packages/server/src/engines/host.ts";
+import { LocalEngines } from "../../packages/server/src/local-engines.ts";
+import { guestPath, leaveNothing, root } from "../harness.ts";
+
+export interface TestHost extends AsyncDisposable {
+  home: string;
+  socketPath: string;
+  errors: unknown[];
+  connect(): Promise<EngineClient>;
+  /** A Caisson whose engines are at the other end of the socket. */
+  open(): Promise<Caisson>;
+}
+
+/** An engine's host in this process, with a data folder of its own; disposing checks that nothing was left behind. */
+export async function openTestHost(owner?: { uid: number; gid: number }): Promise<TestHost> {
+  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const socketPath = join(home, "run/engine/socket");
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const bin = join(root, ".build/bin");
+  const host = await EngineHost.listen({
+    path: socketPath,
+    onError,
+    openEngines: () => new LocalEngines({ home, bin, guestPath, onError, ...(owner === undefined ? {} : { owner }) }),
+    ...(owner === undefined ? {} : { group: owner.gid }),
+  });
+  const connect = () => EngineClient.connect({ path: socketPath, sandboxes: join(home, "engine/sandboxes") });
+  return {
+    home,
+    socketPath,
+    errors,
+    connect,
+    open: async () => new Caisson({ home, root, engines: await connect() }),
+    [Symbol.asyncDispose]: async () => {
+      await host[Symbol.asyncDispose]();
+      await leaveNothing(home);
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import { rm } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Caisson } from "../../packages/server/src/app.ts";
+import { engines } from "../harness.ts";
+import { findLeaks, killProcessesOf, processesOf } from "../leaks.ts";
+import { openTestHost, type TestHost } from "./engine-host.ts";
+
+const limits = { memoryBytes: 64 * 1024 ** 2, storageBytes: 16 * 1024 ** 2 };
+
+describe.each(engines)("an engine behind its socket (%s)", (engine) => {
+  let test: TestHost;
+  beforeAll(async () => {
+    test = await openTestHost();
+  });
+  afterAll(async () => {
+    await test[Symbol.asyncDispose]();
+  });
+
+  it("[SBX-19] makes a sandbox, tells what a run changed, and destroys it", async () => {
+    await using caisson = await test.open();
+    await using sandbox = await caisson.createSandbox({ engine, limits });
+    const result = await sandbox.exec({ command: "echo words | tee note" });
+    expect(result).toMatchObject({ stdout: "words\n", exit_code: 0 });
+    expect(result.files_changed).toMatchObject([{ path: "note", action: "created" }]);
+    expect((await sandbox.stats()).processes).toBeGreaterThan(0);
+    await sandbox.pause();
+    await sandbox.resume();
+    expect((await sandbox.exec({ command: "cat note" })).stdout).toBe("words\n");
+    await sandbox.destroy();
+    expect(findLeaks(test.home)).toEqual([]);
+  });
+
+  it("[SBX-16] [SBX-19] leaves what was kept to the next daemon, and destroys what was not", async () => {
+    let id: string;
+    let name: string;
+    let ephemeral: string;
+    {
+      const client = await test.connect();
+      const caisson = new Caisson({ home: test.home, root: "", engines: client });
+      const sandbox = await caisson.createSandbox({ engine, limits, keep: true });
+      id = sandbox.id;
+      await sandbox.files.write("note", "kept");
+      name = (await sandbox.processes.start({ command: "read word; exit 5", stdin: true })).id;
+      ephemeral = (await caisson.createSandbox({ engine, limits })).id;
+      await client[Symbol.asyncDispose](); // as if it had died: nothing was said before
+      await expect(sandbox.stats()).rejects.toMatchObject({ code: "unavailable" });
+    }
+    await using next = await test.open();
+    expect(processesOf(ephemeral)).toEqual([]);
+    expect(await next.keptSandboxes()).toMatchObject([{ id, engine, state: "running" }]);
+    await using sandbox = await next.attachSandbox(id);
+    expect((await sandbox.exec({ command: "cat note" })).stdout).toBe("kept");
+    await sandbox.processes.get(name).write("word\n");
+    expect(await sandbox.processes.get(name).wait()).toMatchObject({ exit_code: 5 });
+    await sandbox.destroy();
+    expect(findLeaks(test.home)).toEqual([]);
+  });
+
+  it("[SBX-19] tells of a sandbox's end, and of what happens to its files", async () => {
+    await using caisson = await test.open();
+    await using sandbox = await caisson.createSandbox({ engine, limits });
+    await using watch = await sandbox.files.watch(".");
+    await sandbox.files.write("seen", "x");
+    for await (const event of watch) {
+      expect(event).toMatchObject({ type: "created", path: "seen" });
+      break;
+    }
+    killProcessesOf(sandbox.id);
+    expect(await sandbox.lost).toContain("ended");
+  });
+});
+
+describe("the engine's socket", () => {
+  it("[SBX-19] serves one daemon at a time, and the next when that one is gone", async () => {
+    await using test = await openTestHost();
+    const first = await test.connect();
+    await expect(test.connect()).rejects.toMatchObject({ code: "conflict" });
+    expect(await first.kept()).toEqual([]);
+    await first[Symbol.asyncDispose]();
+    await expect(first.kept()).rejects.toMatchObject({ code: "unavailable" });
+    await using second = await test.connect();
+    expect(await second.kept()).toEqual([]);
+  });
+
+  it("[SBX-19] that is lost fails everything that waits", async () => {
+    const test = await openTestHost();
+    const client = await test.connect();
+    const asked = [client.kept(), client.probe()].map((answer) => answer.catch((error: unknown) => error));
+    await test[Symbol.asyncDispose]();
+    for (const answer of await Promise.all(asked))
+      if (answer instanceof Error) expect(answer).toMatchObject({ code: "unavailable" });
+    expect(await client.lost).toMatchObject({ code: "unavailable" });
+    await expect(client.searchPath()).rejects.toMatchObject({ code: "unavailable" });
+    await rm(test.home, { recursive: true, force: true });
+  });
+
+  it("[SBX-19] takes no folder of the host by its path", async () => {
+    await using test = await openTestHost();
+    await using caisson = await test.open();
+    const refused = caisson.createSandbox({ engine: "container", limits, inputFolder: "/etc" });
+    await expect(refused).rejects.toMatchObject({ code: "unsupported" });
+  });
+});
