@@ -194,6 +194,11 @@ export class Caisson implements AsyncDisposable {
     return { engines, chosen, checks: await this.#engines.checkHost() };
   }
 
+  /** `auto` is the strongest engine that has really started a sandbox here. */
+  chooseEngine(choice: EngineChoice): Promise<EngineName> {
+    return this.#engines.choose(choice);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox[Symbol.asyncDispose]()));
     this.#sandboxes.clear();

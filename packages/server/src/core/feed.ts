@@ -22,6 +22,7 @@ export const feedTypes = [
   "sandbox.resumed",
   "sandbox.stopped",
   "sandbox.reset",
+  "sandbox.changed",
   "sandbox.failed",
   "sandbox.destroyed",
   "snapshot.created",

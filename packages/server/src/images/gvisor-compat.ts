@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RootEntry } from "../core/image.ts";
@@ -9,8 +10,9 @@ export async function gvisorEntries(home: string, libraryPath: string): Promise<
   const folder = join(home, "engine", "images");
   const list = join(folder, "ld.so.preload");
   await mkdir(folder, { recursive: true });
-  await writeFile(`${list}.${process.pid}`, `${library}\n`);
-  await rename(`${list}.${process.pid}`, list);
+  const draft = `${list}.${randomUUID()}`; // two at once, in one process or in two, are in nobody's way
+  await writeFile(draft, `${library}\n`);
+  await rename(draft, list);
   return [
     { kind: "bind", path: library, source: libraryPath },
     { kind: "bind", path: "/etc/ld.so.preload", source: list },

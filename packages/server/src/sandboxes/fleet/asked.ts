@@ -1,0 +1,89 @@
+import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import type { CreateRequest } from "../../core/fleet.ts";
+import { fleetLimits, queueLimits, type Range } from "../../core/limits.ts";
+import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
+import { checkRange, showSeconds } from "../../core/size.ts";
+
+/** What a fleet goes by. */
+export interface FleetSettings {
+  engine: EngineChoice;
+  images: readonly string[];
+  limits: Partial<SandboxLimits>;
+  idleTimeoutMs: number;
+  lifetimeMs: number;
+  /** No sandbox lives longer. */
+  maxLifetimeMs: number;
+  maxConcurrent: number;
+  /** Of the pool of each image and engine; 0 turns them off. */
+  poolSize: number;
+  /** Boundaries that are made at the same time. */
+  startsAtOnce: number;
+}
+
+export interface Asked
+  extends Required<Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority">> {
+  engine: EngineChoice;
+  limits: SandboxLimits;
+  sessionKey: string | null;
+  snapshotId: string | null;
+  warm: WarmChoice;
+}
+
+/** A request with its defaults filled in; what is past a cap is refused, and names it (SBX-13). */
+export function resolveCreate(request: CreateRequest, settings: FleetSettings): Asked {
+  const image = request.image ?? settings.images[0] ?? "host";
+  if (!settings.images.includes(image))
+    throw new AppError("not_found", `there is no image ${JSON.stringify(image).slice(0, 80)}`, {
+      hint: `images: ${settings.images.join(", ")}`,
+      details: { images: [...settings.images] },
+    });
+  const { sessionKeyChars } = fleetLimits;
+  if (request.sessionKey !== undefined && (request.sessionKey === "" || request.sessionKey.length > sessionKeyChars))
+    throw new AppError("invalid", `a session key has 1 to ${sessionKeyChars} characters`);
+  return {
+    image,
+    engine: request.engine ?? settings.engine,
+    limits: resolveSandboxLimits({ ...settings.limits, ...request.limits }),
+    env: checkEnv(request.env ?? {}),
+    labels: checkLabels(request.labels ?? {}),
+    sessionKey: request.sessionKey ?? null,
+    snapshotId: request.snapshotId ?? null,
+    idleTimeoutMs: checkIdle(request.idleTimeoutMs ?? settings.idleTimeoutMs),
+    lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
+    priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),
+    warm: request.warm ?? "first-use",
+  };
+}
+
+export function checkIdle(ms: number): number {
+  return checkRange(ms, fleetLimits.idleTimeoutMs, "idle timeout", showSeconds);
+}
+
+export function checkLifetime(ms: number, { maxLifetimeMs }: Pick<FleetSettings, "maxLifetimeMs">): number {
+  const range: Range = { ...fleetLimits.lifetimeMs, max: maxLifetimeMs };
+  return checkRange(ms, range, "lifetime", showSeconds);
+}
+
+export function checkLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (Object.keys(labels).length > fleetLimits.labels)
+    throw new AppError("invalid", `more than ${fleetLimits.labels} labels`);
+  if (bytesOf(labels) > fleetLimits.labelBytes)
+    throw new AppError("too_large", `labels: more than ${fleetLimits.labelBytes} bytes`);
+  return labels;
+}
+
+function checkEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const bad = Object.entries(env).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
+  if (bad) throw new AppError("invalid", `environment: '${bad[0]}' is not a valid name, or its value holds a NUL`);
+  if (bytesOf(env) > fleetLimits.envBytes)
+    throw new AppError("too_large", `environment: more than ${fleetLimits.envBytes} bytes`);
+  return env;
+}
+
+function bytesOf(words: Readonly<Record<string, string>>): number {
+  return Object.entries(words).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+    0,
+  );
+}

@@ -1,0 +1,127 @@
+import type { Clock } from "../../core/clock.ts";
+import type { EngineName, SandboxLimits } from "../../core/engine.ts";
+import type { Caller } from "../../core/principal.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { Asked } from "./asked.ts";
+import type { EngineChooser } from "./choice.ts";
+import type { Ledger } from "./ledger.ts";
+import { equip, type Lifecycle } from "./lifecycle.ts";
+import type { SandboxMaker } from "./maker.ts";
+import { Member } from "./member.ts";
+import type { Pools } from "./pools.ts";
+import type { JobQueue } from "./queue.ts";
+import type { Registry } from "./registry.ts";
+import type { Removals } from "./removals.ts";
+import type { Slots } from "./slots.ts";
+
+/** Puts the files of a snapshot into a new workspace. */
+export type Restore = (caller: Caller, sandbox: Sandbox, snapshotId: string) => Promise<void>;
+
+export interface CreationParts {
+  maker: SandboxMaker;
+  engines: EngineChooser;
+  pools: Pools;
+  queue: JobQueue;
+  starts: Slots;
+  registry: Registry;
+  lifecycle: Lifecycle;
+  ledger: Ledger;
+  removals: Removals;
+  clock: Clock;
+  restore: Restore;
+  onError: (error: unknown) => void;
+}
+
+interface Made {
+  sandbox: Sandbox;
+  origin: string;
+}
+
+/** A sandbox for somebody: warm if one waits, else a new one; recorded, then theirs. */
+export async function createMember(parts: CreationParts, caller: Caller, asked: Asked): Promise<Member> {
+  const engine = await parts.engines.choose(asked.engine);
+  const taken = await takeWarm(parts, asked, engine);
+  const made = "cold" in taken ? await startCold(parts, caller, asked, engine, taken.cold) : taken;
+  return settle(parts, caller, asked, made);
+}
+
+async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName): Promise<Made | { cold: string }> {
+  const { sandbox, cold } = await parts.pools.take(asked, engine);
+  if (sandbox === undefined) return { cold };
+  try {
+    await equip(sandbox, { env: asked.env, limits: { ...asked.limits, storageBytes: sandbox.limits.storageBytes } });
+    return { sandbox, origin: "pool" };
+  } catch (error) {
+    parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
+    parts.onError(error);
+    return { cold: "the one from the pool could not be given its limits" };
+  }
+}
+
+function startCold(
+  { maker, queue, starts }: CreationParts,
+  { principal: { namespace } }: Caller,
+  { limits, warm, env, priority }: Asked,
+  engine: EngineName,
+  why: string,
+): Promise<Made> {
+  return queue.with({ namespace, priority }, async () => {
+    const sandbox = await starts.with(() => maker.createSandbox({ engine, limits, warm, keep: true }));
+    await equip(sandbox, { env, limits });
+    return { sandbox, origin: `cold: ${why}` };
+  });
+}
+
+async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sandbox, origin }: Made): Promise<Member> {
+  const { ledger, lifecycle, registry, removals, clock, restore } = parts;
+  const { snapshotId } = asked;
+  const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
+  const member = new Member(record, clock);
+  const { engine, image, limits } = record;
+  try {
+    await ledger.insert(record, {
+      type: "sandbox.created",
+      actor: caller,
+      detail: { status: record.status, engine, image, origin, ...limitDetail(limits), snapshot_id: snapshotId },
+    });
+    lifecycle.hold(member, sandbox);
+    registry.add(member);
+    if (snapshotId !== null) {
+      await restore(caller, sandbox, snapshotId);
+      await member.become(ledger, "running", caller);
+    }
+    return member;
+  } catch (error) {
+    registry.delete(member);
+    await removals.remove(record.id, sandbox).catch(parts.onError);
+    throw error;
+  }
+}
+
+function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number, origin: string): SandboxRecord {
+  const { image, sessionKey, env, labels, idleTimeoutMs, lifetimeMs } = asked;
+  return {
+    id: sandbox.id,
+    namespace: caller.principal.namespace,
+    status: asked.snapshotId === null ? "running" : "creating",
+    engine: sandbox.engine,
+    image,
+    sessionKey,
+    limits: sandbox.limits,
+    env,
+    labels,
+    createdAtMs: nowMs,
+    lastUsedAtMs: nowMs,
+    idleTimeoutMs,
+    expiresAtMs: nowMs + lifetimeMs,
+    pausedAtMs: null,
+    origin,
+    failure: null,
+    createdBy: caller.principal.id,
+  };
+}
+
+function limitDetail({ memoryBytes, cpus, processes, storageBytes }: SandboxLimits): Record<string, number> {
+  return { memory_bytes: memoryBytes, cpus, processes, storage_bytes: storageBytes };
+}

@@ -1,0 +1,327 @@
+import type { Clock } from "../../core/clock.ts";
+import type { SandboxStats } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import type { Created, CreateRequest, Fleet, Job, PoolStatus, QueueStatus, SandboxChanges } from "../../core/fleet.ts";
+import { fleetLimits } from "../../core/limits.ts";
+import type { Caller } from "../../core/principal.ts";
+import { resolveSandboxLimits } from "../../core/request.ts";
+import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { type Asked, checkIdle, checkLabels, checkLifetime, type FleetSettings, resolveCreate } from "./asked.ts";
+import { EngineChooser } from "./choice.ts";
+import { type CreationParts, createMember, type Restore } from "./creation.ts";
+import { runJob } from "./jobs.ts";
+import { Ledger, type LedgerParts } from "./ledger.ts";
+import { Lifecycle } from "./lifecycle.ts";
+import type { SandboxMaker } from "./maker.ts";
+import type { Member } from "./member.ts";
+import { Pools } from "./pools.ts";
+import { JobQueue } from "./queue.ts";
+import { recover } from "./recover.ts";
+import { Registry } from "./registry.ts";
+import { Removals } from "./removals.ts";
+import { Sessions } from "./sessions.ts";
+import { eachOf, Slots } from "./slots.ts";
+import { verb } from "./verbs.ts";
+
+export interface FleetParts extends LedgerParts {
+  maker: SandboxMaker;
+  clock: Clock;
+  settings: FleetSettings;
+  restore?: Restore;
+  /** Told of what went wrong beside a call's own result. */
+  onError: (error: unknown) => void;
+}
+
+/** Every sandbox of a daemon. Records live in memory, and in the store before anybody hears of them. */
+export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
+  readonly #parts: FleetParts;
+  readonly #registry = new Registry();
+  readonly #sessions = new Sessions();
+  readonly #queue: JobQueue;
+  readonly #pools: Pools;
+  readonly #creation: CreationParts;
+  readonly #lifecycle: Lifecycle;
+  readonly #ledger: Ledger;
+  readonly #removals: Removals;
+  #ticking: NodeJS.Timeout | undefined;
+  #draining = false;
+  #uses = 0;
+  #savedMs = 0;
+  readonly #idle: (() => void)[] = [];
+
+  private constructor(parts: FleetParts) {
+    const { maker, clock, settings, records, onError } = parts;
+    this.#parts = parts;
+    this.#ledger = new Ledger(parts);
+    this.#removals = new Removals({ maker, records, clock });
+    const starts = new Slots(settings.startsAtOnce);
+    const ledger = this.#ledger;
+    const removals = this.#removals;
+    this.#lifecycle = new Lifecycle({ maker, ledger, removals, starts, onError });
+    this.#queue = new JobQueue({
+      maxConcurrent: settings.maxConcurrent,
+      monotonicMs: () => clock.monotonicMs(),
+      onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
+    });
+    const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
+    this.#pools = new Pools({ maker, starts, clock, discard, onError }, settings);
+    this.#creation = {
+      maker,
+      engines: new EngineChooser(maker),
+      pools: this.#pools,
+      queue: this.#queue,
+      starts,
+      registry: this.#registry,
+      lifecycle: this.#lifecycle,
+      ledger,
+      removals,
+      clock,
+      restore: parts.restore ?? noSnapshots,
+      onError,
+    };
+  }
+
+  /** Takes up what the last daemon left, then fills the pool that most will ask for. */
+  static async open(parts: FleetParts): Promise<SandboxFleet> {
+    const fleet = new SandboxFleet(parts);
+    const { strays } = await recover({ ...fleet.#creation, records: parts.records });
+    void fleet.#removeAll(strays).then(() => fleet.#openPool());
+    fleet.#ticking = setInterval(() => fleet.#tick(), fleetLimits.tickMs);
+    fleet.#ticking.unref();
+    return fleet;
+  }
+
+  async create(caller: Caller, request: CreateRequest): Promise<Created> {
+    this.#checkOpen();
+    const asked = resolveCreate(request, this.#parts.settings);
+    const { sessionKey } = asked;
+    if (sessionKey === null) return this.#create(caller, asked);
+    const { namespace } = caller.principal;
+    return this.#sessions.join(namespace, sessionKey, async () => {
+      const member = this.#registry.bySession(namespace, sessionKey);
+      if (member === undefined || member.record.status === "destroyed") return this.#create(caller, asked);
+      await this.use(caller, member.record.id, async () => undefined);
+      return { record: member.record, isNew: false };
+    });
+  }
+
+  async #create(caller: Caller, asked: Asked): Promise<Created> {
+    const { namespace } = caller.principal;
+    return this.#using(async () => {
+      const { record } = await this.#registry.reserve(namespace, () => createMember(this.#creation, caller, asked));
+      if (asked.sessionKey !== null)
+        this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
+      return { record, isNew: true };
+    });
+  }
+
+  async get(caller: Caller, id: string): Promise<SandboxRecord> {
+    return this.#registry.find(caller, id).record;
+  }
+
+  async list(caller: Caller, query: Omit<SandboxQuery, "namespace">): Promise<SandboxRecord[]> {
+    return this.#registry.list(caller.principal.namespace, query);
+  }
+
+  async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
+    const member = this.#registry.find(caller, id);
+    const { labels, idleTimeoutMs, lifetimeMs } = changes;
+    if (labels !== undefined) checkLabels(labels);
+    if (idleTimeoutMs !== undefined) checkIdle(idleTimeoutMs);
+    if (lifetimeMs !== undefined) checkLifetime(lifetimeMs, this.#parts.settings);
+    await member.turn.take(async () => {
+      member.checkThere();
+      const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
+      if (changes.limits !== undefined && member.sandbox !== undefined)
+        await verb(member.sandbox, "updateLimits")(limits);
+      const changed = { ...(labels === undefined ? {} : { labels }), ...member.retime(changes), limits };
+      member.record = { ...member.record, ...changed };
+      const what = Object.keys(changes).sort().join(",");
+      await this.#ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+    });
+    return member.record;
+  }
+
+  async start(caller: Caller, id: string): Promise<SandboxRecord> {
+    await this.use(caller, id, async () => undefined);
+    return this.#registry.find(caller, id).record;
+  }
+
+  stop(caller: Caller, id: string): Promise<SandboxRecord> {
+    return this.#act(caller, id, (member) => this.#lifecycle.stop(member, caller));
+  }
+
+  pause(caller: Caller, id: string): Promise<SandboxRecord> {
+    return this.#act(caller, id, (member) => this.#lifecycle.pause(member, caller));
+  }
+
+  resume(caller: Caller, id: string): Promise<SandboxRecord> {
+    return this.#act(caller, id, (member) => this.#lifecycle.resume(member, caller));
+  }
+
+  reset(caller: Caller, id: string): Promise<SandboxRecord> {
+    this.#checkOpen();
+    return this.#act(caller, id, (member) => this.#lifecycle.reset(member, caller));
+  }
+
+  async #act(caller: Caller, id: string, act: (member: Member) => Promise<void>): Promise<SandboxRecord> {
+    const member = this.#registry.find(caller, id);
+    await act(member);
+    return member.record;
+  }
+
+  async destroy(caller: Caller, id: string): Promise<void> {
+    await this.#destroy(this.#registry.find(caller, id), caller);
+  }
+
+  async #destroy(member: Member, caller: Caller | undefined, reason?: string): Promise<void> {
+    const { namespace, id, sessionKey } = member.record;
+    try {
+      await this.#lifecycle.destroy(member, caller, reason);
+    } finally {
+      if (member.record.status === "destroyed") this.#registry.delete(member);
+    }
+    if (sessionKey !== null) this.#ledger.tell(namespace, id, "session.killed", { session_key: sessionKey });
+  }
+
+  async use<T>(caller: Caller, id: string, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
+    this.#checkOpen();
+    return this.#lend(this.#registry.find(caller, id), caller, act, true);
+  }
+
+  /** A start is a job too, unless it is part of one. */
+  #lend<T>(member: Member, caller: Caller, act: (sandbox: Sandbox) => Promise<T>, queued: boolean): Promise<T> {
+    const { namespace } = member.record;
+    const start = () => this.#lifecycle.running(member, caller);
+    return this.#using(async () => {
+      member.beginUse();
+      try {
+        const sandbox = member.ready ?? (queued ? await this.#queue.with({ namespace }, start) : await start());
+        return await act(sandbox);
+      } finally {
+        member.endUse();
+      }
+    });
+  }
+
+  async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
+    this.#checkOpen();
+    const member = this.#registry.find(caller, id);
+    const parts = { queue: this.#queue, ledger: this.#ledger };
+    return runJob(parts, caller, member, job, () => this.#lend(member, caller, act, false));
+  }
+
+  async stats(caller: Caller, id: string): Promise<SandboxStats> {
+    const { sandbox, record } = this.#registry.find(caller, id);
+    if (sandbox === undefined) throw new AppError("conflict", `sandbox ${id} is ${record.status}`);
+    return sandbox.stats();
+  }
+
+  namespaceOf(id: string): string | undefined {
+    return this.#registry.get(id)?.record.namespace;
+  }
+
+  pools(): PoolStatus[] {
+    return this.#pools.status();
+  }
+
+  queue(): QueueStatus {
+    return this.#queue.status();
+  }
+
+  async #openPool(): Promise<void> {
+    const { settings, onError } = this.#parts;
+    try {
+      const engine = await this.#creation.engines.choose(settings.engine);
+      if (!this.#draining) this.#pools.open(settings.images[0] ?? "host", engine);
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  async #removeAll(ids: readonly string[]): Promise<void> {
+    const failed = await eachOf(ids, fleetLimits.expiringAtOnce, (id) => this.#removals.remove(id));
+    for (const error of failed) this.#parts.onError(error);
+  }
+
+  #tick(): void {
+    void this.#removeAll(this.#removals.due());
+    for (const member of this.#registry.all) {
+      const due = member.due();
+      if (due === undefined || member.expiring) continue;
+      member.expiring = true;
+      this.#expire(member, due)
+        .catch(this.#parts.onError)
+        .finally(() => {
+          member.expiring = false;
+        });
+    }
+    this.#saveUses();
+  }
+
+  async #expire(member: Member, due: "stop" | "destroy"): Promise<void> {
+    if (due === "destroy") await this.#destroy(member, undefined, "its lifetime has passed");
+    else await this.#lifecycle.stop(member, undefined, () => member.due() !== "stop");
+  }
+
+  /** Once in a while: a daemon that dies loses no more of its sandboxes' use than that. */
+  #saveUses(): void {
+    const now = this.#parts.clock.monotonicMs();
+    if (now - this.#savedMs < fleetLimits.saveUsesMs) return;
+    this.#savedMs = now;
+    for (const member of this.#registry.all) void this.#saveUse(member).catch(this.#parts.onError);
+  }
+
+  async #saveUse(member: Member): Promise<void> {
+    if (member.uses > 0) member.touch();
+    if (!member.touched || member.record.status === "destroyed") return;
+    member.touched = false;
+    const { id, lastUsedAtMs } = member.record;
+    await this.#parts.records.update(id, { lastUsedAtMs });
+  }
+
+  async #using<T>(act: () => Promise<T>): Promise<T> {
+    this.#uses++;
+    try {
+      return await act();
+    } finally {
+      this.#uses--;
+      if (this.#uses === 0) for (const wake of this.#idle.splice(0)) wake();
+    }
+  }
+
+  #checkOpen(): void {
+    if (!this.#draining) return;
+    throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: fleetLimits.drainRetryMs });
+  }
+
+  /** Takes nothing new, waits for what is under way, and leaves the sandboxes to the next daemon (LIF-12). */
+  async drain(limitMs: number = fleetLimits.drainMs): Promise<void> {
+    this.#draining = true;
+    clearInterval(this.#ticking);
+    if (this.#uses > 0) await this.#wait(limitMs);
+    await this.#pools.close();
+    const failed = await eachOf([...this.#registry.all], fleetLimits.recoveringAtOnce, async (member) => {
+      await this.#saveUse(member);
+      await member.turn.take(async () => member.sandbox?.detach());
+    });
+    for (const error of failed) this.#parts.onError(error);
+  }
+
+  async #wait(limitMs: number): Promise<void> {
+    const gate = Promise.withResolvers<void>();
+    this.#idle.push(gate.resolve);
+    const timer = setTimeout(gate.resolve, limitMs);
+    await gate.promise;
+    clearTimeout(timer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain(0);
+  }
+}
+
+async function noSnapshots(): Promise<never> {
+  throw new AppError("unsupported", "there are no snapshots here");
+}

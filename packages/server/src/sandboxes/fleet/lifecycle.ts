@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from "node:util";
+import { AppError } from "../../core/errors.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { Actor, Ledger } from "./ledger.ts";
+import type { SandboxMaker } from "./maker.ts";
+import type { Member } from "./member.ts";
+import type { Removals } from "./removals.ts";
+import type { Slots } from "./slots.ts";
+import { hasVerb, verb } from "./verbs.ts";
+
+export interface LifecycleParts {
+  maker: SandboxMaker;
+  ledger: Ledger;
+  removals: Removals;
+  /** Boundaries that are made at the same time. */
+  starts: Slots;
+  onError: (error: unknown) => void;
+}
+
+/** What can happen to a member. Each transition waits for its turn, and is done when store and log have it. */
+export class Lifecycle {
+  readonly #parts: LifecycleParts;
+
+  constructor(parts: LifecycleParts) {
+    this.#parts = parts;
+  }
+
+  /** The handle is the member's, until the sandbox is lost or left. */
+  hold(member: Member, sandbox: Sandbox): void {
+    member.sandbox = sandbox;
+    void sandbox.lost.then((reason) => this.#lose(member, sandbox, reason)).catch(this.#parts.onError);
+  }
+
+  /** Running, started or resumed if need be. Whoever asks while it starts gets the same start. */
+  async running(member: Member, actor: Actor): Promise<Sandbox> {
+    return member.ready ?? member.turn.take(() => this.#running(member, actor));
+  }
+
+  async #running(member: Member, actor: Actor): Promise<Sandbox> {
+    member.checkThere();
+    const { status, id } = member.record;
+    const { maker, ledger, starts } = this.#parts;
+    if (status === "running" && member.sandbox !== undefined) return member.sandbox;
+    if (status === "paused" && member.sandbox !== undefined) {
+      await member.sandbox.resume();
+      await member.become(ledger, "running", actor);
+      return member.sandbox;
+    }
+    if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
+    const sandbox = await starts.with(() => startOf(maker)(id));
+    await this.#took(member, sandbox);
+    await member.become(ledger, "running", actor);
+    return sandbox;
+  }
+
+  async #took(member: Member, sandbox: Sandbox): Promise<void> {
+    try {
+      await equip(sandbox, member.record);
+    } catch (error) {
+      await sandbox.detach();
+      throw error;
+    }
+    this.hold(member, sandbox);
+  }
+
+  stop(member: Member, actor: Actor, unless?: () => boolean): Promise<void> {
+    return member.turn.take(async () => {
+      member.checkThere();
+      if (member.record.status === "stopped" || unless?.() === true) return;
+      const { sandbox } = member;
+      if (sandbox !== undefined) {
+        member.sandbox = undefined; // its end is no loss
+        try {
+          await verb(sandbox, "stop")();
+        } catch (error) {
+          if (!sandbox.ended) member.sandbox = sandbox;
+          throw error;
+        }
+      }
+      await member.become(this.#parts.ledger, "stopped", actor, actor === undefined ? "it was idle" : null);
+    });
+  }
+
+  pause(member: Member, actor: Actor): Promise<void> {
+    return member.turn.take(async () => {
+      member.checkThere();
+      if (member.record.status === "paused") return;
+      const sandbox = handleOf(member);
+      await sandbox.pause();
+      await member.become(this.#parts.ledger, "paused", actor);
+    });
+  }
+
+  resume(member: Member, actor: Actor): Promise<void> {
+    return member.turn.take(async () => {
+      member.checkThere();
+      if (member.record.status === "running") return;
+      const sandbox = handleOf(member);
+      await sandbox.resume();
+      await member.become(this.#parts.ledger, "running", actor);
+    });
+  }
+
+  /** An empty workspace; it runs afterwards. */
+  reset(member: Member, actor: Actor): Promise<void> {
+    return member.turn.take(async () => {
+      const sandbox = await this.#running(member, actor);
+      await verb(sandbox, "reset")();
+      const detail = { workspace: "empty" };
+      await this.#parts.ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail });
+    });
+  }
+
+  /** The record is gone first: whatever happens then, the boundary is removed, now or by the next daemon. */
+  destroy(member: Member, actor: Actor, reason: string | null = null): Promise<void> {
+    return member.turn.take(async () => {
+      member.checkThere();
+      const { sandbox } = member;
+      const { id } = member.record;
+      member.sandbox = undefined;
+      try {
+        await member.become(this.#parts.ledger, "destroyed", actor, reason);
+      } finally {
+        await this.#parts.removals.remove(id, sandbox);
+      }
+    });
+  }
+
+  /** Its end was not asked for. The workspace is there; the next use starts it. */
+  async #lose(member: Member, sandbox: Sandbox, reason: string): Promise<void> {
+    if (sandbox.ended) return;
+    await member.turn.take(async () => {
+      if (member.sandbox !== sandbox || sandbox.ended) return;
+      member.sandbox = undefined;
+      await sandbox.detach().catch(this.#parts.onError);
+      await member.become(this.#parts.ledger, "failed", undefined, reason);
+    });
+  }
+}
+
+/** Gives a boundary the limits and the environment of its record, as far as it has others. */
+export async function equip(sandbox: Sandbox, { env, limits }: Pick<SandboxRecord, "env" | "limits">): Promise<void> {
+  if (!isDeepStrictEqual(limits, sandbox.limits)) await verb(sandbox, "updateLimits")(limits);
+  if (Object.keys(env).length > 0 || hasVerb(sandbox, "setEnvironment")) verb(sandbox, "setEnvironment")(env);
+}
+
+function handleOf({ sandbox, record }: Member): Sandbox {
+  if (sandbox !== undefined) return sandbox;
+  throw new AppError("conflict", `sandbox ${record.id} is ${record.status}`, { hint: "start it first" });
+}
+
+function startOf(maker: SandboxMaker): (id: string) => Promise<Sandbox> {
+  if (maker.startSandbox === undefined) throw new AppError("unsupported", "sandboxes cannot be started again yet");
+  return maker.startSandbox.bind(maker);
+}

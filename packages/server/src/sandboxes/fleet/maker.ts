@@ -1,0 +1,22 @@
+import type { EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "../../core/engine.ts";
+import type { EngineChoice } from "../../core/request.ts";
+import type { Sandbox } from "../sandbox.ts";
+
+export interface MakeOptions {
+  engine: EngineName;
+  limits: SandboxLimits;
+  warm: WarmChoice;
+  keep: true;
+}
+
+/** Whoever makes the boundaries of a fleet. */
+export interface SandboxMaker {
+  /** What `auto` stands for here. */
+  chooseEngine(choice: EngineChoice): Promise<EngineName>;
+  createSandbox(options: MakeOptions): Promise<Sandbox>;
+  attachSandbox(id: string): Promise<Sandbox>;
+  /** Of one that has ended or was stopped: the same id, the same workspace. */
+  startSandbox?(id: string): Promise<Sandbox>;
+  destroySandbox(id: string): Promise<void>;
+  keptSandboxes(): Promise<KeptSandbox[]>;
+}

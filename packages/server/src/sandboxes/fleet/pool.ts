@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../core/clock.ts";
+import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import type { PoolStatus } from "../../core/fleet.ts";
+import { fleetLimits, poolLimits } from "../../core/limits.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { SandboxMaker } from "./maker.ts";
+import { eachOf, type Slots } from "./slots.ts";
+import { hasVerb, verb } from "./verbs.ts";
+
+export interface PoolParts {
+  maker: Pick<SandboxMaker, "createSandbox">;
+  image: string;
+  engine: EngineName;
+  size: number;
+  limits: SandboxLimits;
+  warm: WarmChoice;
+  starts: Slots;
+  clock: Clock;
+  /** For those that nobody gets. */
+  discard: (sandbox: Sandbox) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+interface Ready {
+  sandbox: Sandbox;
+  sinceMs: number;
+}
+
+/** Sandboxes of one image and engine that run and are nobody's. One that was handed out never comes back (LIF-02). */
+export class WarmPool {
+  readonly #parts: PoolParts;
+  readonly #ready: Ready[] = [];
+  readonly #closing = new AbortController();
+  #starting = 0;
+  #hits = 0;
+  #misses = 0;
+  #filling: Promise<void> | undefined;
+
+  constructor(parts: PoolParts) {
+    this.#parts = parts;
+  }
+
+  get warm(): WarmChoice {
+    return this.#parts.warm;
+  }
+
+  get limits(): SandboxLimits {
+    return this.#parts.limits;
+  }
+
+  /** The oldest that answers; undefined when there is none. */
+  async take(): Promise<Sandbox | undefined> {
+    for (let ready = this.#ready.shift(); ready !== undefined; ready = this.#ready.shift()) {
+      const { sandbox } = ready;
+      this.fill();
+      if (await isHealthy(sandbox)) {
+        this.#hits++;
+        return sandbox;
+      }
+      this.#throwAway(sandbox);
+    }
+    this.#misses++;
+    this.fill();
+    return undefined;
+  }
+
+  /** Starts what is missing, one after the other, behind whatever somebody waits for. */
+  fill(): void {
+    if (this.#filling !== undefined || this.#closing.signal.aborted) return;
+    this.#filling = this.#fill().finally(() => {
+      this.#filling = undefined;
+    });
+  }
+
+  async #fill(): Promise<void> {
+    let waitMs: number = poolLimits.backoffMs;
+    const { signal } = this.#closing;
+    while (this.#ready.length < this.#parts.size && !signal.aborted) {
+      try {
+        await this.#add();
+        waitMs = poolLimits.backoffMs;
+      } catch (error) {
+        this.#parts.onError(error);
+        await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
+        waitMs = Math.min(2 * waitMs, poolLimits.backoffMostMs);
+      }
+    }
+  }
+
+  async #add(): Promise<void> {
+    const { maker, starts, engine, limits, warm, clock } = this.#parts;
+    this.#starting++;
+    try {
+      const sandbox = await starts.withPatience(() => maker.createSandbox({ engine, limits, warm, keep: true }));
+      const ready = { sandbox, sinceMs: clock.monotonicMs() };
+      this.#ready.push(ready);
+      void sandbox.lost.then(() => this.#lose(ready));
+    } finally {
+      this.#starting--;
+    }
+  }
+
+  /** One that ends while it waits makes room for another. */
+  #lose(ready: Ready): void {
+    const at = this.#ready.indexOf(ready);
+    if (at < 0) return;
+    this.#ready.splice(at, 1);
+    this.#throwAway(ready.sandbox);
+    this.fill();
+  }
+
+  #throwAway(sandbox: Sandbox): void {
+    this.#parts.discard(sandbox).catch(this.#parts.onError);
+  }
+
+  status(): PoolStatus {
+    const { image, engine, size, clock } = this.#parts;
+    const oldest = this.#ready[0];
+    return {
+      image,
+      engine,
+      size,
+      ready: this.#ready.length,
+      starting: this.#starting,
+      hits: this.#hits,
+      misses: this.#misses,
+      oldestAgeMs: oldest === undefined ? null : clock.monotonicMs() - oldest.sinceMs,
+    };
+  }
+
+  /** Its sandboxes end: a next daemon fills a pool of its own. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#filling;
+    const left = this.#ready.splice(0);
+    const failed = await eachOf(left, fleetLimits.expiringAtOnce, ({ sandbox }) => this.#parts.discard(sandbox));
+    for (const error of failed) this.#parts.onError(error);
+  }
+}
+
+/** One round trip over the wire. */
+async function isHealthy(sandbox: Sandbox): Promise<boolean> {
+  if (!hasVerb(sandbox, "ping")) return true;
+  const late = new AbortController();
+  try {
+    const silent = sleep(poolLimits.healthMs, undefined, { signal: late.signal }).then(() => {
+      throw new AppError("timeout", "no answer");
+    });
+    await Promise.race([verb(sandbox, "ping")(), silent]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    late.abort();
+  }
+}

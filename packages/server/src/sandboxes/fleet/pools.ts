@@ -1,0 +1,67 @@
+import type { EngineName } from "../../core/engine.ts";
+import type { PoolStatus } from "../../core/fleet.ts";
+import { poolLimits } from "../../core/limits.ts";
+import { resolveSandboxLimits } from "../../core/request.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { Asked, FleetSettings } from "./asked.ts";
+import { type PoolParts, WarmPool } from "./pool.ts";
+
+export type Taken = { sandbox: Sandbox; cold?: undefined } | { sandbox?: undefined; cold: string };
+
+type SharedParts = Omit<PoolParts, "image" | "engine" | "size" | "limits" | "warm">;
+type PoolSettings = Pick<FleetSettings, "poolSize" | "limits">;
+
+/** The pools of a fleet: one for each image and engine that somebody has asked for, or is likely to. */
+export class Pools {
+  readonly #parts: SharedParts;
+  readonly #settings: PoolSettings;
+  readonly #pools = new Map<string, WarmPool>();
+
+  constructor(parts: SharedParts, settings: PoolSettings) {
+    this.#parts = parts;
+    this.#settings = settings;
+  }
+
+  /** A warm one, or why there is none for this request: that one starts cold and says so. */
+  async take(asked: Asked, engine: EngineName): Promise<Taken> {
+    const pool = this.open(asked.image, engine);
+    if (pool === undefined) return { cold: "there is no pool" };
+    const cold = whyCold(asked, pool);
+    if (cold !== undefined) return { cold };
+    const sandbox = await pool.take();
+    return sandbox === undefined ? { cold: "the pool is empty" } : { sandbox };
+  }
+
+  open(image: string, engine: EngineName): WarmPool | undefined {
+    const name = JSON.stringify([image, engine]);
+    const known = this.#pools.get(name);
+    const { poolSize: size, limits } = this.#settings;
+    if (known !== undefined || size === 0 || this.#pools.size >= poolLimits.pools) return known;
+    const pool = new WarmPool({
+      ...this.#parts,
+      image,
+      engine,
+      size,
+      limits: resolveSandboxLimits(limits),
+      warm: "first-use",
+    });
+    this.#pools.set(name, pool);
+    pool.fill();
+    return pool;
+  }
+
+  status(): PoolStatus[] {
+    return [...this.#pools.values()].map((pool) => pool.status());
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+}
+
+/** What cannot be changed once a boundary stands. */
+function whyCold({ limits, warm }: Asked, pool: WarmPool): string | undefined {
+  if (limits.storageBytes > pool.limits.storageBytes) return "it asks for more storage than those in the pool have";
+  if (warm !== pool.warm) return "it asks for other warm interpreters than those in the pool have";
+  return undefined;
+}

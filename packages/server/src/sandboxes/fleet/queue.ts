@@ -1,0 +1,168 @@
+import { AppError } from "../../core/errors.ts";
+import type { QueueStatus } from "../../core/fleet.ts";
+import { queueLimits } from "../../core/limits.ts";
+
+interface Waiting {
+  priority: number;
+  begin(): void;
+}
+
+interface Line {
+  running: number;
+  /** When it was last given a place. */
+  served: number;
+  waiting: Waiting[];
+}
+
+export interface QueueOptions {
+  maxConcurrent: number;
+  /** Of all namespaces, and of one. */
+  maxWaiting?: number;
+  maxWaitingEach?: number;
+  monotonicMs: () => number;
+  /** A job was refused for want of room. */
+  onFull?: (namespace: string, waiting: number) => void;
+}
+
+export interface Asked {
+  namespace: string;
+  priority?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * So many jobs at once, the others wait. A free place goes to the namespace with the fewest running, among equals to the
+ * one that was served longest ago; within it to the highest priority, then to whoever came first.
+ */
+export class JobQueue {
+  readonly #options: Required<Omit<QueueOptions, "onFull">> & Pick<QueueOptions, "onFull">;
+  readonly #lines = new Map<string, Line>();
+  #running = 0;
+  #waiting = 0;
+  #count = 0;
+  /** A moving mean, for what a refused caller is told. */
+  #jobMs: number = queueLimits.retryMinMs;
+
+  constructor(options: QueueOptions) {
+    this.#options = {
+      maxWaiting: queueLimits.waiting,
+      maxWaitingEach: queueLimits.waitingPerNamespace,
+      ...options,
+    };
+  }
+
+  async with<T>(asked: Asked, act: () => Promise<T>): Promise<T> {
+    asked.signal?.throwIfAborted();
+    const line = this.#lineOf(asked.namespace);
+    if (this.#running < this.#options.maxConcurrent && this.#waiting === 0) this.#enter(line);
+    else await this.#wait(line, asked);
+    const startedMs = this.#options.monotonicMs();
+    try {
+      return await act();
+    } finally {
+      this.#jobMs += (this.#options.monotonicMs() - startedMs - this.#jobMs) / 8;
+      line.running--;
+      this.#running--;
+      this.#forget(asked.namespace, line);
+      this.#serve();
+    }
+  }
+
+  status(): QueueStatus {
+    const { maxConcurrent, maxWaiting } = this.#options;
+    const lines = [...this.#lines].filter(([, { waiting }]) => waiting.length > 0);
+    return {
+      running: this.#running,
+      waiting: this.#waiting,
+      maxConcurrent,
+      maxWaiting,
+      waitingByNamespace: Object.fromEntries(lines.map(([name, { waiting }]) => [name, waiting.length])),
+    };
+  }
+
+  #lineOf(namespace: string): Line {
+    const known = this.#lines.get(namespace);
+    if (known !== undefined) return known;
+    // Whoever comes anew stands behind those that waited before.
+    const line = { running: 0, served: ++this.#count, waiting: [] };
+    this.#lines.set(namespace, line);
+    return line;
+  }
+
+  #forget(namespace: string, line: Line): void {
+    if (line.running === 0 && line.waiting.length === 0) this.#lines.delete(namespace);
+  }
+
+  #enter(line: Line): void {
+    line.running++;
+    this.#running++;
+    line.served = ++this.#count;
+  }
+
+  async #wait(line: Line, { namespace, priority = 0, signal }: Asked): Promise<void> {
+    const { maxWaiting, maxWaitingEach } = this.#options;
+    if (this.#waiting >= maxWaiting || line.waiting.length >= maxWaitingEach) {
+      this.#forget(namespace, line);
+      this.#options.onFull?.(namespace, this.#waiting);
+      throw this.#full();
+    }
+    const gate = Promise.withResolvers<void>();
+    const waiting: Waiting = { priority, begin: gate.resolve };
+    place(line.waiting, waiting);
+    this.#waiting++;
+    const cancel = () => {
+      const at = line.waiting.indexOf(waiting);
+      if (at < 0) return;
+      line.waiting.splice(at, 1);
+      this.#waiting--;
+      this.#forget(namespace, line);
+      gate.reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      await gate.promise;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  #serve(): void {
+    while (this.#running < this.#options.maxConcurrent && this.#waiting > 0) {
+      const line = nextLine(this.#lines.values());
+      const next = line?.waiting.shift();
+      if (line === undefined || next === undefined) return;
+      this.#waiting--;
+      this.#enter(line);
+      next.begin();
+    }
+  }
+
+  #full(): AppError {
+    const { maxConcurrent } = this.#options;
+    const estimateMs = (this.#jobMs * (this.#waiting + 1)) / maxConcurrent;
+    return new AppError("limit_exceeded", "too many jobs wait already", {
+      retryAfterMs: Math.round(Math.min(queueLimits.retryMaxMs, Math.max(queueLimits.retryMinMs, estimateMs))),
+      details: { waiting: this.#waiting, max_concurrent: maxConcurrent },
+    });
+  }
+}
+
+/** Highest first, then oldest first. */
+function place(waiting: Waiting[], one: Waiting): void {
+  const at = waiting.findLastIndex(({ priority }) => priority >= one.priority);
+  waiting.splice(at + 1, 0, one);
+}
+
+function nextLine(lines: Iterable<Line>): Line | undefined {
+  let best: Line | undefined;
+  for (const line of lines) {
+    if (line.waiting.length === 0) continue;
+    if (
+      best === undefined ||
+      line.running < best.running ||
+      (line.running === best.running && line.served < best.served)
+    )
+      best = line;
+  }
+  return best;
+}

@@ -1,0 +1,95 @@
+import { AppError } from "../../core/errors.ts";
+import { fleetLimits } from "../../core/limits.ts";
+import type { Caller } from "../../core/principal.ts";
+import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
+import { type Member, noSuchSandbox } from "./member.ts";
+
+/** Every sandbox that somebody has, by id and by session. */
+export class Registry {
+  readonly #members = new Map<string, Member>();
+  readonly #sessions = new Map<string, Member>();
+  readonly #counts = new Map<string, number>();
+  /** Counted and not yet members. */
+  #promised = 0;
+
+  get all(): Iterable<Member> {
+    return this.#members.values();
+  }
+
+  add(member: Member): void {
+    const { id, namespace, sessionKey } = member.record;
+    this.#members.set(id, member);
+    this.#count(namespace, 1);
+    if (sessionKey !== null) this.#sessions.set(sessionName(namespace, sessionKey), member);
+  }
+
+  delete(member: Member): void {
+    const { id, namespace, sessionKey } = member.record;
+    if (!this.#members.delete(id)) return;
+    this.#count(namespace, -1);
+    if (sessionKey !== null && this.bySession(namespace, sessionKey) === member)
+      this.#sessions.delete(sessionName(namespace, sessionKey));
+  }
+
+  get(id: string): Member | undefined {
+    return this.#members.get(id);
+  }
+
+  /** Another namespace's does not exist. */
+  find({ principal }: Caller, id: string): Member {
+    const member = this.#members.get(id);
+    if (member === undefined || member.record.namespace !== principal.namespace) throw noSuchSandbox(id);
+    member.checkThere();
+    return member;
+  }
+
+  bySession(namespace: string, sessionKey: string): Member | undefined {
+    return this.#sessions.get(sessionName(namespace, sessionKey));
+  }
+
+  list(namespace: string, { status, sessionKey, cursor, limit }: Omit<SandboxQuery, "namespace">): SandboxRecord[] {
+    const own = [...this.#members.values()]
+      .map(({ record }) => record)
+      .filter((record) => record.namespace === namespace && record.status !== "destroyed")
+      .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
+    const at = cursor === undefined ? 0 : own.findIndex(({ id }) => id === cursor) + 1;
+    if (cursor !== undefined && at === 0)
+      throw new AppError("invalid", "the sandbox that the cursor names is gone", { hint: "list from the start" });
+    return own
+      .slice(at)
+      .filter((record) => status === undefined || record.status === status)
+      .filter((record) => sessionKey === undefined || record.sessionKey === sessionKey)
+      .slice(0, limit);
+  }
+
+  /** Makes sure that there is room for one more while it is made. */
+  async reserve<T>(namespace: string, make: () => Promise<T>): Promise<T> {
+    const { sandboxes, sandboxesPerNamespace } = fleetLimits;
+    if ((this.#counts.get(namespace) ?? 0) >= sandboxesPerNamespace)
+      throw full(`the namespace has ${sandboxesPerNamespace} sandboxes already`);
+    if (this.#members.size + this.#promised >= sandboxes) throw full(`there are ${sandboxes} sandboxes already`);
+    this.#count(namespace, 1);
+    this.#promised++;
+    try {
+      return await make();
+    } finally {
+      this.#promised--;
+      this.#count(namespace, -1);
+    }
+  }
+
+  #count(namespace: string, more: number): void {
+    const count = (this.#counts.get(namespace) ?? 0) + more;
+    if (count === 0) this.#counts.delete(namespace);
+    else this.#counts.set(namespace, count);
+  }
+}
+
+function full(what: string): AppError {
+  return new AppError("limit_exceeded", what, { hint: "destroy some first" });
+}
+
+/** JSON keeps two names apart whatever they hold. */
+function sessionName(namespace: string, sessionKey: string): string {
+  return JSON.stringify([namespace, sessionKey]);
+}
