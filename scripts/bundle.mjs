@@ -7,7 +7,10 @@ const root = dirname(import.meta.dirname);
 
 const { outputFiles } = await build({
   absWorkingDir: root,
-  entryPoints: { caisson: "packages/server/src/cli/main.ts" },
+  entryPoints: {
+    caisson: "packages/server/src/cli/main.ts",
+    "sqlite-worker": "packages/server/src/store/sqlite-worker.ts",
+  },
   outdir: ".build/app",
   outExtension: { ".js": ".mjs" },
   bundle: true,

@@ -1,0 +1,47 @@
+/** What bounds the store and the audit log, like limits.ts. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** The store: one SQLite file behind a worker thread. */
+export const storeLimits = {
+  /** Requests that wait for the worker; one more is refused. */
+  pending: 16_384,
+  /** Requests in one commit. */
+  group: 256,
+  statements: 256,
+  /** A transaction of several steps holds up all others. */
+  transactionMs: 10_000,
+  /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */
+  lockTryMs: 100,
+  lockPauseMs: 50,
+  lockWaitMs: 5_000,
+  /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */
+  syncMs: 30,
+  /** The log turns over past this size, and not again so soon when a reader holds it. */
+  walBytes: 64 * MiB,
+  walRetryMs: 5_000,
+  listed: { default: 100, min: 1, max: 1_000 },
+  /** How long the answer to a named request is kept, and how often old ones are looked for. */
+  idempotencyMs: 86_400_000,
+  pruneIntervalMs: 3_600_000,
+} as const;
+
+/** The audit log. */
+export const auditLimits = {
+  /** Of an entry's canonical form. */
+  entryBytes: 16 * KiB,
+  nameCharacters: 256,
+  searched: { default: 100, min: 1, max: 1_000 },
+  searchCharacters: 256,
+  /** Rows that one step of a search looks at, so that appends go on meanwhile. */
+  searchWindow: 20_000,
+  /** Rows, or time while there are new rows, between signed checkpoints in the database. */
+  checkpointRows: 1_000,
+  checkpointMs: 60_000,
+  /** How often, while there are new rows, the head outside the database follows. */
+  headMs: 250,
+  headBytes: 4 * KiB,
+  pruneRows: 2_000,
+  problems: 100,
+} as const;

@@ -1,0 +1,47 @@
+import type { Kysely } from "kysely";
+import type { ApiKey, ApiKeys } from "../core/api-key.ts";
+import { AppError } from "../core/errors.ts";
+import { storeLimits } from "../core/store-limits.ts";
+import { mapRows } from "./columns.ts";
+import type { Schema } from "./schema.ts";
+
+const mapping = mapRows<ApiKey>();
+
+export class StoredApiKeys implements ApiKeys {
+  readonly #db: Kysely<Schema>;
+
+  constructor(db: Kysely<Schema>) {
+    this.#db = db;
+  }
+
+  async insert(key: ApiKey): Promise<void> {
+    await this.#db.insertInto("api_keys").values(mapping.toRow(key)).execute();
+  }
+
+  byHash(hash: string): Promise<ApiKey | undefined> {
+    return this.#find("hash", hash);
+  }
+
+  get(id: string): Promise<ApiKey | undefined> {
+    return this.#find("id", id);
+  }
+
+  async list(namespace?: string): Promise<ApiKey[]> {
+    let query = this.#db.selectFrom("api_keys").selectAll();
+    if (namespace !== undefined) query = query.where("namespace", "=", namespace);
+    const rows = await query.orderBy("created_at_ms").orderBy("id").limit(storeLimits.listed.max).execute();
+    return rows.map((row) => mapping.toRecord(row));
+  }
+
+  async update(id: string, changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>): Promise<void> {
+    const columns = mapping.toChanges(changes);
+    if (Object.keys(columns).length === 0) return;
+    const result = await this.#db.updateTable("api_keys").set(columns).where("id", "=", id).executeTakeFirst();
+    if (result.numUpdatedRows === 0n) throw new AppError("not_found", `there is no key ${id}`);
+  }
+
+  async #find(column: "id" | "hash", value: string): Promise<ApiKey | undefined> {
+    const row = await this.#db.selectFrom("api_keys").selectAll().where(column, "=", value).executeTakeFirst();
+    return row === undefined ? undefined : mapping.toRecord(row);
+  }
+}

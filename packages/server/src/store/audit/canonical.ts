@@ -1,0 +1,52 @@
+import type { AuditEntry, AuditValue } from "../../core/audit.ts";
+import { AppError } from "../../core/errors.ts";
+
+const maxDepth = 16;
+
+/** SQLite ends a text at a NUL in places, and UTF-8 has no lone surrogates: what is hashed is what can be kept. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
+}
+
+/**
+ * The one way to write a value (RFC 8785): keys in the order of their UTF-16 code units, no space, numbers as ECMAScript
+ * writes them. What JSON cannot say is refused.
+ */
+export function canonical(value: AuditValue | undefined, depth = 0): string {
+  if (depth > maxDepth) throw new AppError("invalid", `an audit entry is nested more than ${maxDepth} deep`);
+  if (typeof value === "string") return JSON.stringify(storable(value));
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) throw new AppError("invalid", "an audit entry holds a number that JSON cannot say");
+    return JSON.stringify(value);
+  }
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
+  if (typeof value === "object") return canonicalObject(value as { [key: string]: AuditValue }, depth);
+  throw new AppError("invalid", `an audit entry cannot hold a ${typeof value}`);
+}
+
+function canonicalObject(value: { readonly [key: string]: AuditValue | undefined }, depth: number): string {
+  const parts: string[] = [];
+  const seen = new Map<string, AuditValue>();
+  for (const [key, item] of Object.entries(value)) if (item !== undefined) seen.set(storable(key), item);
+  for (const key of [...seen.keys()].sort()) {
+    parts.push(`${JSON.stringify(key)}:${canonical(seen.get(key), depth + 1)}`);
+  }
+  return `{${parts.join(",")}}`;
+}
+
+/** The columns of a row as they are kept: detail is canonical text already. */
+export interface ChainedRow extends Omit<AuditEntry, "detail"> {
+  sequence: number;
+  atMs: number;
+  detail: string;
+}
+
+/** What the hash of a row covers beside the hash before it. */
+export function canonicalRow(row: ChainedRow): string {
+  const text = (value: string | null) => (value === null ? "null" : JSON.stringify(value));
+  return (
+    `{"actor":${text(row.actor)},"atMs":${row.atMs},"detail":${row.detail},"namespace":${text(row.namespace)},` +
+    `"requestId":${text(row.requestId)},"sandboxId":${text(row.sandboxId)},"sequence":${row.sequence},"type":${text(row.type)}}`
+  );
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { AuditEntry } from "../../core/audit.ts";
+import { AppError } from "../../core/errors.ts";
+import { auditLimits } from "../../core/store-limits.ts";
+import type { ChainHead } from "../sqlite-protocol.ts";
+import { type ChainedRow, canonical, canonicalRow, storable } from "./canonical.ts";
+
+/** What stands before the first row. */
+export const genesisHash = "0".repeat(64);
+
+export function hashRow(previous: string, row: ChainedRow): string {
+  return createHash("sha256")
+    .update(`${previous}\n${canonicalRow(row)}`)
+    .digest("hex");
+}
+
+function name(text: string): string {
+  const kept = storable(text);
+  if (kept.length > auditLimits.nameCharacters) throw new AppError("too_large", "a name in an audit entry is too long");
+  return kept;
+}
+
+/** The row that an entry becomes. */
+export function rowOf(entry: AuditEntry, sequence: number, atMs: number): ChainedRow {
+  const detail = canonical(entry.detail);
+  if (Buffer.byteLength(detail) > auditLimits.entryBytes)
+    throw new AppError("too_large", `the detail of an audit entry is larger than ${auditLimits.entryBytes} bytes`);
+  return {
+    sequence,
+    atMs: Math.trunc(atMs),
+    type: name(entry.type),
+    namespace: name(entry.namespace),
+    actor: name(entry.actor),
+    sandboxId: entry.sandboxId === null ? null : name(entry.sandboxId),
+    requestId: entry.requestId === null ? null : name(entry.requestId),
+    detail,
+  };
+}
+
+const insertSql = `insert into audit (sequence, at_ms, type, namespace, actor, sandbox_id, request_id, detail, hash)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const lastSql = "select sequence, hash from audit order by sequence desc limit 1";
+const anchorSql = "select sequence, hash from audit_checkpoints where kind = 'anchor' order by sequence desc limit 1";
+
+/** The growing end of the chain, in the thread that owns the database. Call inside a transaction. */
+export class Chain {
+  readonly #db: DatabaseSync;
+  #head: ChainHead | undefined;
+  #insert: StatementSync | undefined;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** After a rollback, or when another program wrote: what is in the database counts. */
+  forget(): void {
+    this.#head = undefined;
+  }
+
+  append(entry: AuditEntry, atMs: number): ChainHead {
+    this.#head ??= this.#read();
+    const row = rowOf(entry, this.#head.sequence + 1, atMs);
+    const hash = hashRow(this.#head.hash, row);
+    const { sequence, type, namespace, actor, sandboxId, requestId, detail } = row;
+    this.#insert ??= this.#db.prepare(insertSql);
+    this.#insert.run(sequence, row.atMs, type, namespace, actor, sandboxId, requestId, detail, hash);
+    this.#head = { sequence, hash };
+    return this.#head;
+  }
+
+  #read(): ChainHead {
+    const found = this.#db.prepare(lastSql).get() ?? this.#db.prepare(anchorSql).get();
+    if (found === undefined) return { sequence: 0, hash: genesisHash };
+    return { sequence: Number(found.sequence), hash: String(found.hash) };
+  }
+}

@@ -1,0 +1,42 @@
+/** How a record's fields become a row's columns and back: `createdAtMs` is `created_at_ms`; some are JSON. */
+type Snake<S extends string> = S extends `${infer Head}${infer Tail}`
+  ? `${Head extends Uppercase<Head> ? (Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`) : Head}${Snake<Tail>}`
+  : S;
+
+type Columns<R, J extends keyof R> = {
+  [K in keyof R & string as Snake<K>]: K extends J ? string : R[K];
+};
+
+const toColumn = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const toField = (column: string) => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+export interface RowMapping<R, J extends keyof R> {
+  toRow(record: R): Columns<R, J>;
+  /** Of the fields that are there; one that is undefined stays as it was. */
+  toChanges(changes: Partial<R>): Partial<Columns<R, J>>;
+  toRecord(row: Columns<R, J>): R;
+}
+
+export function mapRows<R extends object, J extends keyof R & string = never>(
+  json: readonly J[] = [],
+): RowMapping<R, J> {
+  const isJson = new Set<string>(json);
+  const toChanges = (record: Partial<R>) =>
+    Object.fromEntries(
+      Object.entries(record)
+        .filter(([, value]) => value !== undefined)
+        .map(([field, value]) => [toColumn(field), isJson.has(field) ? JSON.stringify(value) : value]),
+    );
+  const toRecord = (row: object) =>
+    Object.fromEntries(
+      Object.entries(row).map(([column, value]) => {
+        const field = toField(column);
+        return [field, isJson.has(field) ? JSON.parse(String(value)) : value];
+      }),
+    );
+  return {
+    toRow: (record) => toChanges(record) as Columns<R, J>,
+    toChanges: (changes) => toChanges(changes) as Partial<Columns<R, J>>,
+    toRecord: (row) => toRecord(row) as R,
+  };
+}

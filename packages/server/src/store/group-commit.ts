@@ -1,0 +1,214 @@
+import type { DatabaseSync } from "node:sqlite";
+import { storeLimits } from "../core/store-limits.ts";
+import { Chain } from "./audit/chain.ts";
+import { isBusy, noteOf } from "./sqlite-error.ts";
+import type { Answer, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import { StatementCache } from "./statement-cache.ts";
+
+type Step = Extract<Request, { op: "read" | "write" | "append" }>;
+
+interface Waiting {
+  request: Request;
+  sinceMs: number;
+}
+
+export interface GroupCommitParts {
+  db: DatabaseSync;
+  reply(replies: Reply[]): void;
+  committed(): void;
+  /** Steps that are no SQL: sync and close. */
+  other(request: Request): void;
+}
+
+const isStep = (request: Request): request is Step =>
+  request.op === "read" || request.op === "write" || request.op === "append";
+
+/**
+ * Runs requests in their order. What waits when a commit ends goes into the next one together; a step that fails takes
+ * nothing else with it, a commit that fails takes all of its steps. Answers go out after the commit.
+ * A transaction of several steps has the database for itself, for a limited time.
+ */
+export class GroupCommit {
+  readonly #parts: GroupCommitParts;
+  readonly #statements: StatementCache;
+  readonly #chain: Chain;
+  #queue: Waiting[] = [];
+  #transaction: number | undefined;
+  #lastTransaction = 0;
+  #deadline: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #dataVersion: unknown;
+
+  constructor(parts: GroupCommitParts) {
+    this.#parts = parts;
+    this.#statements = new StatementCache(parts.db);
+    this.#chain = new Chain(parts.db);
+  }
+
+  push(requests: readonly Request[]): void {
+    const sinceMs = performance.now();
+    for (const request of requests) this.#queue.push({ request, sinceMs });
+  }
+
+  /** Works off what waits; what another program's lock holds up is tried again later. */
+  run(): void {
+    for (;;) {
+      const next = this.#transaction === undefined ? this.#takeGroup() : this.#takeOfTransaction(this.#transaction);
+      const [first] = next;
+      if (first === undefined) return;
+      if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next);
+      else this.#runAlone(first);
+    }
+  }
+
+  /** The first one, and all that may share its commit. */
+  #takeGroup(): Waiting[] {
+    if (this.#retry !== undefined) return this.#takeReads();
+    let count = 0;
+    while (count < Math.min(this.#queue.length, storeLimits.group)) {
+      const request = this.#queue[count]?.request;
+      if (request === undefined || !isStep(request) || request.transaction !== undefined) break;
+      count++;
+    }
+    return this.#queue.splice(0, Math.max(1, count));
+  }
+
+  /** While another program's lock holds up writes. */
+  #takeReads(): Waiting[] {
+    const isRead = ({ request }: Waiting) => request.op === "read" && request.transaction === undefined;
+    const reads = this.#queue.filter(isRead);
+    this.#queue = this.#queue.filter((waiting) => !isRead(waiting));
+    return reads;
+  }
+
+  #takeOfTransaction(transaction: number): Waiting[] {
+    const at = this.#queue.findIndex(({ request }) => request.transaction === transaction);
+    return at === -1 ? [] : this.#queue.splice(at, 1);
+  }
+
+  #runGroup(group: Waiting[]): void {
+    const steps = group.map(({ request }) => request as Step);
+    if (steps.every(({ op }) => op === "read")) {
+      return this.#parts.reply(steps.map((step) => this.#try(step)));
+    }
+    try {
+      this.#begin();
+    } catch (error) {
+      return this.#postpone(group, noteOf(error));
+    }
+    const replies: Reply[] = [];
+    try {
+      for (const step of steps) replies.push(this.#try(step));
+      this.#parts.db.exec("COMMIT");
+    } catch (error) {
+      this.#rollback();
+      return this.#fail(group, noteOf(error));
+    }
+    this.#parts.committed();
+    this.#parts.reply(replies);
+  }
+
+  #runAlone(waiting: Waiting): void {
+    const { request } = waiting;
+    const { id } = request;
+    if (request.transaction !== this.#transaction) {
+      if (request.op === "rollback") return this.#parts.reply([{ id, answer: null }]);
+      const message = `a transaction was ended after ${storeLimits.transactionMs} ms`;
+      return this.#fail([waiting], { message, refused: "timeout" });
+    }
+    try {
+      switch (request.op) {
+        case "begin":
+          this.#begin();
+          this.#transaction = ++this.#lastTransaction;
+          this.#deadline = setTimeout(() => this.#abandon(), storeLimits.transactionMs);
+          this.#parts.reply([{ id, answer: { transaction: this.#transaction } }]);
+          break;
+        case "commit":
+          this.#parts.db.exec("COMMIT");
+          this.#endTransaction();
+          this.#parts.committed();
+          this.#parts.reply([{ id, answer: null }]);
+          break;
+        case "rollback":
+          this.#rollback();
+          this.#endTransaction();
+          this.#parts.reply([{ id, answer: null }]);
+          break;
+        case "sync":
+        case "close":
+          this.#parts.other(request);
+          break;
+        default:
+          this.#parts.reply([this.#try(request)]);
+      }
+    } catch (error) {
+      if (request.op === "begin") return this.#postpone([waiting], noteOf(error));
+      this.#rollback();
+      this.#endTransaction();
+      this.#fail([waiting], noteOf(error));
+    }
+  }
+
+  #begin(): void {
+    this.#parts.db.exec("BEGIN IMMEDIATE");
+    const { data_version } = this.#statements.get("PRAGMA data_version").statement.get() ?? {};
+    if (data_version !== this.#dataVersion) this.#chain.forget();
+    this.#dataVersion = data_version;
+  }
+
+  /** Throws when the error ended the whole transaction. */
+  #try(step: Step): Reply {
+    const inTransaction = this.#parts.db.isTransaction;
+    try {
+      return { id: step.id, answer: this.#step(step) };
+    } catch (error) {
+      if (inTransaction && !this.#parts.db.isTransaction) throw error;
+      return { id: step.id, error: noteOf(error) };
+    }
+  }
+
+  #step(step: Step): Answer {
+    if (step.op === "append") return this.#chain.append(step.entry, step.atMs);
+    const { statement, returnsRows } = this.#statements.get(step.sql);
+    if (returnsRows) {
+      const rows = statement.all(...step.parameters);
+      return { rows, changes: step.op === "write" ? rows.length : 0 };
+    }
+    return { rows: [], changes: Number(statement.run(...step.parameters).changes) };
+  }
+
+  /** Another program's lock holds it up: again later, while reads go ahead. */
+  #postpone(group: Waiting[], note: ErrorNote): void {
+    const [first] = group;
+    const waitedMs = performance.now() - (first?.sinceMs ?? 0);
+    if (!isBusy(note) || waitedMs > storeLimits.lockWaitMs) {
+      return this.#fail(group, note);
+    }
+    this.#queue.unshift(...group);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.run();
+    }, storeLimits.lockPauseMs);
+  }
+
+  #abandon(): void {
+    this.#rollback();
+    this.#endTransaction();
+    this.run();
+  }
+
+  #endTransaction(): void {
+    clearTimeout(this.#deadline);
+    this.#transaction = undefined;
+  }
+
+  #rollback(): void {
+    this.#chain.forget();
+    if (this.#parts.db.isTransaction) this.#parts.db.exec("ROLLBACK");
+  }
+
+  #fail(group: Waiting[], error: ErrorNote): void {
+    this.#parts.reply(group.map(({ request: { id } }) => ({ id, error })));
+  }
+}

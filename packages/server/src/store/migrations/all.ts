@@ -1,0 +1,5 @@
+import type { Migration } from "../migrate.ts";
+import { first } from "./0001-first.ts";
+
+/** In their order. One that was released never changes: a new one follows it. */
+export const migrations: readonly Migration[] = [first];

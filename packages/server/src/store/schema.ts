@@ -1,0 +1,76 @@
+import type { SandboxState } from "../core/lifecycle.ts";
+import type { Role } from "../core/principal.ts";
+
+/** The tables, as migrations/ makes them. */
+export interface Schema {
+  schema_migrations: { number: number; name: string; applied_at_ms: number };
+  sandboxes: SandboxRow;
+  api_keys: ApiKeyRow;
+  audit: AuditTableRow;
+  audit_checkpoints: CheckpointRow;
+  idempotency_records: IdempotencyRow;
+}
+
+interface SandboxRow {
+  id: string;
+  namespace: string;
+  status: SandboxState;
+  engine: string;
+  image: string;
+  session_key: string | null;
+  /** JSON, like env and labels. */
+  limits: string;
+  env: string;
+  labels: string;
+  created_at_ms: number;
+  last_used_at_ms: number;
+  idle_timeout_ms: number;
+  expires_at_ms: number;
+  paused_at_ms: number | null;
+  origin: string;
+  failure: string | null;
+  created_by: string;
+}
+
+interface ApiKeyRow {
+  id: string;
+  name: string;
+  namespace: string;
+  role: Role;
+  hash: string;
+  created_at_ms: number;
+  expires_at_ms: number | null;
+  revoked_at_ms: number | null;
+  last_used_at_ms: number | null;
+}
+
+export interface AuditTableRow {
+  sequence: number;
+  at_ms: number;
+  type: string;
+  namespace: string;
+  actor: string;
+  sandbox_id: string | null;
+  request_id: string | null;
+  /** Canonical JSON. */
+  detail: string;
+  hash: string;
+}
+
+interface CheckpointRow {
+  sequence: number;
+  kind: string;
+  hash: string;
+  at_ms: number;
+  previous: number;
+  key_id: string;
+  signature: string;
+}
+
+interface IdempotencyRow {
+  name: string;
+  request_hash: string;
+  status: number;
+  body: string;
+  created_at_ms: number;
+}

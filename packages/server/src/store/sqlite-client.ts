@@ -1,0 +1,133 @@
+import { Worker } from "node:worker_threads";
+import type { AuditEntry } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import { storeLimits } from "../core/store-limits.ts";
+import { toAppError } from "./sqlite-error.ts";
+import type {
+  Answer,
+  Ask,
+  ChainHead,
+  ErrorNote,
+  FromWorker,
+  QueryAnswer,
+  Reply,
+  Request,
+  SqlValue,
+  WorkerOptions,
+} from "./sqlite-protocol.ts";
+
+// Tests run the sources; the bundle lies beside the worker's.
+const workerFile = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.mjs";
+
+interface Pending {
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
+}
+
+/** The worker's other end. Requests of one turn of the event loop travel in one message. */
+export class SqliteClient {
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, Pending>();
+  #outbox: Request[] = [];
+  #lastId = 0;
+  #ended: AppError | undefined;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  static async open(options: WorkerOptions): Promise<SqliteClient> {
+    const worker = new Worker(new URL(workerFile, import.meta.url), { workerData: options });
+    const client = new SqliteClient(worker);
+    const opened = Promise.withResolvers<void>();
+    const fail = (error: AppError) => {
+      opened.reject(error);
+      client.#end(error);
+    };
+    worker.on("message", (message: FromWorker) => {
+      if ("replies" in message) client.#settle(message.replies);
+      else if ("ready" in message) opened.resolve();
+      else fail(toAppError(message.failed));
+    });
+    worker.on("error", (error) => fail(new AppError("internal", "the store's thread failed", { cause: error })));
+    worker.on("exit", () => fail(new AppError("unavailable", "the store is closed")));
+    try {
+      await opened.promise;
+    } catch (error) {
+      await worker.terminate();
+      throw error;
+    }
+    return client;
+  }
+
+  query(op: "read" | "write", sql: string, parameters: readonly SqlValue[], transaction?: number) {
+    return this.#ask<QueryAnswer>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
+  }
+
+  append(entry: AuditEntry, atMs: number): Promise<ChainHead> {
+    return this.#ask<ChainHead>({ op: "append", entry, atMs });
+  }
+
+  async begin(): Promise<number> {
+    return (await this.#ask<{ transaction: number }>({ op: "begin" })).transaction;
+  }
+
+  async end(op: "commit" | "rollback", transaction: number): Promise<void> {
+    await this.#ask<null>({ op, transaction });
+  }
+
+  /** Resolves when all that is committed is on the disk. */
+  async sync(): Promise<void> {
+    await this.#ask<null>({ op: "sync" });
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended !== undefined) return;
+    const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
+    await this.#ask<null>({ op: "close" });
+    await exited;
+  }
+
+  #ask<A extends Answer>(ask: Ask): Promise<A> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    if (this.#pending.size >= storeLimits.pending) return Promise.reject(tooBusy());
+    const id = ++this.#lastId;
+    if (this.#outbox.length === 0) queueMicrotask(() => this.#post());
+    this.#outbox.push({ ...ask, id });
+    return new Promise<A>((resolve, reject) => {
+      this.#pending.set(id, { resolve: (answer) => resolve(answer as A), reject });
+    });
+  }
+
+  #post(): void {
+    const batch = this.#outbox;
+    this.#outbox = [];
+    if (this.#ended !== undefined) return;
+    try {
+      this.#worker.postMessage(batch);
+    } catch (error) {
+      // An entry that cannot be sent as it is; those beside it fail with it.
+      const note: ErrorNote = { message: `cannot be stored: ${String(error)}`, refused: "invalid" };
+      this.#settle(batch.map(({ id }) => ({ id, error: note })));
+    }
+  }
+
+  #settle(replies: readonly Reply[]): void {
+    for (const reply of replies) {
+      const pending = this.#pending.get(reply.id);
+      this.#pending.delete(reply.id);
+      if ("error" in reply) pending?.reject(toAppError(reply.error));
+      else pending?.resolve(reply.answer);
+    }
+  }
+
+  #end(error: AppError): void {
+    this.#ended ??= error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+}
+
+function tooBusy(): AppError {
+  return new AppError("unavailable", `${storeLimits.pending} requests wait for the store`, { retryAfterMs: 1_000 });
+}

@@ -1,0 +1,48 @@
+import type { AuditEntry } from "../core/audit.ts";
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** What the worker is asked; `transaction` names the open one that it belongs to. */
+export type Request = { id: number; transaction?: number } & (
+  | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
+  | { op: "append"; entry: AuditEntry; atMs: number }
+  /** The answer names the transaction. */
+  | { op: "begin" }
+  | { op: "commit" | "rollback" }
+  /** Answered when all that is committed is on the disk. */
+  | { op: "sync" }
+  | { op: "close" }
+);
+
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+export type Ask = WithoutId<Request>;
+
+export interface QueryAnswer {
+  rows: Record<string, unknown>[];
+  changes: number;
+}
+
+/** Where the chain ends. */
+export interface ChainHead {
+  sequence: number;
+  hash: string;
+}
+
+export type Answer = QueryAnswer | ChainHead | { transaction: number } | null;
+
+/** An error on its way between threads. */
+export interface ErrorNote {
+  message: string;
+  /** SQLite's extended result code; the low byte is the kind. */
+  code?: number;
+  /** Of AppError, when the worker itself refuses. */
+  refused?: "invalid" | "too_large" | "timeout" | "unavailable";
+}
+
+export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
+
+export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] };
+
+export interface WorkerOptions {
+  path: string;
+}

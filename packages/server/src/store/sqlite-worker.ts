@@ -1,0 +1,78 @@
+import { closeSync, openSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { storeLimits } from "../core/store-limits.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { noteOf } from "./sqlite-error.ts";
+import type { ErrorNote, FromWorker, Reply, Request, WorkerOptions } from "./sqlite-protocol.ts";
+import { WalSync } from "./wal-sync.ts";
+
+function open(path: string): DatabaseSync {
+  // The log and its index get the mode that the database has.
+  closeSync(openSync(path, "a", 0o600));
+  const db = new DatabaseSync(path, { timeout: storeLimits.lockWaitMs, enableForeignKeyConstraints: true });
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF");
+  // The log turns over when it is large, not every 1000 pages: a copy of the files taken meanwhile could be torn.
+  db.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON");
+  // The first look makes the log file be there.
+  db.prepare("select count(*) from sqlite_schema").get();
+  db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
+  return db;
+}
+
+/** The thread that owns the database: no disk holds up the daemon's event loop. */
+function serve({ path }: WorkerOptions): void {
+  const say = (message: FromWorker) => parentPort?.postMessage(message);
+  const db = open(path);
+  let failure: ErrorNote | undefined;
+  let turnedOverMs = 0;
+  const wal = new WalSync(path, (error) => {
+    failure = { message: `the disk did not take what was written: ${error.message}`, refused: "unavailable" };
+    say({ failed: failure });
+  });
+  const turnOver = () => {
+    if (wal.sizeBytes < storeLimits.walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs) return;
+    turnedOverMs = performance.now();
+    db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
+    db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
+  };
+  const commits = new GroupCommit({
+    db,
+    reply: (replies: Reply[]) => say({ replies }),
+    committed: () => {
+      wal.committed();
+      turnOver();
+    },
+    other: ({ id, op }) =>
+      wal.whenSynced(() => {
+        if (op === "close") {
+          wal.close();
+          db.close();
+        }
+        say({ replies: [{ id, answer: null }] });
+        if (op === "close") parentPort?.close();
+      }),
+  });
+  const take = (requests: Request[]) => {
+    const error = failure;
+    if (error === undefined) commits.push(requests);
+    else say({ replies: requests.map(({ id }) => ({ id, error })) });
+  };
+  parentPort?.on("message", (requests: Request[]) => {
+    take(requests);
+    // All that has arrived meanwhile shares the commit.
+    for (;;) {
+      const more = parentPort === null ? undefined : receiveMessageOnPort(parentPort);
+      if (more === undefined) break;
+      take(more.message);
+    }
+    commits.run();
+  });
+  say({ ready: true });
+}
+
+try {
+  serve(workerData);
+} catch (error) {
+  parentPort?.postMessage({ failed: noteOf(error) } satisfies FromWorker);
+}

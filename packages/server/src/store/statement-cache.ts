@@ -1,0 +1,34 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { storeLimits } from "../core/store-limits.ts";
+
+interface Prepared {
+  statement: StatementSync;
+  returnsRows: boolean;
+}
+
+/** Statements that were used last; the one not used for longest makes room. */
+export class StatementCache {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, Prepared>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  get(sql: string): Prepared {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) {
+      this.#statements.delete(sql);
+      this.#statements.set(sql, known);
+      return known;
+    }
+    const statement = this.#db.prepare(sql);
+    const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    this.#statements.set(sql, prepared);
+    if (this.#statements.size > storeLimits.statements) {
+      const [oldest] = this.#statements.keys();
+      if (oldest !== undefined) this.#statements.delete(oldest);
+    }
+    return prepared;
+  }
+}

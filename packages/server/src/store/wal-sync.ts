@@ -1,0 +1,65 @@
+import { close, fdatasync, fstatSync, openSync } from "node:fs";
+import { storeLimits } from "../core/store-limits.ts";
+
+/**
+ * Brings commits to the disk soon after they were made, without holding up the thread that makes them.
+ * SQLite holds no lock on the log file, so that a descriptor of our own on it is harmless.
+ */
+export class WalSync {
+  readonly #fd: number;
+  readonly #failed: (error: Error) => void;
+  #committed = 0;
+  #synced = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
+  #waiting: { until: number; done: () => void }[] = [];
+
+  constructor(path: string, failed: (error: Error) => void) {
+    this.#fd = openSync(`${path}-wal`, "r+");
+    this.#failed = failed;
+  }
+
+  get sizeBytes(): number {
+    return fstatSync(this.#fd).size;
+  }
+
+  committed(): void {
+    this.#committed++;
+    this.#schedule(storeLimits.syncMs);
+  }
+
+  /** Calls back when all that is committed now is on the disk. */
+  whenSynced(done: () => void): void {
+    if (this.#synced === this.#committed) return done();
+    this.#waiting.push({ until: this.#committed, done });
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#schedule(0);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    close(this.#fd);
+  }
+
+  #schedule(afterMs: number): void {
+    if (this.#timer !== undefined || this.#running) return;
+    this.#timer = setTimeout(() => this.#sync(), afterMs);
+  }
+
+  #sync(): void {
+    this.#timer = undefined;
+    this.#running = true;
+    const target = this.#committed;
+    fdatasync(this.#fd, (error) => {
+      this.#running = false;
+      // What the kernel could not write it may have dropped: nothing that follows would be worth more.
+      if (error !== null) return this.#failed(error);
+      this.#synced = target;
+      const ready = this.#waiting.filter(({ until }) => until <= target);
+      this.#waiting = this.#waiting.filter(({ until }) => until > target);
+      for (const { done } of ready) done();
+      if (this.#committed > target) this.#schedule(this.#waiting.length > 0 ? 0 : storeLimits.syncMs);
+    });
+  }
+}

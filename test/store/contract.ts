@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ApiKey } from "../../packages/server/src/core/api-key.ts";
+import type { AuditEntry } from "../../packages/server/src/core/audit.ts";
+import type { SandboxRecord } from "../../packages/server/src/core/sandbox-record.ts";
+import type { Store } from "../../packages/server/src/core/store.ts";
+
+/** An empty store, which can be closed and opened again. */
+export interface StoreUnderTest extends AsyncDisposable {
+  clock: { nowMs: number };
+  open(): Promise<Store>;
+}
+
+export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id,
+    namespace: "default",
+    status: "running",
+    engine: "container",
+    image: "host",
+    sessionKey: null,
+    limits: { memoryBytes: 512, cpus: 0.5, cpuShares: 1024, processes: 64, storageBytes: 1024 },
+    env: { NAME: 'va"lue' },
+    labels: {},
+    createdAtMs: 1_000,
+    lastUsedAtMs: 1_000,
+    idleTimeoutMs: 60_000,
+    expiresAtMs: 100_000,
+    pausedAtMs: null,
+    origin: "pool",
+    failure: null,
+    createdBy: "key-1",
+    ...more,
+  };
+}
+
+export function apiKey(id: string, more: Partial<ApiKey> = {}): ApiKey {
+  return {
+    id,
+    name: `key ${id}`,
+    namespace: "default",
+    role: "agent",
+    hash: `hash-${id}`,
+    createdAtMs: 1_000,
+    expiresAtMs: null,
+    revokedAtMs: null,
+    lastUsedAtMs: null,
+    ...more,
+  };
+}
+
+export function auditEntry(more: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    type: "sandbox.created",
+    namespace: "default",
+    actor: "key-1",
+    sandboxId: null,
+    requestId: null,
+    detail: {},
+    ...more,
+  };
+}
+
+/** What every store does, whatever it is made of. */
+export function storeContract(name: string, make: () => Promise<StoreUnderTest>): void {
+  let under: StoreUnderTest;
+  let store: Store;
+  beforeEach(async () => {
+    under = await make();
+    store = await under.open();
+  });
+  afterEach(async () => {
+    await store[Symbol.asyncDispose]();
+    await under[Symbol.asyncDispose]();
+  });
+  const reopen = async () => {
+    await store[Symbol.asyncDispose]();
+    store = await under.open();
+  };
+
+  describe(`${name}: sandboxes`, () => {
+    it("come back as they were put in, also after the store was closed", async () => {
+      const record = sandboxRecord("one", { labels: { team: "ü\u{1f600}" }, sessionKey: "s", pausedAtMs: 5 });
+      await store.sandboxes.insert(record);
+      expect(await store.sandboxes.get("one")).toEqual(record);
+      await reopen();
+      expect(await store.sandboxes.get("one")).toEqual(record);
+      expect(await store.sandboxes.get("two")).toBeUndefined();
+    });
+
+    it("change in the fields that are named and in no others", async () => {
+      const record = sandboxRecord("one");
+      await store.sandboxes.insert(record);
+      await store.sandboxes.update("one", { status: "paused", pausedAtMs: 7, limits: { ...record.limits, cpus: 2 } });
+      const changed = { ...record, status: "paused", pausedAtMs: 7, limits: { ...record.limits, cpus: 2 } };
+      expect(await store.sandboxes.get("one")).toEqual(changed);
+      await store.sandboxes.update("one", { pausedAtMs: null });
+      expect(await store.sandboxes.get("one")).toEqual({ ...changed, pausedAtMs: null });
+    });
+
+    it("cannot be put in twice, nor changed when they are not there", async () => {
+      await store.sandboxes.insert(sandboxRecord("one"));
+      await expect(store.sandboxes.insert(sandboxRecord("one"))).rejects.toMatchObject({ code: "conflict" });
+      await expect(store.sandboxes.update("two", { failure: "x" })).rejects.toMatchObject({ code: "not_found" });
+    });
+
+    it("are listed newest first, page by page, by namespace, state and session", async () => {
+      const records = Array.from({ length: 7 }, (_, at) =>
+        sandboxRecord(`s${at}`, { createdAtMs: 1_000 + Math.floor(at / 2), namespace: at === 3 ? "other" : "default" }),
+      );
+      for (const record of records) await store.sandboxes.insert(record);
+      await store.sandboxes.update("s6", { status: "stopped", sessionKey: "mine" });
+      const ids: string[] = [];
+      let cursor: string | undefined;
+      for (;;) {
+        const page = await store.sandboxes.list({
+          namespace: "default",
+          limit: 2,
+          ...(cursor === undefined ? {} : { cursor }),
+        });
+        ids.push(...page.map(({ id }) => id));
+        cursor = page.at(-1)?.id;
+        if (page.length < 2) break;
+      }
+      expect(ids).toEqual(["s6", "s5", "s4", "s2", "s1", "s0"]);
+      const idsOf = async (query: object) => (await store.sandboxes.list({ limit: 9, ...query })).map(({ id }) => id);
+      expect(await idsOf({ namespace: "other" })).toEqual(["s3"]);
+      expect(await idsOf({ status: "stopped" })).toEqual(["s6"]);
+      expect(await idsOf({ namespace: "default", sessionKey: "mine" })).toEqual(["s6"]);
+      await expect(store.sandboxes.list({ limit: 1, cursor: "gone" })).rejects.toMatchObject({ code: "invalid" });
+    });
+
+    it("live until they are destroyed, and can be forgotten", async () => {
+      for (const id of ["a", "b", "c"]) await store.sandboxes.insert(sandboxRecord(id));
+      await store.sandboxes.update("b", { status: "destroyed" });
+      await store.sandboxes.delete("c");
+      expect((await store.sandboxes.living()).map(({ id }) => id)).toEqual(["a"]);
+      expect(await store.sandboxes.get("b")).toMatchObject({ status: "destroyed" });
+      expect(await store.sandboxes.get("c")).toBeUndefined();
+    });
+  });
+
+  describe(`${name}: keys`, () => {
+    it("are found by id and by hash, and listed by namespace", async () => {
+      const [one, two] = [apiKey("1"), apiKey("2", { namespace: "other", createdAtMs: 2_000 })];
+      await store.keys.insert(one);
+      await store.keys.insert(two);
+      expect(await store.keys.byHash("hash-2")).toEqual(two);
+      expect(await store.keys.get("1")).toEqual(one);
+      expect(await store.keys.byHash("hash-3")).toBeUndefined();
+      expect(await store.keys.list()).toEqual([one, two]);
+      expect(await store.keys.list("other")).toEqual([two]);
+    });
+
+    it("are revoked for good, and no two have the same hash", async () => {
+      await store.keys.insert(apiKey("1"));
+      await store.keys.update("1", { revokedAtMs: 9 });
+      await reopen();
+      expect(await store.keys.get("1")).toMatchObject({ revokedAtMs: 9, lastUsedAtMs: null });
+      await expect(store.keys.insert(apiKey("2", { hash: "hash-1" }))).rejects.toMatchObject({ code: "conflict" });
+      await expect(store.keys.update("2", { revokedAtMs: 1 })).rejects.toMatchObject({ code: "not_found" });
+    });
+  });
+
+  describe(`${name}: answers to named requests`, () => {
+    const record = { name: "n", requestHash: "h", status: 201, body: '{"id":1}' };
+    const dayMs = 86_400_000;
+
+    it("are given again, and the first one of a name stays", async () => {
+      await Promise.all([store.idempotency.put(record), store.idempotency.put({ ...record, status: 500 })]);
+      await reopen();
+      expect(await store.idempotency.get("n")).toEqual(record);
+      expect(await store.idempotency.get("m")).toBeUndefined();
+    });
+
+    it("are kept for a day, and then make room for another", async () => {
+      await store.idempotency.put(record);
+      under.clock.nowMs += dayMs - 1;
+      expect(await store.idempotency.get("n")).toEqual(record);
+      under.clock.nowMs += 1;
+      expect(await store.idempotency.get("n")).toBeUndefined();
+      await store.idempotency.put({ ...record, status: 409 });
+      expect(await store.idempotency.get("n")).toEqual({ ...record, status: 409 });
+    });
+  });
+
+  describe(`${name}: audit`, () => {
+    it("keeps entries in the order they came in", async () => {
+      await Promise.all(Array.from({ length: 50 }, (_, at) => store.audit.record(auditEntry({ detail: { at } }))));
+      const rows = await store.audit.search({ after: 0 });
+      expect(rows.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
+      expect(rows.map(({ detail }) => detail.at)).toEqual(Array.from({ length: 50 }, (_, at) => at));
+      await reopen();
+      await store.audit.record(auditEntry());
+      expect((await store.audit.search({ limit: 1 }))[0]).toMatchObject({ sequence: 51 });
+    });
+
+    it("is searched by time, actor, sandbox, type, namespace and text", async () => {
+      await store.audit.record(auditEntry({ actor: "ann", sandboxId: "s1", detail: { path: 'a "b" 100%_\\' } }));
+      await store.audit.record(auditEntry({ type: "file.written", actor: "bob", sandboxId: "s1" }));
+      await store.audit.record(auditEntry({ namespace: "other", sandboxId: "s2", detail: { Note: "Straße" } }));
+      const found = async (query: object) => (await store.audit.search(query)).map(({ sequence }) => sequence);
+      expect(await found({})).toEqual([3, 2, 1]);
+      expect(await found({ actor: "ann" })).toEqual([1]);
+      expect(await found({ sandboxId: "s1" })).toEqual([2, 1]);
+      expect(await found({ type: "file.written" })).toEqual([2]);
+      expect(await found({ namespace: "other" })).toEqual([3]);
+      expect(await found({ text: "FILE.W" })).toEqual([2]);
+      expect(await found({ text: '"B" 100%_\\' })).toEqual([1]);
+      expect(await found({ text: "100%x" })).toEqual([]);
+      expect(await found({ text: "straße" })).toEqual([3]);
+      const { nowMs } = under.clock;
+      under.clock.nowMs += 10;
+      await store.audit.record(auditEntry());
+      expect(await found({ fromMs: nowMs + 1 })).toEqual([4]);
+      expect(await found({ fromMs: nowMs, toMs: nowMs + 10 })).toEqual([3, 2, 1]);
+    });
+
+    it("is read page by page, in both directions", async () => {
+      for (let at = 1; at <= 5; at++) await store.audit.record(auditEntry({ actor: at === 3 ? "x" : "y" }));
+      const found = async (query: object) => (await store.audit.search(query)).map(({ sequence }) => sequence);
+      expect(await found({ actor: "y", limit: 2 })).toEqual([5, 4]);
+      expect(await found({ actor: "y", limit: 2, before: 4 })).toEqual([2, 1]);
+      expect(await found({ actor: "y", limit: 2, after: 0 })).toEqual([1, 2]);
+      expect(await found({ actor: "y", limit: 2, after: 2 })).toEqual([4, 5]);
+      expect(await found({ after: 5 })).toEqual([]);
+    });
+
+    it("refuses an entry that is too large or that JSON cannot say, and goes on", async () => {
+      const large = store.audit.record(auditEntry({ detail: { text: "x".repeat(20_000) } }));
+      const broken = store.audit.record(auditEntry({ detail: { number: Number.NaN } }));
+      const good = store.audit.record(auditEntry({ detail: { number: 1 } }));
+      await expect(large).rejects.toMatchObject({ code: "too_large" });
+      await expect(broken).rejects.toMatchObject({ code: "invalid" });
+      await good;
+      expect(await store.audit.search({})).toMatchObject([{ sequence: 1, detail: { number: 1 } }]);
+    });
+  });
+}

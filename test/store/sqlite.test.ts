@@ -1,0 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { storeContract } from "./contract.ts";
+
+storeContract("SQLite", async () => {
+  const folder = await mkdtemp("/var/tmp/caisson-store-");
+  const clock = { nowMs: 1_750_000_000_000 };
+  return {
+    clock,
+    open: () => openStore({ path: join(folder, "caisson.db"), now: () => clock.nowMs }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+});
