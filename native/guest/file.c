@@ -210,6 +210,7 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_PACK: return pack(spec);
     case KIND_UNPACK: return unpack(spec);
     case KIND_SEARCH: return search(spec);
+    case KIND_RESTORE: return restore(spec);
     case KIND_PROCESS: break;
   }
   return errno = EINVAL, -1;

@@ -71,7 +71,8 @@ enum stream_kind {
   KIND_PACK,
   KIND_UNPACK,
   KIND_SEARCH,
-  KIND_LAST = KIND_SEARCH,
+  KIND_RESTORE,
+  KIND_LAST = KIND_RESTORE,
 };
 
 enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };
@@ -121,6 +122,7 @@ enum spec_flag {
   FLAG_IGNORE_CASE = 128,
   FLAG_BINARY = 256, /* search files that hold a NUL too */
   FLAG_PAUSED = 512, /* CONFIG: the clocks of runs stand still */
+  FLAG_EXACT = 1024, /* PACK: in order, with hard links, and with what could not be read */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */

@@ -9,7 +9,11 @@
 #include <unistd.h>
 
 /* A folder as a tar archive, in constant memory: a header, the bytes, the next. Links are told as links and never
-   followed; a name with several links is told as several files. Set-uid and set-gid bits stay behind. */
+   followed; a name with several links is told as several files. Set-uid and set-gid bits stay behind.
+
+   With FLAG_EXACT it is what a snapshot is made of: names in order, times to the nanosecond, a file's further names as
+   hard links, and what could not be read as an entry of its own. What is not the user's at the top, which is the input
+   folder, is left out. */
 
 /* Follows the archive's end, so that the host learns what is not in it. */
 struct trailer {
@@ -18,6 +22,7 @@ struct trailer {
 
 static struct trailer told;
 static uint64_t bytes_left;
+static bool exact;
 static char shown[PATH_BYTES + 256];
 
 static void octal(char *field, size_t size, uint64_t value) {
@@ -54,15 +59,26 @@ static bool is_ascii(const char *text) {
   return true;
 }
 
+/* Before 1970 the fraction counts downwards from the second after. */
+static void put_time(char *text, size_t size, struct timespec time) {
+  long long seconds = time.tv_sec;
+  long fraction = exact ? time.tv_nsec : 0;
+  bool negative = seconds < 0;
+  if (negative && fraction) seconds++, fraction = 1000000000 - fraction;
+  int used = snprintf(text, size, "%s%lld", negative ? "-" : "", negative ? -seconds : seconds);
+  if (fraction) snprintf(text + used, size - (size_t)used, ".%09ld", fraction);
+}
+
 static int write_extended(const char *name, const char *target, const struct stat *info, uint64_t size) {
   static char records[4 * PATH_BYTES];
   char number[32];
   size_t used = 0;
   bool binary = !is_ascii(name) || !is_ascii(target);
   bool old = info->st_mtim.tv_sec < 0 || (uint64_t)info->st_mtim.tv_sec >> TAR_OCTAL_MAX_BITS;
+  bool fine = old || (exact && info->st_mtim.tv_nsec);
   bool long_name = strlen(name) > sizeof((struct tar_header *)0)->name;
   bool long_target = strlen(target) > sizeof((struct tar_header *)0)->target;
-  if (!long_name && !long_target && !old && !(size >> TAR_OCTAL_MAX_BITS)) return 0;
+  if (!long_name && !long_target && !fine && !(size >> TAR_OCTAL_MAX_BITS)) return 0;
   if (binary) used += put_record(records + used, "hdrcharset", "BINARY"); /* names are bytes, whatever they mean */
   if (long_name) used += put_record(records + used, "path", name);
   if (long_target) used += put_record(records + used, "linkpath", target);
@@ -70,8 +86,8 @@ static int write_extended(const char *name, const char *target, const struct sta
     snprintf(number, sizeof number, "%llu", (unsigned long long)size);
     used += put_record(records + used, "size", number);
   }
-  if (old) {
-    snprintf(number, sizeof number, "%lld", (long long)info->st_mtim.tv_sec);
+  if (fine) {
+    put_time(number, sizeof number, info->st_mtim);
     used += put_record(records + used, "mtime", number);
   }
   struct tar_header header = {.name = "././@PaxHeader", .type = TAR_EXTENDED};
@@ -120,15 +136,17 @@ static int write_bytes(int fd, uint64_t size) {
   return pad(size);
 }
 
-static int pack_file(int folder, const char *name) {
-  struct stat info;
+static int unreadable(const struct stat *info) {
+  told.unreadable++;
+  return exact ? write_entry(TAR_UNREADABLE, shown, "", info) : 0;
+}
+
+static int pack_file(int folder, const char *name, struct stat info) {
   int fd = walk_file(folder, name, &info);
-  if (fd < 0) {
-    told.unreadable++;
-    return 0;
-  }
-  int result = write_entry(TAR_FILE, shown, "", &info);
-  if (result == 0) result = write_bytes(fd, (uint64_t)info.st_size);
+  if (fd < 0) return errno == ENOENT ? 0 : unreadable(&info);
+  const char *first = exact ? hard_link_of(&info, shown) : NULL;
+  int result = write_entry(first ? TAR_HARD_LINK : TAR_FILE, shown, first ? first : "", &info);
+  if (result == 0 && !first) result = write_bytes(fd, (uint64_t)info.st_size);
   int error = errno;
   close(fd);
   return errno = error, result;
@@ -137,10 +155,7 @@ static int pack_file(int folder, const char *name) {
 static int pack_link(int folder, const char *name, const struct stat *info) {
   char target[PATH_BYTES];
   ssize_t size = readlinkat(folder, name, target, sizeof target - 1);
-  if (size < 0) {
-    told.unreadable++;
-    return 0;
-  }
+  if (size < 0) return unreadable(info);
   target[size] = 0;
   return write_entry(TAR_LINK, shown, target, info);
 }
@@ -153,9 +168,13 @@ static int pack_one(int folder, const char *name, size_t length, int depth) {
   size_t size = strlen(name);
   if (length + size + 2 > PATH_BYTES) return errno = ENAMETOOLONG, -1;
   memcpy(shown + length, name, size + 1);
-  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+    info = (struct stat){0};
+    return !exact || errno == ENOENT ? 0 : unreadable(&info); /* gone meanwhile, or in a folder that only tells names */
+  }
+  if (exact && depth == 0 && info.st_uid != USER_ID) return 0;
   if (S_ISLNK(info.st_mode)) return pack_link(folder, name, &info);
-  if (S_ISREG(info.st_mode)) return pack_file(folder, name);
+  if (S_ISREG(info.st_mode)) return pack_file(folder, name, info);
   if (!S_ISDIR(info.st_mode)) {
     told.skipped++;
     return 0;
@@ -163,15 +182,50 @@ static int pack_one(int folder, const char *name, size_t length, int depth) {
   strcpy(shown + length + size, "/");
   if (write_entry(TAR_FOLDER, shown, "", &info) < 0) return -1;
   int inner = walk_folder(folder, name);
-  if (inner < 0) {
-    told.unreadable++;
-    return 0;
-  }
+  if (inner < 0) return unreadable(&info);
   return pack_folder(inner, length + size + 1, depth + 1);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The names of a folder in the order of their bytes, or -1 with errno. */
+static ssize_t sorted_names(DIR *list, char ***names) {
+  size_t count = 0, room = 0;
+  struct dirent *entry;
+  while (errno = 0, (entry = readdir(list))) {
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+    if (count == room) {
+      char **more = realloc(*names, (room = room ? room * 2 : 64) * sizeof *more);
+      if (!more) return -1;
+      *names = more;
+    }
+    if (!((*names)[count] = strdup(entry->d_name))) return -1;
+    count++;
+  }
+  if (errno) return -1;
+  if (count) qsort(*names, count, sizeof **names, by_name);
+  return (ssize_t)count;
+}
+
+/* The names are held for as long as the worker is in the folder; those that come meanwhile are not seen. */
+static int pack_in_order(int folder, size_t length, int depth) {
+  char **names = NULL;
+  DIR *list = fdopendir(folder);
+  if (!list) return close(folder), -1;
+  ssize_t count = sorted_names(list, &names);
+  int result = count < 0 ? -1 : 0, error = errno;
+  for (ssize_t i = 0; i < count; i++) {
+    if (result == 0 && !aborted) result = pack_one(folder, names[i], length, depth), error = errno;
+    free(names[i]);
+  }
+  free(names);
+  closedir(list);
+  return errno = aborted ? ECANCELED : error, aborted ? -1 : result;
 }
 
 static int pack_folder(int folder, size_t length, int depth) {
   if (depth > DEPTH_MAX) return close(folder), errno = ENAMETOOLONG, -1;
+  if (exact) return pack_in_order(folder, length, depth);
   DIR *list = fdopendir(folder);
   if (!list) return close(folder), -1;
   struct dirent *entry;
@@ -189,6 +243,7 @@ int pack(const struct spec *spec) {
   static const char end[2 * TAR_BLOCK];
   char last[256];
   bytes_left = spec->length ? spec->length : UINT64_MAX;
+  exact = spec->flags & FLAG_EXACT;
   int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY), result;
   if (folder >= 0) {
     result = pack_folder(folder, 0, 0);

@@ -22,6 +22,10 @@ enum tar_type {
   TAR_GLOBAL = 'g',
   TAR_LONG_NAME = 'L',
   TAR_LONG_TARGET = 'K',
+  /* Between us and the host only: what could not be read; what goes; what changes but for its bytes. */
+  TAR_UNREADABLE = 'U',
+  TAR_REMOVAL = 'R',
+  TAR_CHANGE = 'C',
 };
 
 struct tar_header {

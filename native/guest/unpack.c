@@ -9,35 +9,7 @@
 /* An archive goes into a folder aside, at the top of the workspace, and is moved into place when it is whole: what is
    refused leaves nothing (FIL-04). The folder's name is the host's, which removes it when this worker is killed. */
 
-/* Folders get their mode and time last, when nothing is put into them any more. Kept in a file, not in memory. */
-struct folder_row {
-  uint32_t mode, name_size;
-  int64_t mtime;
-};
-
 static uint64_t entries, total;
-static int folder_rows = -1;
-
-static int set_time(int fd, int folder, const char *name, int64_t mtime) {
-  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime}};
-  return fd >= 0 ? futimens(fd, times) : utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
-}
-
-/* The folder of a name under root, made where it is missing, never through a link; last points into the name. */
-static int open_parent(int root, const char *name, bool make, const char **last) {
-  int folder = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  for (const char *slash; folder >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
-    char part[256];
-    memcpy(part, name, (size_t)(slash - name));
-    part[slash - name] = 0;
-    if (make && mkdirat(folder, part, 0755) < 0 && errno != EEXIST) return close(folder), -1;
-    int next = walk_folder(folder, part), error = errno;
-    close(folder);
-    folder = (errno = error, next);
-  }
-  *last = name;
-  return folder;
-}
 
 static int unpack_file(int folder, const char *last, const struct untar_entry *entry) {
   static char buffer[64 * 1024];
@@ -69,12 +41,11 @@ static int unpack_hard_link(int root, int folder, const char *last, const struct
 
 static int unpack_folder(int folder, const char *last, const struct untar_entry *entry) {
   struct stat info;
-  struct folder_row row = {entry->mode, (uint32_t)strlen(entry->name), entry->mtime};
   if (mkdirat(folder, last, 0755) < 0) {
     if (errno != EEXIST || fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) < 0) return -1;
     if (!S_ISDIR(info.st_mode)) return errno = EEXIST, -1;
   }
-  return write_all(folder_rows, entry->name, row.name_size) < 0 ? -1 : write_all(folder_rows, &row, sizeof row);
+  return folders_add(entry);
 }
 
 static int unpack_entry(int root, const struct untar_entry *entry) {
@@ -112,27 +83,6 @@ static int unpack_all(int root, const struct spec *spec) {
   return more;
 }
 
-/* From the last row to the first, so that a folder is closed to us only after those in it. */
-static void finish_folders(int target) {
-  char name[PATH_BYTES];
-  struct folder_row row;
-  const char *last;
-  for (off_t at = lseek(folder_rows, 0, SEEK_END); at >= (off_t)sizeof row;) {
-    at -= (off_t)sizeof row;
-    if (pread(folder_rows, &row, sizeof row, at) != sizeof row || row.name_size >= sizeof name) return;
-    at -= row.name_size;
-    if (pread(folder_rows, name, row.name_size, at) != (ssize_t)row.name_size) return;
-    name[row.name_size] = 0;
-    int parent = open_parent(target, name, false, &last);
-    int fd = parent < 0 ? -1 : walk_folder(parent, last);
-    if (parent >= 0) close(parent);
-    if (fd < 0) continue; /* user code took it away meanwhile */
-    fchmod(fd, row.mode);
-    set_time(fd, -1, "", row.mtime);
-    close(fd);
-  }
-}
-
 static int make_target(const char *path) {
   char last[256];
   int folder = walk_open(path, O_RDONLY | O_DIRECTORY);
@@ -152,15 +102,14 @@ static int place(int root, const struct spec *spec) {
   }
   if (target < 0 && (target = make_target(spec->path)) < 0) return -1;
   if (place_move(root, target, 0) < 0) return -1;
-  finish_folders(target);
+  folders_finish(target);
   return 0;
 }
 
 static int open_rows(int top, const char *aside) {
   char name[256];
   if ((size_t)snprintf(name, sizeof name, "%s/rows", aside) >= sizeof name) return errno = ENAMETOOLONG, -1;
-  folder_rows = openat(top, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  return folder_rows;
+  return folders_open(top, name);
 }
 
 int unpack(const struct spec *spec) {

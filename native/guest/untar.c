@@ -12,7 +12,7 @@ static struct {
   char name[PATH_BYTES], target[PATH_BYTES];
   bool has_name, has_target, has_size, has_mtime;
   uint64_t size;
-  int64_t mtime;
+  struct timespec mtime;
 } extra;
 static uint64_t left, padding; /* of the current file */
 
@@ -89,17 +89,22 @@ static bool decimal(const char *text, uint64_t most, uint64_t *out) {
   return *out = value, true;
 }
 
-/* Seconds, maybe with a sign and a fraction, which is left off. */
-static bool seconds(char *text, int64_t *out) {
+/* Seconds, maybe with a sign and a fraction, of which nine digits count. */
+static bool seconds(char *text, struct timespec *out) {
   bool negative = *text == '-';
   uint64_t value;
+  long fraction = 0;
   char *point = strchr(text, '.');
   if (point) {
-    if (point[1 + strspn(point + 1, "0123456789")]) return false;
+    size_t digits = strspn(point + 1, "0123456789");
+    if (point[1 + digits]) return false;
+    for (size_t i = 0; i < 9; i++) fraction = fraction * 10 + (i < digits ? point[1 + i] - '0' : 0);
     *point = 0;
   }
-  if (!decimal(text + negative, INT64_MAX, &value)) return false;
-  return *out = negative ? -(int64_t)value : (int64_t)value, true;
+  if (!decimal(text + negative, INT64_MAX - 1, &value)) return false;
+  *out = (struct timespec){.tv_sec = negative ? -(int64_t)value : (int64_t)value, .tv_nsec = fraction};
+  if (negative && fraction) *out = (struct timespec){.tv_sec = -(int64_t)value - 1, .tv_nsec = 1000000000 - fraction};
+  return true;
 }
 
 static int take_text(char *into, bool *has, const char *value, size_t size) {
@@ -213,7 +218,7 @@ static void header_text(char *into, const char *prefix, size_t prefix_size, cons
   into[before + length] = 0;
 }
 
-static int take_type(struct untar_entry *entry, char type, bool slash) {
+static int take_type(struct untar_entry *entry, char type, bool slash, bool exact) {
   switch ((enum tar_type)type) {
     case TAR_FILE:
     case TAR_CONTIGUOUS:
@@ -227,6 +232,12 @@ static int take_type(struct untar_entry *entry, char type, bool slash) {
     case TAR_CHARACTER_DEVICE:
     case TAR_BLOCK_DEVICE: return refuse(EBADMSG, "\"%.200s\" is a device", entry->name);
     case TAR_FIFO: return refuse(EBADMSG, "\"%.200s\" is a FIFO", entry->name);
+    case TAR_REMOVAL:
+    case TAR_CHANGE:
+      if (exact) {
+        entry->type = type;
+        break;
+      } /* fallthrough */
     default: return refuse(EBADMSG, "\"%.200s\" is of an unknown kind", entry->name);
   }
   if (entry->type != TAR_FILE && entry->size) return refuse(EBADMSG, "\"%.200s\" is no file but has bytes", entry->name);
@@ -238,7 +249,7 @@ static int take_entry(const struct tar_header *header, uint64_t size, struct unt
                       const struct spec *limits) {
   char name[PATH_BYTES];
   uint64_t mode, mtime;
-  bool ustar = !memcmp(header->magic, "ustar", 6);
+  bool ustar = !memcmp(header->magic, "ustar", 6), exact = limits->flags & FLAG_EXACT;
   header_text(name, header->prefix, ustar ? sizeof header->prefix : 0, header->name, sizeof header->name);
   const char *whole = extra.has_name ? extra.name : name;
   if (check_name(entry, whole, limits) < 0) return -1;
@@ -249,10 +260,10 @@ static int take_entry(const struct tar_header *header, uint64_t size, struct unt
   if (!number(header->mtime, sizeof header->mtime, &mtime) || mtime > INT64_MAX) mtime = 0;
   entry->mode = (uint32_t)mode & 0777;
   entry->size = extra.has_size ? extra.size : size;
-  entry->mtime = extra.has_mtime ? extra.mtime : (int64_t)mtime;
+  entry->mtime = extra.has_mtime ? extra.mtime : (struct timespec){.tv_sec = (int64_t)mtime};
   size_t length = strlen(whole);
-  if (take_type(entry, header->type, length && whole[length - 1] == '/') < 0) return -1;
-  if (entry->type == TAR_LINK && check_target(entry) < 0) return -1;
+  if (take_type(entry, header->type, length && whole[length - 1] == '/', exact) < 0) return -1;
+  if (entry->type == TAR_LINK && !exact && check_target(entry) < 0) return -1;
   if (entry->type == TAR_HARD_LINK) { /* its target is a name like the entry's own */
     static struct untar_entry target;
     if (check_name(&target, entry->target, limits) < 0) return -1;

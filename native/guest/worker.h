@@ -14,10 +14,14 @@ extern volatile sig_atomic_t aborted;
 int write_all(int fd, const void *data, size_t size);
 int remove_tree(int folder, const char *name, int depth);
 
-/* pack.c, unpack.c, search.c: 0, or -1 with errno */
+/* pack.c, unpack.c, restore.c, search.c: 0, or -1 with errno */
 int pack(const struct spec *spec);
 int unpack(const struct spec *spec);
+int restore(const struct spec *spec);
 int search(const struct spec *spec);
+
+/* hard_links.c: the first name of a file that has several, or NULL for the first time (or when too many are known). */
+const char *hard_link_of(const struct stat *info, const char *name);
 
 /* place.c: moves what lies in one folder into another, whole or not at all as far as names decide it. */
 int place_check(int from, int to, bool replace, int depth);

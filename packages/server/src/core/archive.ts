@@ -11,6 +11,8 @@ export interface PackSummary {
 
 export interface PackOptions {
   gzip?: boolean;
+  /** All of a workspace for a snapshot of it: in order, times to the nanosecond, hard links, what could not be read. */
+  exact?: boolean;
 }
 
 /** What unpacking may make; past it the archive is refused and nothing of it stays. */

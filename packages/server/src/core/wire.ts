@@ -11,6 +11,7 @@ export const streamKinds = {
   pack: 9,
   unpack: 10,
   search: 11,
+  restore: 12,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 
@@ -43,6 +44,7 @@ export interface StreamSpec {
   warm?: WarmInterpreter;
   ignoreCase?: boolean;
   binary?: boolean;
+  exact?: boolean;
   /** Runs the process on a terminal of this size. */
   terminal?: TerminalSize;
 }

@@ -8,6 +8,7 @@ import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
 import { type Body, sendBody } from "./body.ts";
 import { parseRow } from "./file-rows.ts";
 import { packFolder } from "./pack.ts";
+import { restoreWorkspace } from "./restore-workspace.ts";
 import { searchFolder } from "./search.ts";
 import { unpackArchive } from "./unpack.ts";
 import { watchFolder } from "./watch.ts";
@@ -105,6 +106,11 @@ export class WireFiles implements SandboxFiles {
   unpack(path: string, archive: Archive, options: UnpackOptions = {}): Promise<void> {
     this.#touched();
     return unpackArchive(this.#wire, checkPath(path), archive, options);
+  }
+
+  restore(archive: AsyncIterable<Uint8Array>): Promise<void> {
+    this.#touched();
+    return restoreWorkspace(this.#wire, archive);
   }
 
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {

@@ -19,11 +19,13 @@ class PackedFolder implements Told<Buffer, PackSummary> {
   readonly #wire: Wire;
   readonly #path: string;
   readonly #gzip: boolean;
+  readonly #exact: boolean;
 
-  constructor(wire: Wire, path: string, gzip: boolean) {
+  constructor(wire: Wire, path: string, options: PackOptions) {
     this.#wire = wire;
     this.#path = path;
-    this.#gzip = gzip;
+    this.#gzip = options.gzip ?? false;
+    this.#exact = options.exact ?? false;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
@@ -36,7 +38,7 @@ class PackedFolder implements Told<Buffer, PackSummary> {
 
   async *#plain(): AsyncGenerator<Buffer, void> {
     let held: Buffer = Buffer.alloc(0);
-    const spec = { path: this.#path, length: archiveLimits.packBytes };
+    const spec = { path: this.#path, length: archiveLimits.packBytes, exact: this.#exact };
     for await (const chunk of workerOutput(this.#wire, "pack", spec)) {
       const keep = chunk.length >= trailerBytes ? held.length : Math.max(0, held.length + chunk.length - trailerBytes);
       if (keep > 0) yield held.subarray(0, keep);
@@ -51,5 +53,5 @@ class PackedFolder implements Told<Buffer, PackSummary> {
 }
 
 export function packFolder(wire: Wire, path: string, options: PackOptions): Told<Buffer, PackSummary> {
-  return new PackedFolder(wire, path, options.gzip ?? false);
+  return new PackedFolder(wire, path, options);
 }

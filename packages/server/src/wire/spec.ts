@@ -35,6 +35,7 @@ export const flags = {
   ignoreCase: 128,
   binary: 256,
   paused: 512,
+  exact: 1024,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
@@ -85,7 +86,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
     rows.number(tags[name], spec[name]);
   if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
-  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary"] as const)
+  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary", "exact"] as const)
     if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
   rows.number(tags.flags, bits);

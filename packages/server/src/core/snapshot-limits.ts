@@ -1,0 +1,47 @@
+/** Numbers that bound snapshots, skills and what they are stored in. Units stand last in the name. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+/** The blob store. */
+export const blobLimits = {
+  /** Of one blob; the manifest of one file of many chunks is the largest. */
+  bytes: 8 * MiB,
+  /** Of zstd: low, since most bytes are written once and rarely read. */
+  level: 1,
+  /** A compressed blob is kept only below this part of its size. */
+  worthwhile: 0.95,
+  /** Bytes and writes on their way to the disk before whoever brings more waits. */
+  pendingBytes: 16 * MiB,
+  pendingWrites: 16,
+  /** Reads on their way while one is used. */
+  readAhead: 8,
+  /** Files that are synced together. */
+  batch: 256,
+} as const;
+
+/** Snapshots of workspaces. */
+export const snapshotLimits = {
+  /** Names in a workspace, and the bytes of its files. */
+  entries: 200_000,
+  bytes: 16 * GiB,
+  perSandbox: 100,
+  perNamespace: 1_000,
+  descriptionCharacters: 1_000,
+  /** Entries of one difference that are told by name. */
+  reported: 10_000,
+  /** A file up to this size is one chunk. */
+  wholeBytes: 1 * MiB,
+  /** Of the chunks of a larger one; two to the power of `averageBits` on average. */
+  chunkLeastBytes: 128 * KiB,
+  chunkMostBytes: 2 * MiB,
+  averageBits: 19,
+  /** A part of a manifest ends at a name that is chosen by its bytes, so that parts without a change stay the same. */
+  partEntriesLeast: 128,
+  partEntriesBits: 9,
+  partEntriesMost: 4096,
+  partBytes: 1 * MiB,
+  /** The guest's walks end at 128. */
+  depth: 200,
+} as const;

@@ -1,0 +1,26 @@
+import { archiveLimits } from "../core/limits.ts";
+import { snapshotLimits } from "../core/snapshot-limits.ts";
+import type { Wire } from "../core/wire.ts";
+import { sendBody } from "./body.ts";
+import { settle } from "./worker-output.ts";
+
+/** Sends an archive of our own making to a worker with the user's rights. What fails leaves the workspace in between. */
+export async function restoreWorkspace(wire: Wire, archive: AsyncIterable<Uint8Array>): Promise<void> {
+  let said: Buffer = Buffer.alloc(0);
+  const stream = wire.open("restore", { path: "", depth: snapshotLimits.depth, exact: true }, (channel, chunk) => {
+    said = Buffer.concat([said, chunk]).subarray(0, archiveLimits.refusalBytes);
+    stream.consumed(channel, chunk.length);
+  });
+  const sent = sendBody(stream, archive);
+  sent.catch(() => undefined);
+  try {
+    await Promise.race([sent, stream.exit]); // a worker that fails does not wait for the rest
+  } catch (error) {
+    stream.killTree();
+    stream.end();
+    await stream.exit.catch(() => undefined);
+    throw error;
+  }
+  await stream.exit;
+  await settle(stream, said.toString("latin1").replaceAll(/[^\x20-\x7e]/g, "?") || "/workspace");
+}

@@ -1,0 +1,94 @@
+import type { PackSummary } from "../core/archive.ts";
+import { AppError } from "../core/errors.ts";
+import type { SandboxFiles } from "../core/file.ts";
+import { snapshotLimits } from "../core/snapshot-limits.ts";
+import { comparePaths, type TreeEntry } from "../core/tree.ts";
+import { type Chunk, Chunker } from "./chunker.ts";
+import { type TarEntry, TarReader } from "./tar-reader.ts";
+
+export interface ScannedWorkspace {
+  /** In the order of their paths. */
+  entries: TreeEntry[];
+  totalBytes: number;
+  summary: PackSummary;
+}
+
+/** Called with every chunk of every file. */
+export type TakeChunk = (chunk: Chunk) => Promise<void> | undefined;
+
+/**
+ * Reads a workspace as a worker with the user's rights packs it: no path of user code is opened on the host (hazard 1).
+ * What comes is hostile all the same, and checked as it comes.
+ */
+export async function scanWorkspace(files: SandboxFiles, take: TakeChunk): Promise<ScannedWorkspace> {
+  const packed = files.pack("", { exact: true });
+  const reader = new TarReader(packed, { depth: snapshotLimits.depth, exact: true });
+  const entries: TreeEntry[] = [];
+  let totalBytes = 0;
+  try {
+    for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
+      totalBytes += found.size;
+      checkSize(entries.length, totalBytes);
+      const body = await readBody(reader, found, take);
+      const entry = { ...treeEntry(found), ...body };
+      if (found.type === "unreadable" && entries.at(-1)?.path === found.path) entries.pop(); // a folder that could not be entered
+      checkOrder(entries.at(-1), entry);
+      entries.push(entry);
+    }
+  } finally {
+    await reader.close();
+  }
+  if (packed.summary === undefined) throw nonsense();
+  return { entries: withLeaders(entries), totalBytes, summary: packed.summary };
+}
+
+function nonsense(): AppError {
+  return new AppError("unavailable", "the sandbox sent a workspace that cannot be");
+}
+
+function checkSize(entries: number, bytes: number): void {
+  if (entries >= snapshotLimits.entries)
+    throw new AppError("limit_exceeded", `the workspace holds more than ${snapshotLimits.entries} names`);
+  if (bytes > snapshotLimits.bytes)
+    throw new AppError("limit_exceeded", `the workspace holds more than ${snapshotLimits.bytes} bytes`);
+}
+
+/** Strictly, so that no name is there twice; and a name stands in a folder. */
+function checkOrder(before: TreeEntry | undefined, entry: TreeEntry): void {
+  if (before !== undefined && comparePaths(before.path, entry.path) >= 0) throw nonsense();
+}
+
+function treeEntry({ type, path, mode, mtimeNs, size, target }: TarEntry): TreeEntry {
+  return { type, path, mode, mtimeNs, size, target, sha256: "", chunks: [] };
+}
+
+async function readBody(
+  reader: TarReader,
+  found: TarEntry,
+  take: TakeChunk,
+): Promise<Pick<TreeEntry, "chunks" | "sha256">> {
+  if (found.type !== "file") return { chunks: [], sha256: "" };
+  const chunker = new Chunker(found.size);
+  const chunks: string[] = [];
+  const add = async (chunk: Chunk) => {
+    chunks.push(chunk.digest);
+    await take(chunk);
+  };
+  for (let piece = await reader.read(); piece !== undefined; piece = await reader.read())
+    for (const chunk of chunker.push(piece)) await add(chunk);
+  const last = chunker.finish();
+  if (last !== undefined) await add(last);
+  return { chunks, sha256: chunker.sha256 };
+}
+
+/** A hard link names an earlier file, or the archive cannot be. */
+function withLeaders(entries: TreeEntry[]): TreeEntry[] {
+  const links = entries.filter(({ type }) => type === "hard-link");
+  if (links.length === 0) return entries;
+  const wanted = new Set(links.map(({ target }) => target));
+  const leaders = new Set(
+    entries.filter(({ type, path }) => type === "file" && wanted.has(path)).map(({ path }) => path),
+  );
+  for (const { path, target } of links) if (!leaders.has(target) || comparePaths(target, path) >= 0) throw nonsense();
+  return entries;
+}
