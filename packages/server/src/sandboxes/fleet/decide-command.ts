@@ -1,0 +1,75 @@
+import {
+  type CommandCategory,
+  type CommandDecision,
+  type CommandPolicy,
+  commandCategories,
+} from "../../core/command-policy.ts";
+import type { Job } from "../../core/fleet.ts";
+import { programsOf, simpleCommands } from "./simple-commands.ts";
+
+interface Part {
+  text: string;
+  categories: CommandCategory[];
+}
+
+/** Whether policy lets a job run (EXE-12). Every simple command of a line must pass. */
+export function decideCommand(policy: CommandPolicy, job: Pick<Job, "kind" | "command">): CommandDecision {
+  const parts = partsOf(job);
+  const categories = [...new Set(parts.flatMap((part) => part.categories))].sort();
+  const rule = policy.deny.find((denied) => parts.some((part) => matches(denied, part)));
+  if (rule !== undefined) return { allowed: false, categories, rule };
+  const allowed = policy.allow.length === 0 || parts.every((part) => policy.allow.some((rule) => matches(rule, part)));
+  return { allowed, categories, rule: null };
+}
+
+function partsOf({ kind, command }: Pick<Job, "kind" | "command">): Part[] {
+  if (kind === "code") return [{ text: "", categories: ["code"] }];
+  const commands = typeof command === "string" ? simpleCommands(command) : [[...command], ...inner(command)];
+  const parts = commands.map((words) => ({ text: words.join(" "), categories: categoriesOf(words) }));
+  if (kind === "terminal") parts.push({ text: "", categories: ["terminal"] });
+  return parts.length === 0 ? [{ text: "", categories: ["other"] }] : parts;
+}
+
+/** `bash -c LINE` is its line too. */
+function inner(words: readonly string[]): string[][] {
+  const at = words.findIndex((word) => /^-\w*c$/.test(word));
+  const isShell = programsOf(words).some((name) => (commandCategories.shell as readonly string[]).includes(name));
+  return isShell && at > 0 ? simpleCommands(words[at + 1] ?? "") : [];
+}
+
+function categoriesOf(words: readonly string[]): CommandCategory[] {
+  const programs = programsOf(words);
+  const found = (Object.keys(commandCategories) as (keyof typeof commandCategories)[]).filter((category) =>
+    programs.some((name) => (commandCategories[category] as readonly string[]).includes(plain(name))),
+  );
+  return found.length === 0 ? ["other"] : found;
+}
+
+/** `python3.11` is python3. */
+function plain(name: string): string {
+  return name.replace(/(?<=[a-z]\d*)\.\d+$/, "");
+}
+
+function matches(rule: string, { text, categories }: Part): boolean {
+  if (rule.startsWith("category:")) return categories.some((category) => category === rule.slice("category:".length));
+  return matchesPattern(rule, text);
+}
+
+/** Without a regular expression: a pattern of many stars must not cost more than its length times the text's. */
+function matchesPattern(pattern: string, text: string): boolean {
+  let [p, t, star, mark] = [0, 0, -1, 0];
+  while (t < text.length) {
+    if (pattern[p] === "*") {
+      star = p++;
+      mark = t;
+    } else if (p < pattern.length && pattern[p] === text[t]) {
+      p++;
+      t++;
+    } else if (star >= 0) {
+      p = star + 1;
+      t = ++mark;
+    } else return false;
+  }
+  while (pattern[p] === "*") p++;
+  return p === pattern.length;
+}

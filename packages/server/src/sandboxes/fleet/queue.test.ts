@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { queueLimits } from "../../core/limits.ts";
+import { JobQueue, type QueueOptions } from "./queue.ts";
+
+function open(options: Partial<QueueOptions> = {}): JobQueue {
+  return new JobQueue({ maxConcurrent: 1, monotonicMs: () => 0, ...options });
+}
+
+/** A job that ends when it is told to. */
+function jobs(queue: JobQueue) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const add = (name: string, namespace: string, more: { priority?: number; signal?: AbortSignal } = {}) =>
+    queue.with({ namespace, ...more }, async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.set(name, resolve));
+      return name;
+    });
+  const end = async (name: string) => {
+    ends.get(name)?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { begun, add, end };
+}
+
+describe("the queue of jobs", () => {
+  it("[LIF-11] lets so many run at once, and the others in their order", async () => {
+    const queue = open({ maxConcurrent: 2 });
+    const { begun, add, end } = jobs(queue);
+    const all = ["1", "2", "3", "4"].map((name) => add(name, "a"));
+    expect(begun).toEqual(["1", "2"]);
+    expect(queue.status()).toMatchObject({ running: 2, waiting: 2, waitingByNamespace: { a: 2 } });
+    await end("2");
+    expect(begun).toEqual(["1", "2", "3"]);
+    for (const name of ["1", "3", "4"]) await end(name);
+    expect(await Promise.all(all)).toEqual(["1", "2", "3", "4"]);
+    expect(queue.status()).toMatchObject({ running: 0, waiting: 0, waitingByNamespace: {} });
+  });
+
+  it("[LIF-11] takes the namespaces in turn, and within one the higher priority first", async () => {
+    const { begun, add, end } = jobs(open());
+    void add("first", "a");
+    for (const name of ["a1", "a2", "a3"]) void add(name, "a");
+    void add("a-high", "a", { priority: 5 });
+    for (const name of ["b1", "b2"]) void add(name, "b");
+    for (const name of ["first", "a-high", "b1", "a1", "b2", "a2", "a3"]) {
+      expect(begun.at(-1)).toBe(name);
+      await end(name);
+    }
+  });
+
+  it("[LIF-11] is full at its depth, says when to come again, and tells of it", async () => {
+    const told: string[] = [];
+    const queue = open({ maxWaiting: 3, maxWaitingEach: 2, onFull: (namespace) => told.push(namespace) });
+    const { add, end } = jobs(queue);
+    void add("r", "a");
+    const waiting = [add("1", "a"), add("2", "a")];
+    await expect(add("3", "a")).rejects.toMatchObject({
+      code: "limit_exceeded",
+      retryAfterMs: expect.toSatisfy((ms: number) => ms >= queueLimits.retryMinMs && ms <= queueLimits.retryMaxMs),
+    });
+    void add("4", "b"); // the others' share is not theirs
+    await expect(add("5", "b")).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(told).toEqual(["a", "b"]);
+    for (const name of ["r", "1", "4", "2"]) await end(name);
+    await Promise.all(waiting);
+  });
+
+  it("[LIF-11] gives a place up when its job is cancelled, and only then", async () => {
+    const queue = open();
+    const { begun, add, end } = jobs(queue);
+    const cancel = new AbortController();
+    const running = add("r", "a", { signal: cancel.signal });
+    const other = new AbortController();
+    const waiting = add("w", "a", { signal: other.signal });
+    cancel.abort();
+    other.abort(new Error("not any more"));
+    await expect(waiting).rejects.toThrow("not any more");
+    expect(queue.status()).toMatchObject({ running: 1, waiting: 0 });
+    await expect(add("late", "a", { signal: other.signal })).rejects.toThrow("not any more");
+    await end("r");
+    await running;
+    expect(begun).toEqual(["r"]);
+  });
+
+  it("[LIF-11] serves no namespace twice while another waits with fewer running", async () => {
+    const name = fc.constantFrom("a", "b", "c");
+    const step = fc.record({ add: fc.option(name), end: fc.nat() });
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (most, steps) => {
+        const queue = open({ maxConcurrent: most });
+        const running: { namespace: string; end: () => void }[] = [];
+        const all: Promise<void>[] = [];
+        const check = (namespace: string) => {
+          const count = (of: string) => running.filter((job) => job.namespace === of).length;
+          expect(running.length).toBeLessThan(most);
+          for (const other of Object.keys(queue.status().waitingByNamespace))
+            expect(count(namespace)).toBeLessThanOrEqual(count(other));
+        };
+        for (const { add, end } of steps) {
+          if (add !== null) {
+            const done = queue.with({ namespace: add }, async () => {
+              check(add);
+              await new Promise<void>((resolve) => running.push({ namespace: add, end: resolve }));
+            });
+            all.push(done);
+          } else if (running.length > 0) running.splice(end % running.length, 1)[0]?.end();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        while (running.length > 0) {
+          running.pop()?.end();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        await Promise.all(all);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
