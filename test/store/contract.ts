@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ApiKey } from "../../packages/server/src/core/api-key.ts";
 import type { AuditEntry } from "../../packages/server/src/core/audit.ts";
 import type { SandboxRecord } from "../../packages/server/src/core/sandbox-record.ts";
+import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
+import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 
 /** An empty store, which can be closed and opened again. */
@@ -44,6 +46,41 @@ export function apiKey(id: string, more: Partial<ApiKey> = {}): ApiKey {
     expiresAtMs: null,
     revokedAtMs: null,
     lastUsedAtMs: null,
+    ...more,
+  };
+}
+
+function snapshotRecord(id: string, more: Partial<SnapshotRecord> = {}): SnapshotRecord {
+  return {
+    id,
+    namespace: "default",
+    sandboxId: "box-1",
+    description: "",
+    createdAtMs: 1_000,
+    createdBy: "key-1",
+    manifest: "0".repeat(64),
+    files: 1,
+    folders: 2,
+    links: 3,
+    totalBytes: 2 ** 40,
+    addedBytes: 4,
+    skipped: 5,
+    unreadable: 6,
+    changed: 7,
+    ...more,
+  };
+}
+
+function skillRecord(id: string, more: Partial<SkillRecord> = {}): SkillRecord {
+  return {
+    id,
+    namespace: "default",
+    name: "data-analyzer",
+    description: "looks at data",
+    files: 2,
+    totalBytes: 100,
+    createdAtMs: 1_000,
+    createdBy: "key-1",
     ...more,
   };
 }
@@ -233,6 +270,56 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       await expect(broken).rejects.toMatchObject({ code: "invalid" });
       await good;
       expect(await store.audit.search({})).toMatchObject([{ sequence: 1, detail: { number: 1 } }]);
+    });
+  });
+
+  describe(`${name}: snapshots and skills`, () => {
+    it("come back as they were put in, and can be deleted", async () => {
+      const snapshot = snapshotRecord("one", { description: "before\n\u{1f600}" });
+      const skill = skillRecord("abc");
+      await store.snapshots.insert(snapshot);
+      expect(await store.skills.insert(skill)).toBe(true);
+      expect(await store.skills.insert({ ...skill, description: "again" })).toBe(false);
+      await reopen();
+      expect(await store.snapshots.get("one")).toEqual(snapshot);
+      expect(await store.skills.get("default", "abc")).toEqual(skill);
+      expect(await store.skills.get("other", "abc")).toBeUndefined();
+      await store.skills.delete("other", "abc");
+      expect(await store.skills.get("default", "abc")).toEqual(skill);
+      await store.snapshots.delete("one");
+      await store.skills.delete("default", "abc");
+      expect(await store.snapshots.get("one")).toBeUndefined();
+      expect(await store.skills.get("default", "abc")).toBeUndefined();
+    });
+
+    it("are listed newest first, page by page, and counted, by namespace and sandbox", async () => {
+      for (let at = 0; at < 5; at++) {
+        const more = { createdAtMs: 1_000 + Math.floor(at / 2), namespace: at === 3 ? "other" : "default" };
+        await store.snapshots.insert(snapshotRecord(`s${at}`, { ...more, sandboxId: at === 4 ? "box-2" : "box-1" }));
+        await store.skills.insert(skillRecord(`k${at}`, { ...more, name: at === 4 ? "b" : "a" }));
+      }
+      const namespace = "default";
+      const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+      expect(ids(await store.snapshots.list({ namespace, limit: 2 }))).toEqual(["s4", "s2"]);
+      expect(ids(await store.snapshots.list({ namespace, cursor: "s2", limit: 2 }))).toEqual(["s1", "s0"]);
+      expect(ids(await store.snapshots.list({ namespace, sandboxId: "box-2", limit: 9 }))).toEqual(["s4"]);
+      expect(await store.snapshots.count({ namespace })).toBe(4);
+      expect(await store.snapshots.count({ namespace, sandboxId: "box-2" })).toBe(1);
+      expect(ids(await store.skills.list({ namespace, limit: 2 }))).toEqual(["k4", "k2"]);
+      expect(ids(await store.skills.list({ namespace, cursor: "k2", limit: 2 }))).toEqual(["k1", "k0"]);
+      expect(ids(await store.skills.list({ namespace, name: "b", limit: 9 }))).toEqual(["k4"]);
+      expect(await store.skills.count(namespace)).toBe(4);
+      for (const cursor of ["s3", "gone"])
+        await expect(store.snapshots.list({ namespace, cursor, limit: 9 })).rejects.toMatchObject({ code: "invalid" });
+    });
+
+    it("tell every manifest there is, of all namespaces, once", async () => {
+      await store.snapshots.insert(snapshotRecord("one", { manifest: "m1" }));
+      await store.snapshots.insert(snapshotRecord("two", { manifest: "m1", namespace: "other" }));
+      await store.skills.insert(skillRecord("k1"));
+      await store.skills.insert(skillRecord("k1", { namespace: "other" }));
+      expect(await store.snapshots.manifests()).toEqual(["m1"]);
+      expect(await store.skills.manifests()).toEqual(["k1"]);
     });
   });
 }

@@ -146,9 +146,6 @@ export const archiveLimits = {
   ratioFreeBytes: 16 * MiB,
   /** Of a packed folder: sparse files make sizes free. */
   packBytes: 100 * GiB,
-  /** Of one extended header, and zeros after the end; also in native/guest/tar.h. */
-  extraBytes: 64 * KiB,
-  tailBlocks: 8192,
   refusalBytes: 512,
   gzipLevel: 6,
 } as const;

@@ -4,6 +4,9 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 const GiB = 1024 * MiB;
 
+/** Of a tar archive: an extended header, and zeros after its end; also in native/guest/tar.h. */
+export const tarLimits = { extraBytes: 64 * KiB, tailBlocks: 8192 } as const;
+
 /** The blob store. */
 export const blobLimits = {
   /** Of one blob; the manifest of one file of many chunks is the largest. */
@@ -44,4 +47,22 @@ export const snapshotLimits = {
   partBytes: 1 * MiB,
   /** The guest's walks end at 128. */
   depth: 200,
+  /** Being taken, compared or restored at once; more wait. */
+  atOnce: 4,
+} as const;
+
+/** Skills. */
+export const skillLimits = {
+  perNamespace: 1_000,
+  entries: 10_000,
+  bytes: 256 * MiB,
+  depth: 32,
+  /** Of an upload, compressed or not. */
+  uploadBytes: 64 * MiB,
+  nameCharacters: 64,
+  descriptionCharacters: 1_024,
+  /** Of SKILL.md, whose front matter is read. */
+  textBytes: 1 * MiB,
+  /** Installed by one call. */
+  installed: 64,
 } as const;

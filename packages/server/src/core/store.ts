@@ -2,11 +2,15 @@ import type { ApiKeys } from "./api-key.ts";
 import type { Audit } from "./audit.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
+import type { SkillRecords } from "./skill.ts";
+import type { SnapshotRecords } from "./snapshot.ts";
 
 /** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
 export interface Store extends AsyncDisposable {
   readonly sandboxes: SandboxRecords;
   readonly keys: ApiKeys;
+  readonly snapshots: SnapshotRecords;
+  readonly skills: SkillRecords;
   readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
 }

@@ -1,4 +1,5 @@
-import { archiveLimits, sandboxLimits } from "../core/limits.ts";
+import { sandboxLimits } from "../core/limits.ts";
+import { tarLimits } from "../core/snapshot-limits.ts";
 import { quoted, refuseArchive } from "./archive-refusal.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { PaxHeader } from "./pax-header.ts";
@@ -81,7 +82,7 @@ export class TarReader {
   /** Two blocks of zeros end an archive; only zeros may follow. */
   async #end(): Promise<void> {
     let block = await this.#whole(blockBytes);
-    for (let blocks = 0; blocks < archiveLimits.tailBlocks; blocks++) {
+    for (let blocks = 0; blocks < tarLimits.tailBlocks; blocks++) {
       if (!isZero(block)) throw refuseArchive("something follows its end");
       block = await this.#bytes.take(blockBytes);
       if (block.length === 0) return;
@@ -91,8 +92,8 @@ export class TarReader {
   }
 
   async #extra(extra: PaxHeader, type: number, size: bigint): Promise<void> {
-    if (size > BigInt(archiveLimits.extraBytes))
-      throw refuseArchive(`an extended header is past ${archiveLimits.extraBytes} bytes`, "limit_exceeded");
+    if (size > BigInt(tarLimits.extraBytes))
+      throw refuseArchive(`an extended header is past ${tarLimits.extraBytes} bytes`, "limit_exceeded");
     if (size === 0n) throw refuseArchive("an extended header is empty");
     const text = await this.#whole(Math.ceil(Number(size) / blockBytes) * blockBytes);
     extra.take(type, text.subarray(0, Number(size)).toString("latin1"));

@@ -9,6 +9,8 @@ import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations/all.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
+import { StoredSkills } from "./skill-records.ts";
+import { StoredSnapshots } from "./snapshot-records.ts";
 import { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
@@ -33,6 +35,8 @@ export async function openStore({ path, now = Date.now }: StoreOptions): Promise
   return {
     sandboxes: new StoredSandboxes(db),
     keys: new StoredApiKeys(db),
+    snapshots: new StoredSnapshots(db),
+    skills: new StoredSkills(db),
     idempotency: new StoredIdempotency(db, now),
     audit: new StoredAudit(client, db, now),
     [Symbol.asyncDispose]: () => db.destroy(),

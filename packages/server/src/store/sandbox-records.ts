@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { mapRows } from "./columns.ts";
+import { lostCursor } from "./lost-cursor.ts";
 import type { Schema } from "./schema.ts";
 
 const mapping = mapRows<SandboxRecord, "limits" | "env" | "labels">(["limits", "env", "labels"]);
@@ -37,8 +38,7 @@ export class StoredSandboxes implements SandboxRecords {
     if (sessionKey !== undefined) query = query.where("session_key", "=", sessionKey);
     if (cursor !== undefined) {
       const last = await this.get(cursor);
-      if (last === undefined || (namespace !== undefined && last.namespace !== namespace))
-        throw new AppError("invalid", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
+      if (last === undefined || (namespace !== undefined && last.namespace !== namespace)) throw lostCursor();
       query = query.where(({ eb, refTuple, tuple }) =>
         eb(refTuple("created_at_ms", "id"), "<", tuple(last.createdAtMs, last.id)),
       );

@@ -9,6 +9,8 @@ export interface Schema {
   audit: AuditTableRow;
   audit_checkpoints: CheckpointRow;
   idempotency_records: IdempotencyRow;
+  snapshots: SnapshotRow;
+  skills: SkillRow;
 }
 
 interface SandboxRow {
@@ -73,4 +75,33 @@ interface IdempotencyRow {
   status: number;
   body: string;
   created_at_ms: number;
+}
+
+interface SnapshotRow {
+  id: string;
+  namespace: string;
+  sandbox_id: string;
+  description: string;
+  created_at_ms: number;
+  created_by: string;
+  manifest: string;
+  files: number;
+  folders: number;
+  links: number;
+  total_bytes: number;
+  added_bytes: number;
+  skipped: number;
+  unreadable: number;
+  changed: number;
+}
+
+interface SkillRow {
+  id: string;
+  namespace: string;
+  name: string;
+  description: string;
+  files: number;
+  total_bytes: number;
+  created_at_ms: number;
+  created_by: string;
 }

@@ -1,5 +1,6 @@
 import type { Migration } from "../migrate.ts";
 import { first } from "./0001-first.ts";
+import { snapshotsAndSkills } from "./0002-snapshots-and-skills.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
-export const migrations: readonly Migration[] = [first];
+export const migrations: readonly Migration[] = [first, snapshotsAndSkills];

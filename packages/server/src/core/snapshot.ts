@@ -1,0 +1,67 @@
+import type { TreeEntry } from "./tree.ts";
+
+/** The files of a workspace at one time. It outlives its sandbox. */
+export interface SnapshotRecord {
+  id: string;
+  namespace: string;
+  sandboxId: string;
+  description: string;
+  createdAtMs: number;
+  createdBy: string;
+  /** Digest of the list of its names in the blob store. */
+  manifest: string;
+  files: number;
+  folders: number;
+  links: number;
+  /** Of all files together. */
+  totalBytes: number;
+  /** What the store grew by. */
+  addedBytes: number;
+  /** Sockets, FIFOs and devices, which are not in it. */
+  skipped: number;
+  /** What the sandbox's user could not read. */
+  unreadable: number;
+  /** Files that became shorter while they were read. */
+  changed: number;
+}
+
+export interface SnapshotQuery {
+  namespace: string;
+  sandboxId?: string;
+  /** Ids after this one, newest first. */
+  cursor?: string;
+  limit: number;
+}
+
+export interface SnapshotRecords {
+  insert(record: SnapshotRecord): Promise<void>;
+  get(id: string): Promise<SnapshotRecord | undefined>;
+  list(query: SnapshotQuery): Promise<SnapshotRecord[]>;
+  count(of: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<number>;
+  delete(id: string): Promise<void>;
+  /** Of all snapshots there are. */
+  manifests(): Promise<string[]>;
+}
+
+/** What is different. Times alone are no difference. */
+export interface SnapshotDiff {
+  created: DiffEntry[];
+  modified: DiffEntry[];
+  deleted: DiffEntry[];
+  /** There is more than is told. */
+  truncated: boolean;
+}
+
+export interface DiffEntry extends Pick<TreeEntry, "type" | "size" | "mode"> {
+  /** As people see it. */
+  path: string;
+  sha256: string | null;
+}
+
+/** What a restore did. */
+export interface RestoreOutcome {
+  removed: number;
+  written: number;
+  changed: number;
+  writtenBytes: number;
+}
