@@ -378,7 +378,7 @@ export const httpLimits = {
   /** Keys that are not remembered and must be looked up, for all callers together. */
   lookupsPerSecond: 500,
   /** Responses without an end that one key may have open, and all keys. */
-  streamsPerKey: { default: 64, min: 1, max: 10_000 },
+  streamsPerKey: { default: 256, min: 1, max: 10_000 },
   streams: 2_048,
   /** Of one stream, before its source must wait. */
   streamBufferBytes: 64 * KiB,
@@ -394,4 +394,5 @@ export const httpLimits = {
   waitSeconds: { default: 30, min: 0, max: 300 },
   terminalMessageBytes: 64 * KiB,
   exportRows: 500,
+  searchMatches: 10_000,
 } as const;

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defined } from "./defined.ts";
+import { attachment, sandboxBytes } from "./headers.ts";
+import { download } from "./lend.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/sandboxes/{id}/archive";
+const tag = "files";
+const folder = z.string().max(4096).optional().describe("the folder; the workspace unless given");
+
+export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "A folder as a tar archive",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      query: z.strictObject({ path: folder, gzip: z.stringbool().optional() }),
+      responses: { 200: { description: "the archive", media: ["application/octet-stream"] } },
+      handler: (call) =>
+        download(fleet, call, async (sandbox) => {
+          const { path: from = "/workspace", gzip = false } = call.query;
+          const name = `${from.split("/").filter(Boolean).at(-1) ?? "workspace"}.tar${gzip ? ".gz" : ""}`;
+          const headers = { ...sandboxBytes, "content-disposition": attachment(name) };
+          return { answer: { status: 200, headers }, bytes: sandbox.files.pack(from, { gzip }) };
+        }),
+    }),
+    defineRoute({
+      method: "PUT",
+      path,
+      tag,
+      summary: "Unpacks a tar archive, plain or gzip, into a folder: whole, or not at all",
+      permission: "use",
+      audit: ["archive.unpacked"],
+      params: sandboxId,
+      query: z.strictObject({ path: folder, replace: z.stringbool().optional() }),
+      raw: ["application/x-tar", "application/gzip", "*/*"],
+      responses: { 204: { description: "it is unpacked" } },
+      handler: async ({ caller, params, query, body, note, openStream }) => {
+        const release = openStream();
+        try {
+          const { path: to = "/workspace", replace } = query;
+          const hash = createHash("sha256");
+          let size = 0;
+          async function* hashed(source: Readable | undefined): AsyncIterable<Uint8Array> {
+            for await (const chunk of source ?? []) {
+              size += chunk.length;
+              hash.update(chunk);
+              yield chunk;
+            }
+          }
+          const archive = hashed(body as unknown as Readable | undefined);
+          await fleet.use(caller, params.id, (sandbox) => sandbox.files.unpack(to, archive, defined({ replace })));
+          const detail = { path: to, size_bytes: size, sha256: hash.digest("hex") };
+          note({ type: "archive.unpacked", sandboxId: params.id, detail });
+          return { status: 204 };
+        } finally {
+          release();
+        }
+      },
+    }),
+  ];
+}

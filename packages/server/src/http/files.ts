@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { parseRange } from "./byte-range.ts";
+import { attachment, sandboxBytes } from "./headers.ts";
+import { download } from "./lend.ts";
+import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/sandboxes/{id}/files/{path}";
+const tag = "files";
+
+/** A path of the workspace; what it may lead to is decided in the sandbox. */
+const filePath = z.string().min(1).max(4096);
+const params = sandboxId.extend({ path: filePath.describe("of the file, slashes and all") });
+
+type FileCall = Pick<
+  Call<z.output<typeof params>, unknown, unknown>,
+  "caller" | "params" | "signal" | "openStream" | "note"
+> & {
+  request: { headers: { range?: string | undefined; "if-range"?: string | string[] | undefined } };
+};
+
+const answers = {
+  200: { description: "the whole file, always as an attachment", media: ["application/octet-stream"] },
+  206: { description: "the range that was asked for", media: ["application/octet-stream"] },
+};
+
+/** The headers of a file, and which of its bytes are asked for. */
+async function describe(sandbox: Sandbox, file: string, headers: FileCall["request"]["headers"]) {
+  const info = await sandbox.files.stat(file);
+  if (info.type === "directory") throw new AppError("invalid", `${file}: it is a folder`);
+  if (info.type !== "file") throw new AppError("invalid", `${file}: it is not a regular file`);
+  const range = headers["if-range"] === undefined ? parseRange(headers.range, info.size) : undefined;
+  const { offset, length } = range ?? { offset: 0, length: info.size };
+  const answer: Answer = {
+    status: range === undefined ? 200 : 206,
+    headers: {
+      ...sandboxBytes,
+      "content-disposition": attachment(file.split("/").at(-1) ?? ""),
+      "accept-ranges": "bytes",
+      "content-length": length,
+      "last-modified": new Date(info.mtimeMs).toUTCString(),
+      ...(range === undefined ? {} : { "content-range": `bytes ${offset}-${offset + length - 1}/${info.size}` }),
+    },
+  };
+  return { answer, offset, length };
+}
+
+/** Exactly so many bytes: a file that became shorter meanwhile breaks the answer off. */
+async function* exactly(bytes: AsyncIterable<Buffer>, length: number): AsyncIterable<Buffer> {
+  let left = length;
+  for await (const piece of bytes) {
+    left -= piece.length;
+    yield piece;
+  }
+  if (left !== 0) throw new AppError("conflict", "the file changed while it was read");
+}
+
+export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> {
+  return download(fleet, call, async (sandbox) => {
+    const file = call.params.path;
+    const { answer, offset, length } = await describe(sandbox, file, call.request.headers);
+    // A length of 0 would mean all there is.
+    const bytes = length === 0 ? nothing() : exactly(sandbox.files.read(file, { offset, length }), length);
+    return { answer, bytes };
+  });
+}
+
+async function* nothing(): AsyncIterable<Buffer> {}
+
+export async function putFile(
+  fleet: Fleet<Sandbox>,
+  call: FileCall,
+  body: Readable | undefined,
+  options: { mode?: number | undefined; mostBytes?: number | undefined } = {},
+): Promise<Answer> {
+  const {
+    caller,
+    note,
+    params: { id, path: file },
+  } = call;
+  const release = call.openStream();
+  try {
+    const hash = createHash("sha256");
+    let size = 0;
+    async function* hashed(): AsyncIterable<Uint8Array> {
+      for await (const chunk of body ?? []) {
+        size += chunk.length;
+        if (size > (options.mostBytes ?? Number.POSITIVE_INFINITY))
+          throw new AppError("too_large", `the body is past ${options.mostBytes} bytes`);
+        hash.update(chunk);
+        yield chunk;
+      }
+    }
+    await fleet.use(caller, id, (sandbox) => sandbox.files.write(file, hashed(), options.mode));
+    note({ type: "file.written", sandboxId: id, detail: { path: file, size_bytes: size, sha256: hash.digest("hex") } });
+    return { status: 204 };
+  } finally {
+    release();
+  }
+}
+
+export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
+  return [
+    defineRoute({
+      method: "PUT",
+      path,
+      tag,
+      summary: "Writes a file; folders on the way are made",
+      permission: "use",
+      audit: ["file.written"],
+      params,
+      query: z.strictObject({
+        mode: z
+          .string()
+          .regex(/^0?[0-7]{3}$/)
+          .optional()
+          .describe("in octal, as in 755"),
+      }),
+      raw: ["application/octet-stream", "*/*"],
+      responses: { 204: { description: "it is written whole" } },
+      handler: async (call) => {
+        const { mode } = call.query;
+        const body = call.body as unknown as Readable | undefined;
+        return putFile(fleet, call, body, { mode: mode === undefined ? undefined : Number.parseInt(mode, 8) });
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Reads a file, or a range of it",
+      permission: "read",
+      audit: null,
+      params,
+      responses: answers,
+      handler: (call) => getFile(fleet, call),
+    }),
+    defineRoute({
+      method: "HEAD",
+      path,
+      tag,
+      summary: "The size and time of a file",
+      permission: "read",
+      audit: null,
+      params,
+      responses: { 200: { description: "there is such a file" }, 206: { description: "there is such a range" } },
+      handler: ({ caller, params: { id, path: file }, request }) =>
+        fleet.use(caller, id, async (sandbox) => (await describe(sandbox, file, request.headers)).answer),
+    }),
+    defineRoute({
+      method: "DELETE",
+      path,
+      tag,
+      summary: "Deletes a file or a folder",
+      permission: "use",
+      audit: ["file.deleted"],
+      params,
+      query: z.strictObject({ recursive: z.stringbool().optional() }),
+      responses: { 204: { description: "it is gone" } },
+      handler: async ({ caller, params: { id, path: file }, query, note }) => {
+        const recursive = query.recursive ?? false;
+        await fleet.use(caller, id, (sandbox) => sandbox.files.remove(file, { recursive }));
+        note({ type: "file.deleted", sandboxId: id, detail: { path: file, recursive } });
+        return { status: 204 };
+      },
+    }),
+  ];
+}

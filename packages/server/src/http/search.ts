@@ -1,0 +1,89 @@
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import { httpLimits, searchLimits } from "../core/limits.ts";
+import type { SearchMatch } from "../core/search.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defined } from "./defined.ts";
+import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const tag = "files";
+
+const match = z
+  .object({
+    path: z.string(),
+    type: z.enum(["file", "directory", "link", "other"]),
+    line: z.number().optional(),
+    column: z.number().optional(),
+    text: z.string().optional(),
+  })
+  .meta({ id: "SearchMatch" });
+
+const fileEvents = "messages of type created, changed, deleted, moved and overflow, each with a path";
+
+export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/sandboxes/{id}/search",
+      tag,
+      summary: "Searches files by name and by text",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      query: z.strictObject({
+        path: z.string().max(4096).optional(),
+        name: z.string().min(1).max(1024).optional().describe("a glob"),
+        text: z.string().min(1).max(searchLimits.textBytes).optional(),
+        ignore_case: z.stringbool().optional(),
+        binary: z.stringbool().optional(),
+        limit: z.coerce.number().int().min(1).max(httpLimits.searchMatches).optional(),
+      }),
+      responses: {
+        200: {
+          description: "what was found",
+          schema: z.object({ matches: z.array(match), files_read: z.number(), truncated: z.boolean() }),
+        },
+      },
+      handler: async ({ caller, params, query }) => {
+        const { path = "/workspace", name, text, ignore_case: ignoreCase, binary, limit } = query;
+        const found = await fleet.use(caller, params.id, async (sandbox) => {
+          const told = sandbox.files.search(path, defined({ name, text, ignoreCase, binary, limit }));
+          const matches: SearchMatch[] = [];
+          for await (const one of told) matches.push(one);
+          return { matches, files_read: told.summary?.filesRead ?? 0, truncated: told.summary?.truncated ?? true };
+        });
+        return { status: 200, json: found };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/sandboxes/{id}/watch",
+      tag,
+      summary: "Tells what happens to files, as it happens; the sandbox is in use meanwhile",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      query: z.strictObject({ path: z.string().max(4096).optional(), recursive: z.stringbool().optional() }),
+      responses: { 200: { description: fileEvents, media: Object.values(mediaOf) } },
+      handler: (call) => {
+        const { caller, params, query, request } = call;
+        return streamed(call, streamFormat(request.headers.accept) ?? "sse", (begin) =>
+          fleet.use(caller, params.id, async (sandbox) => {
+            await using watch = await sandbox.files.watch(query.path ?? "", defined({ recursive: query.recursive }));
+            const live = begin();
+            const stop = () => void watch[Symbol.asyncDispose]();
+            live.gone.addEventListener("abort", stop, { once: true });
+            if (live.gone.aborted) return;
+            live.send("watching", {});
+            for await (const { type, ...event } of watch) {
+              await live.send(type, event);
+              if (live.gone.aborted) break;
+            }
+          }),
+        );
+      },
+    }),
+  ];
+}

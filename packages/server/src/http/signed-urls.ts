@@ -1,0 +1,140 @@
+import type { Readable } from "node:stream";
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { httpLimits } from "../core/limits.ts";
+import { isAllowed } from "../core/principal.ts";
+import type { Keyring } from "../identity/keyring.ts";
+import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { getFile, putFile } from "./files.ts";
+import { type Answer, type Call, defineOpenRoute, defineRoute, type Note, type OpenCall, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const tag = "files";
+const usedPath = "/api/v1/signed/{pass}";
+const pass = z.strictObject({ pass: z.string().min(1).max(8192) });
+
+const createBody = z
+  .strictObject({
+    method: z.enum(["GET", "PUT"]),
+    path: z.string().min(1).max(2048),
+    expires_in_seconds: z
+      .number()
+      .min(httpLimits.signedUrlSeconds.min)
+      .max(httpLimits.signedUrlSeconds.max)
+      .default(httpLimits.signedUrlSeconds.default),
+    max_bytes: z.number().int().min(0).optional().describe("of an upload"),
+  })
+  .meta({ id: "CreateSignedUrl" });
+
+export interface SignedUrlParts {
+  fleet: Fleet<Sandbox>;
+  keyring: Keyring;
+  /** Writes an entry in the name of a key that is not at hand in this request. */
+  noteAs: (principal: { id: string; namespace: string }, requestId: string, note: Note) => Promise<void>;
+  openStream: (key: string) => () => void;
+}
+
+type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
+
+/** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
+export function signedUrlRoutes({ fleet, keyring, noteAs, openStream }: SignedUrlParts): Route[] {
+  const signer = new UrlSigner();
+
+  /** The key must still be good, and may have lost nothing that the URL needs. */
+  const use = async (
+    call: UseCall,
+    method: "GET" | "PUT",
+    act: (pass: SignedPass, call: FileUse) => Promise<Answer>,
+  ) => {
+    const found = signer.open(call.params.pass, method);
+    const principal = await keyring.principalOf(found.keyId);
+    if (principal === undefined || !isAllowed(principal, method === "PUT" ? "use" : "read"))
+      throw new AppError("forbidden", "this URL is not valid any more");
+    signer.use(found);
+    const notes: Note[] = [];
+    const caller = { principal: { ...principal, namespace: found.namespace }, requestId: call.requestId };
+    try {
+      const answer = await act(found, {
+        caller,
+        params: { id: found.sandboxId, path: found.path },
+        request: call.request,
+        signal: call.signal,
+        openStream: () => openStream(principal.id),
+        note: (note) => notes.push(note),
+      });
+      for (const note of notes) await noteAs(caller.principal, call.requestId, note);
+      return answer;
+    } catch (error) {
+      signer.giveBack(found); // nothing was sent or written
+      throw error;
+    }
+  };
+
+  return [
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/sandboxes/{id}/signed-urls",
+      tag,
+      summary: "A URL for one upload or download without a key",
+      permission: "use",
+      audit: ["signed_url.created"],
+      params: sandboxId,
+      body: createBody,
+      responses: {
+        201: {
+          description: "good once, until then",
+          schema: z.object({ url: z.string(), expires_at: z.iso.datetime() }),
+        },
+      },
+      handler: async ({ caller, params, body, note }) => {
+        await fleet.get(caller, params.id);
+        const expiresAtMs = Date.now() + body.expires_in_seconds * 1000;
+        const token = signer.sign({
+          keyId: caller.principal.id,
+          namespace: caller.principal.namespace,
+          sandboxId: params.id,
+          method: body.method,
+          path: body.path,
+          expiresAtMs,
+          mostBytes: body.max_bytes ?? null,
+        });
+        const expires_at = new Date(expiresAtMs).toISOString();
+        const detail = { method: body.method, path: body.path, expires_at };
+        note({ type: "signed_url.created", sandboxId: params.id, detail });
+        return { status: 201, json: { url: usedPath.replace("{pass}", token), expires_at } };
+      },
+    }),
+    defineOpenRoute({
+      method: "GET",
+      path: usedPath,
+      tag,
+      summary: "The download of a signed URL",
+      params: pass,
+      responses: {
+        200: { description: "the file, as an attachment", media: ["application/octet-stream"] },
+        206: { description: "the range that was asked for", media: ["application/octet-stream"] },
+      },
+      handler: (call) => use(call, "GET", (_, file) => getFile(fleet, file)),
+    }),
+    defineOpenRoute({
+      method: "PUT",
+      path: usedPath,
+      tag,
+      summary: "The upload of a signed URL",
+      params: pass,
+      raw: ["application/octet-stream", "*/*"],
+      responses: { 204: { description: "it is written whole" } },
+      handler: (call) =>
+        use(call, "PUT", ({ mostBytes }, file) =>
+          putFile(fleet, file, call.body as unknown as Readable | undefined, { mostBytes: mostBytes ?? undefined }),
+        ),
+    }),
+  ];
+}
+
+type FileUse = Pick<
+  Call<{ id: string; path: string }, unknown, unknown>,
+  "caller" | "params" | "request" | "signal" | "openStream" | "note"
+>;
