@@ -37,6 +37,8 @@ function show({ name, type, size, mode, mtimeMs, target }: FileInfo): z.output<t
   };
 }
 
+const byName = (left: { name: string }, right: { name: string }) => (left.name < right.name ? -1 : 1);
+
 export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
   return [
     defineRoute({
@@ -52,7 +54,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       handler: async ({ caller, params, query }) => {
         const { path: folder = "/workspace", recursive = false } = query;
         const found = await fleet.use(caller, params.id, (sandbox) => sandbox.files.list(folder, { recursive }));
-        return { status: 200, json: found.map(show) };
+        return { status: 200, json: found.map(show).sort(byName) };
       },
     }),
     defineRoute({

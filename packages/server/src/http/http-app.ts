@@ -11,9 +11,12 @@ import type { Keyring } from "../identity/keyring.ts";
 import { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { allowedMethods } from "./allowed-methods.ts";
+import { archiveRoutes } from "./archive.ts";
 import { documentRoutes } from "./documents.ts";
 import { checkHost, checkOrigin } from "./door.ts";
 import { execRoutes } from "./exec.ts";
+import { fileRoutes } from "./files.ts";
+import { folderRoutes } from "./folders.ts";
 import { setHeaders } from "./headers.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
 import { Idempotency } from "./idempotency.ts";
@@ -23,7 +26,9 @@ import { HttpError, problemType, toAppError, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
 import type { Route } from "./route.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
+import { searchRoutes } from "./search.ts";
 import { setupRoutes } from "./setup.ts";
+import { signedUrlRoutes } from "./signed-urls.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 
 export interface HttpParts {
@@ -56,9 +61,20 @@ export interface HttpApp {
 /** The REST API. It listens nowhere by itself. */
 export function createHttpApp(parts: HttpParts): HttpApp {
   const links = new OneTimeTokens<"setup">({ lifetimeMs: identityLimits.setupLinkMs, most: identityLimits.setupLinks });
+  const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
     ...sandboxRoutes(parts.fleet),
     ...execRoutes(parts.fleet),
+    ...fileRoutes(parts.fleet),
+    ...folderRoutes(parts.fleet),
+    ...searchRoutes(parts.fleet),
+    ...archiveRoutes(parts.fleet),
+    ...signedUrlRoutes({
+      fleet: parts.fleet,
+      keyring: parts.keyring,
+      audit: parts.audit,
+      openStream: (key) => streams.open(key),
+    }),
     ...keyRoutes(parts.keyring, parts.feed),
     ...(parts.routes ?? []),
     ...healthRoutes(parts.ready),
@@ -74,7 +90,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
       burst: parts.rate?.burst ?? httpLimits.requestBurst.default,
       most: httpLimits.buckets,
     }),
-    streams: new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default),
+    streams,
     idempotency: new Idempotency(parts.idempotency),
     redeemTicket: () => undefined,
   });

@@ -6,6 +6,7 @@ import { type Caller, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { authenticate } from "./door.ts";
 import type { Idempotency } from "./idempotency.ts";
+import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
 import type { Answer, Call, Note, Route } from "./route.ts";
@@ -61,14 +62,8 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   try {
     requirePermission(principal, route.permission);
   } catch (error) {
-    await parts.audit.record({
-      type: "access.denied",
-      namespace: principal.namespace,
-      actor: principal.id,
-      sandboxId: null,
-      requestId: request.id,
-      detail: { method: route.method, route: route.path, role: principal.role },
-    });
+    const detail = { method: route.method, route: route.path, role: principal.role };
+    await parts.audit.record(toEntry({ principal, requestId: request.id }, { type: "access.denied", detail }));
     throw error;
   }
   callers.set(request, { principal, requestId: request.id });
@@ -109,11 +104,9 @@ function openCall(
   const caller = callers.get(request);
   if (route.permission !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
   const writing: Promise<void>[] = [];
-  const note = ({ type, sandboxId, detail }: Note) => {
+  const note = (note: Note) => {
     if (caller === undefined) return;
-    const { id: actor, namespace } = caller.principal;
-    const entry = { type, namespace, actor, sandboxId: sandboxId ?? null, requestId: request.id, detail };
-    const written = parts.audit.record(entry);
+    const written = parts.audit.record(toEntry(caller, note));
     written.catch(() => undefined); // whoever waits for it gets the error
     writing.push(written);
   };

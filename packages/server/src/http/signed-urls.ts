@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
+import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/limits.ts";
@@ -8,6 +9,7 @@ import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
+import { toEntry } from "./note.ts";
 import { type Answer, type Call, defineOpenRoute, defineRoute, type Note, type OpenCall, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 
@@ -31,15 +33,14 @@ const createBody = z
 export interface SignedUrlParts {
   fleet: Fleet<Sandbox>;
   keyring: Keyring;
-  /** Writes an entry in the name of a key that is not at hand in this request. */
-  noteAs: (principal: { id: string; namespace: string }, requestId: string, note: Note) => Promise<void>;
+  audit: Audit;
   openStream: (key: string) => () => void;
 }
 
 type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
 
 /** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
-export function signedUrlRoutes({ fleet, keyring, noteAs, openStream }: SignedUrlParts): Route[] {
+export function signedUrlRoutes({ fleet, keyring, audit, openStream }: SignedUrlParts): Route[] {
   const signer = new UrlSigner();
 
   /** The key must still be good, and may have lost nothing that the URL needs. */
@@ -64,7 +65,7 @@ export function signedUrlRoutes({ fleet, keyring, noteAs, openStream }: SignedUr
         openStream: () => openStream(principal.id),
         note: (note) => notes.push(note),
       });
-      for (const note of notes) await noteAs(caller.principal, call.requestId, note);
+      for (const note of notes) await audit.record(toEntry(caller, note));
       return answer;
     } catch (error) {
       signer.giveBack(found); // nothing was sent or written
