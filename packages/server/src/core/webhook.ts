@@ -1,0 +1,45 @@
+import type { FeedType } from "./feed.ts";
+
+/** Whom to tell of events. */
+export interface Webhook {
+  id: string;
+  namespace: string;
+  url: string;
+  /** Events of these types; all when empty. */
+  types: readonly FeedType[];
+  /** `whsec_` and base64; shown once. */
+  secret: string;
+  createdAtMs: number;
+}
+
+/** One event on its way to one webhook. It is tried again until it arrives or has been tried often enough. */
+export interface Delivery {
+  id: string;
+  webhookId: string;
+  namespace: string;
+  type: FeedType;
+  /** What is sent, byte for byte: each try sends the same. */
+  body: string;
+  createdAtMs: number;
+  attempts: number;
+  state: "pending" | "delivered" | "dead";
+  /** When it is tried next. */
+  dueAtMs: number;
+  lastError: string | null;
+}
+
+export interface Webhooks {
+  insert(webhook: Webhook): Promise<void>;
+  get(id: string): Promise<Webhook | undefined>;
+  list(namespace?: string): Promise<Webhook[]>;
+  /** With its deliveries. */
+  delete(id: string): Promise<void>;
+  enqueue(delivery: Delivery): Promise<void>;
+  /** Pending ones, the earliest due first. */
+  due(limit: number): Promise<Delivery[]>;
+  deliveries(webhookId: string, state?: Delivery["state"]): Promise<Delivery[]>;
+  getDelivery(id: string): Promise<Delivery | undefined>;
+  settle(id: string, changes: Partial<Pick<Delivery, "attempts" | "state" | "dueAtMs" | "lastError">>): Promise<void>;
+  /** Of the delivered and dead ones of each webhook, the newest so many stay. */
+  prune(keep: number): Promise<void>;
+}

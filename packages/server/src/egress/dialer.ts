@@ -1,0 +1,86 @@
+/** The only file that opens outbound sockets. A name is resolved once, judged, and dialled by the address that was judged. */
+import { type LookupAddress, lookup } from "node:dns";
+import { type IncomingMessage, request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
+import { isIP } from "node:net";
+import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
+import { AppError, errnoOf } from "../core/errors.ts";
+import { dialLimits } from "../core/limits.ts";
+import { isBlockedAddress } from "./blocked-ranges.ts";
+
+export interface DialerOptions {
+  /** Whether private and loopback addresses may be dialled. */
+  allowPrivate: boolean;
+}
+
+/** Refuses a URL that nothing should be sent to, whatever its name resolves to. */
+export function checkOutboundUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || text.length > dialLimits.urlCharacters) throw new AppError("invalid", "this is no URL");
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    throw new AppError("invalid", `${url.protocol} is not spoken here`, { hint: "use http or https" });
+  if (url.username !== "" || url.password !== "")
+    throw new AppError("invalid", "a URL with a password in it", { hint: "leave it out: requests are signed" });
+  return url;
+}
+
+function refused(host: string): AppError {
+  return new AppError("forbidden", `${host} is an address of this machine or of its networks`, {
+    hint: "webhooks.allow_private lets webhooks go there",
+  });
+}
+
+export class HttpDialer implements Dialer {
+  readonly #allowPrivate: boolean;
+
+  constructor({ allowPrivate }: DialerOptions) {
+    this.#allowPrivate = allowPrivate;
+  }
+
+  async post({ url: text, headers, body, timeoutMs }: OutboundRequest): Promise<OutboundAnswer> {
+    const url = checkOutboundUrl(text);
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    if (isIP(host) !== 0 && !this.#mayDial(host)) throw refused(host);
+    const send = url.protocol === "https:" ? requestTls : requestPlain;
+    const signal = AbortSignal.timeout(timeoutMs);
+    const answer = Promise.withResolvers<IncomingMessage>();
+    // A connection of its own: one that was kept open was judged under another name.
+    const request = send(url, { method: "POST", headers, signal, agent: false, lookup: this.#lookup });
+    request.on("response", answer.resolve).on("error", answer.reject).end(body);
+    try {
+      const { statusCode = 0, headers: answered } = await answer.promise;
+      return { status: statusCode, location: answered.location ?? null };
+    } catch (error) {
+      throw explain(error, url, timeoutMs, signal.aborted);
+    } finally {
+      request.destroy(); // what the other side has to say beyond its status is not read
+    }
+  }
+
+  #mayDial(address: string): boolean {
+    return this.#allowPrivate || !isBlockedAddress(address);
+  }
+
+  /** One bad address among several refuses the name: which of them would be dialled is not ours to choose. */
+  readonly #lookup = (
+    hostname: string,
+    options: object,
+    done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
+  ): void => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return done(error, "");
+      const [first] = addresses;
+      if (first === undefined || !addresses.every(({ address }) => this.#mayDial(address)))
+        return done(refused(hostname), "");
+      if ("all" in options && options.all === true) done(null, addresses);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+function explain(error: unknown, url: URL, timeoutMs: number, timedOut: boolean): AppError {
+  if (error instanceof AppError) return error;
+  if (timedOut) return new AppError("timeout", `${url.host} did not answer within ${timeoutMs / 1000} s`);
+  const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
+  return new AppError("unavailable", `${url.host} cannot be reached: ${why}`, { cause: error });
+}

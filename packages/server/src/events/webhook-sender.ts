@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import type { Dialer } from "../core/dialer.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed, FeedEvent, FeedReader, FeedType } from "../core/feed.ts";
+import { webhookLimits } from "../core/limits.ts";
+import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { newWebhookSecret, signedHeaders } from "./webhook-signature.ts";
+
+export interface WebhookSenderParts {
+  feed: Feed;
+  webhooks: Webhooks;
+  dialer: Dialer;
+  /** Told of what went wrong beside a delivery's own record. */
+  onError: (error: unknown) => void;
+  now?: () => number;
+  waitsMs?: readonly number[];
+}
+
+/** What a receiver gets. */
+export function webhookBody({ type, namespace, sandboxId, atMs, data }: FeedEvent): string {
+  const timestamp = new Date(atMs).toISOString();
+  return JSON.stringify({ type, timestamp, data: { namespace, sandbox_id: sandboxId, ...data } });
+}
+
+/** Takes events from the feed, stores a delivery for each webhook that wants it, and tries until it arrives. */
+export class WebhookSender implements AsyncDisposable {
+  readonly #parts: WebhookSenderParts;
+  readonly #now: () => number;
+  readonly #waitsMs: readonly number[];
+  readonly #webhooks = new Map<string, Webhook>();
+  /** Deliveries of each webhook that wait, as far as this process knows. */
+  readonly #pending = new Map<string, number>();
+  readonly #underWay = new Map<string, Promise<void>>();
+  #reader: FeedReader | undefined;
+  #reading: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #settled = 0;
+  #closed = false;
+
+  private constructor(parts: WebhookSenderParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+    this.#waitsMs = parts.waitsMs ?? webhookLimits.waitsMs;
+  }
+
+  /** Goes on with what an earlier process left. */
+  static async open(parts: WebhookSenderParts): Promise<WebhookSender> {
+    const sender = new WebhookSender(parts);
+    for (const webhook of await parts.webhooks.list()) {
+      sender.#webhooks.set(webhook.id, webhook);
+      const waiting = await parts.webhooks.deliveries(webhook.id, "pending");
+      sender.#pending.set(webhook.id, waiting.length);
+    }
+    sender.#reader = parts.feed.read();
+    sender.#reading = sender.#follow(sender.#reader);
+    sender.#look();
+    return sender;
+  }
+
+  async add(namespace: string, url: string, types: readonly FeedType[]): Promise<Webhook> {
+    const mine = [...this.#webhooks.values()].filter((webhook) => webhook.namespace === namespace);
+    if (mine.length >= webhookLimits.perNamespace)
+      throw new AppError("limit_exceeded", `a namespace has ${webhookLimits.perNamespace} webhooks at most`);
+    const id = `wh_${randomUUID()}`;
+    const webhook = { id, namespace, url, types, secret: newWebhookSecret(), createdAtMs: this.#now() };
+    await this.#parts.webhooks.insert(webhook);
+    this.#webhooks.set(webhook.id, webhook);
+    return webhook;
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#webhooks.delete(id);
+    this.#pending.delete(id);
+    await this.#parts.webhooks.delete(id);
+  }
+
+  /** Tries a dead delivery again, from the start. */
+  async retry(delivery: Delivery): Promise<void> {
+    if (delivery.state !== "dead")
+      throw new AppError("conflict", `delivery ${delivery.id} is ${delivery.state}, not dead`);
+    await this.#parts.webhooks.settle(delivery.id, { state: "pending", attempts: 0, dueAtMs: this.#now() });
+    this.#count(delivery.webhookId, 1);
+    this.#look();
+  }
+
+  async #follow(reader: FeedReader): Promise<void> {
+    for await (const event of reader) {
+      if (event.type === "events.lag") {
+        this.#parts.onError(new AppError("unavailable", `webhooks missed ${event.dropped} events: the store is slow`));
+        continue;
+      }
+      for (const webhook of this.#webhooks.values()) {
+        if (!wants(webhook, event)) continue;
+        await this.#enqueue(webhook, event).catch(this.#parts.onError);
+      }
+    }
+  }
+
+  async #enqueue(webhook: Webhook, event: FeedEvent): Promise<void> {
+    if ((this.#pending.get(webhook.id) ?? 0) >= webhookLimits.pending) {
+      this.#tellFailed(webhook, event.type, `${webhookLimits.pending} deliveries wait already`);
+      return;
+    }
+    const now = this.#now();
+    await this.#parts.webhooks.enqueue({
+      id: `msg_${randomUUID()}`,
+      webhookId: webhook.id,
+      namespace: webhook.namespace,
+      type: event.type,
+      body: webhookBody(event),
+      createdAtMs: now,
+      attempts: 0,
+      state: "pending",
+      dueAtMs: now,
+      lastError: null,
+    });
+    this.#count(webhook.id, 1);
+    this.#look();
+  }
+
+  #count(webhookId: string, change: number): void {
+    if (this.#webhooks.has(webhookId)) this.#pending.set(webhookId, (this.#pending.get(webhookId) ?? 0) + change);
+  }
+
+  /** Starts what is due, and comes back when the next one is. */
+  #look(): void {
+    if (this.#closed) return;
+    if (this.#looking !== undefined) {
+      this.#lookAgain = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#looking = this.#startDue()
+      .catch(this.#parts.onError)
+      .finally(() => {
+        this.#looking = undefined;
+        if (!this.#lookAgain) return;
+        this.#lookAgain = false;
+        this.#look();
+      });
+  }
+
+  async #startDue(): Promise<void> {
+    const earliest = await this.#parts.webhooks.due(webhookLimits.concurrent * 2);
+    for (const delivery of earliest) {
+      if (this.#underWay.has(delivery.id)) continue;
+      const waitMs = delivery.dueAtMs - this.#now();
+      if (this.#underWay.size >= webhookLimits.concurrent || this.#closed) return; // whoever ends looks again
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.#look(), Math.min(waitMs, webhookLimits.lookMs));
+        this.#timer.unref();
+        return;
+      }
+      const tried = this.#try(delivery)
+        .catch(this.#parts.onError)
+        .finally(() => {
+          this.#underWay.delete(delivery.id);
+          this.#look();
+        });
+      this.#underWay.set(delivery.id, tried);
+    }
+  }
+
+  async #try(delivery: Delivery): Promise<void> {
+    const webhook = this.#webhooks.get(delivery.webhookId);
+    if (webhook === undefined) return this.#parts.webhooks.settle(delivery.id, { state: "dead" });
+    const failure = await this.#send(webhook, delivery);
+    if (failure === undefined) {
+      return this.#settle(delivery, { state: "delivered", attempts: delivery.attempts + 1, lastError: null });
+    }
+    const waitMs = failure.final ? undefined : this.#waitsMs[delivery.attempts];
+    const attempts = delivery.attempts + 1;
+    if (waitMs !== undefined) {
+      const dueAtMs = this.#now() + waitMs;
+      return this.#parts.webhooks.settle(delivery.id, { attempts, dueAtMs, lastError: failure.why });
+    }
+    await this.#settle(delivery, { state: "dead", attempts, lastError: failure.why });
+    this.#tellFailed(webhook, delivery.type, failure.why);
+  }
+
+  async #settle(delivery: Delivery, changes: Pick<Delivery, "state" | "attempts" | "lastError">): Promise<void> {
+    await this.#parts.webhooks.settle(delivery.id, changes);
+    this.#count(delivery.webhookId, -1);
+    if (++this.#settled % webhookLimits.pruneEvery === 0) await this.#parts.webhooks.prune(webhookLimits.settled);
+  }
+
+  async #send(webhook: Webhook, { id, body }: Delivery): Promise<{ why: string; final: boolean } | undefined> {
+    try {
+      const headers = signedHeaders(webhook.secret, id, this.#now(), body);
+      const answer = await this.#parts.dialer.post({
+        url: webhook.url,
+        headers,
+        body,
+        timeoutMs: webhookLimits.timeoutMs,
+      });
+      if (answer.status >= 200 && answer.status < 300) return undefined;
+      return { why: `answered ${answer.status}`, final: answer.status === 410 }; // 410: it wants no more
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { why: error.message, final: error.code === "forbidden" || error.code === "invalid" };
+    }
+  }
+
+  /** Not sent to webhooks, or one that fails would feed itself. */
+  #tellFailed({ id, namespace }: Webhook, type: FeedType, reason: string): void {
+    const data = { webhook_id: id, type, reason };
+    this.#parts.feed.publish({ type: "webhook.failed", namespace, sandboxId: null, data });
+  }
+
+  /** What is under way is waited for; what waits stays in the store. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#reader?.[Symbol.dispose]();
+    await this.#reading;
+    await this.#looking;
+    await Promise.all(this.#underWay.values());
+  }
+}
+
+function wants({ namespace, types }: Webhook, event: FeedEvent): boolean {
+  if (event.type === "webhook.failed" || namespace !== event.namespace) return false;
+  return types.length === 0 || types.includes(event.type);
+}
