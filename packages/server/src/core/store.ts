@@ -4,6 +4,7 @@ import type { IdempotencyRecords } from "./idempotency.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
 import type { SkillRecords } from "./skill.ts";
 import type { SnapshotRecords } from "./snapshot.ts";
+import type { Webhooks } from "./webhook.ts";
 
 /** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
 export interface Store extends AsyncDisposable {
@@ -11,6 +12,7 @@ export interface Store extends AsyncDisposable {
   readonly keys: ApiKeys;
   readonly snapshots: SnapshotRecords;
   readonly skills: SkillRecords;
+  readonly webhooks: Webhooks;
   readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
 }

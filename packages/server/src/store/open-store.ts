@@ -13,6 +13,7 @@ import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
 import { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
+import { StoredWebhooks } from "./webhooks.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
@@ -37,6 +38,7 @@ export async function openStore({ path, now = Date.now }: StoreOptions): Promise
     keys: new StoredApiKeys(db),
     snapshots: new StoredSnapshots(db),
     skills: new StoredSkills(db),
+    webhooks: new StoredWebhooks(db),
     idempotency: new StoredIdempotency(db, now),
     audit: new StoredAudit(client, db, now),
     [Symbol.asyncDispose]: () => db.destroy(),

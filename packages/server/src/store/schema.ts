@@ -1,5 +1,7 @@
+import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
 import type { Role } from "../core/principal.ts";
+import type { Delivery } from "../core/webhook.ts";
 
 /** The tables, as migrations/ makes them. */
 export interface Schema {
@@ -9,6 +11,8 @@ export interface Schema {
   audit: AuditTableRow;
   audit_checkpoints: CheckpointRow;
   idempotency_records: IdempotencyRow;
+  webhooks: WebhookRow;
+  webhook_deliveries: DeliveryRow;
   snapshots: SnapshotRow;
   skills: SkillRow;
 }
@@ -104,4 +108,27 @@ interface SkillRow {
   total_bytes: number;
   created_at_ms: number;
   created_by: string;
+}
+
+interface WebhookRow {
+  id: string;
+  namespace: string;
+  url: string;
+  /** JSON. */
+  types: string;
+  secret: string;
+  created_at_ms: number;
+}
+
+interface DeliveryRow {
+  id: string;
+  webhook_id: string;
+  namespace: string;
+  type: FeedType;
+  body: string;
+  created_at_ms: number;
+  attempts: number;
+  state: Delivery["state"];
+  due_at_ms: number;
+  last_error: string | null;
 }

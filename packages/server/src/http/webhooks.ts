@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import { feedTypes } from "../core/feed.ts";
+import { dialLimits } from "../core/limits.ts";
+import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { checkOutboundUrl } from "../egress/dialer.ts";
+import type { WebhookSender } from "../events/webhook-sender.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/webhooks";
+const tag = "webhooks";
+
+const webhook = z
+  .object({
+    id: z.string(),
+    namespace: z.string(),
+    url: z.string(),
+    types: z.array(z.enum(feedTypes)).describe("of the events it gets; all when empty"),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "Webhook" });
+
+const delivery = z
+  .object({
+    id: z.string().describe("the receiver knows it as the webhook-id header"),
+    type: z.enum(feedTypes),
+    state: z.enum(["pending", "delivered", "dead"]),
+    attempts: z.number().int(),
+    created_at: z.iso.datetime(),
+    due_at: z.iso.datetime(),
+    last_error: z.string().nullable(),
+  })
+  .meta({ id: "WebhookDelivery" });
+
+const createBody = z
+  .strictObject({
+    url: z.string().min(1).max(dialLimits.urlCharacters),
+    types: z.array(z.enum(feedTypes)).max(feedTypes.length).optional(),
+  })
+  .meta({ id: "CreateWebhook" });
+
+const id = z.string().min(1).max(64);
+const webhookId = z.strictObject({ id });
+const time = (ms: number) => new Date(ms).toISOString();
+
+function show({ id, namespace, url, types, createdAtMs }: Webhook): z.output<typeof webhook> {
+  return { id, namespace, url, types: [...types], created_at: time(createdAtMs) };
+}
+
+function showDelivery(one: Delivery): z.output<typeof delivery> {
+  return {
+    id: one.id,
+    type: one.type,
+    state: one.state,
+    attempts: one.attempts,
+    created_at: time(one.createdAtMs),
+    due_at: time(one.dueAtMs),
+    last_error: one.lastError,
+  };
+}
+
+export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[] {
+  const find = async (namespace: string, id: string): Promise<Webhook> => {
+    const found = await webhooks.get(id);
+    if (found?.namespace !== namespace) throw new AppError("not_found", `there is no webhook ${id}`);
+    return found;
+  };
+  return [
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Creates a webhook; this answer alone shows its secret",
+      permission: "operate",
+      audit: ["webhook.created"],
+      idempotent: true,
+      body: createBody,
+      responses: { 201: { description: "with its secret", schema: webhook.extend({ secret: z.string() }) } },
+      handler: async ({ caller, body, note }) => {
+        const url = checkOutboundUrl(body.url).href;
+        const made = await sender.add(caller.principal.namespace, url, body.types ?? []);
+        note({ type: "webhook.created", detail: { webhook_id: made.id, host: new URL(url).host } });
+        return { status: 201, json: { ...show(made), secret: made.secret } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists webhooks, without their secrets",
+      permission: "operate",
+      audit: null,
+      responses: { 200: { description: "all of the namespace", schema: z.array(webhook) } },
+      handler: async ({ caller }) => ({
+        status: 200,
+        json: (await webhooks.list(caller.principal.namespace)).map(show),
+      }),
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: `${path}/{id}`,
+      tag,
+      summary: "Deletes a webhook and what is on its way to it",
+      permission: "operate",
+      audit: ["webhook.deleted"],
+      params: webhookId,
+      responses: { 204: { description: "it gets nothing more" } },
+      handler: async ({ caller, params, note }) => {
+        const { id } = await find(caller.principal.namespace, params.id);
+        await sender.remove(id);
+        note({ type: "webhook.deleted", detail: { webhook_id: id } });
+        return { status: 204 };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{id}/deliveries`,
+      tag,
+      summary: "Lists deliveries, newest first; dead ones have been tried for the last time",
+      permission: "operate",
+      audit: null,
+      params: webhookId,
+      query: z.strictObject({ state: z.enum(["pending", "delivered", "dead"]).optional() }),
+      responses: { 200: { description: "those that are still known", schema: z.array(delivery) } },
+      handler: async ({ caller, params, query }) => {
+        const { id } = await find(caller.principal.namespace, params.id);
+        return { status: 200, json: (await webhooks.deliveries(id, query.state)).map(showDelivery) };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${path}/{id}/deliveries/{delivery}/retry`,
+      tag,
+      summary: "Tries a dead delivery again",
+      permission: "operate",
+      audit: ["webhook.retried"],
+      params: z.strictObject({ id, delivery: id }),
+      responses: { 204: { description: "it is on its way" } },
+      handler: async ({ caller, params, note }) => {
+        const owner = await find(caller.principal.namespace, params.id);
+        const found = await webhooks.getDelivery(params.delivery);
+        if (found?.webhookId !== owner.id)
+          throw new AppError("not_found", `webhook ${owner.id} has no delivery ${params.delivery}`);
+        await sender.retry(found);
+        note({ type: "webhook.retried", detail: { webhook_id: owner.id, delivery_id: found.id } });
+        return { status: 204 };
+      },
+    }),
+  ];
+}
