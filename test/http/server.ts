@@ -6,10 +6,13 @@ import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
+import { HttpDialer } from "../../packages/server/src/egress/dialer.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { tellFeed } from "../../packages/server/src/events/tell-feed.ts";
+import { WebhookSender } from "../../packages/server/src/events/webhook-sender.ts";
 import { createHttpApp, type HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
+import { webhookRoutes } from "../../packages/server/src/http/webhooks.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { SandboxFleet } from "../../packages/server/src/sandboxes/fleet/fleet.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
@@ -68,6 +71,13 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     onError,
   });
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
+  const webhooks = await WebhookSender.open({
+    feed,
+    webhooks: store.webhooks,
+    dialer: new HttpDialer({ allowPrivate: true }),
+    waitsMs: [1, 1],
+    onError,
+  });
   const keyring = new Keyring({ keys: store.keys });
   const { app, routes, issueSetupLink } = createHttpApp({
     fleet,
@@ -79,6 +89,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
     onError,
+    routes: webhookRoutes(store.webhooks, webhooks),
     ...options,
   });
   await app.listen({ host: "127.0.0.1", port: 0 });
@@ -104,6 +115,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     [Symbol.asyncDispose]: async () => {
       app.server.closeAllConnections();
       await app.close();
+      await webhooks[Symbol.asyncDispose]();
       feed[Symbol.dispose]();
       await fleet.drain(0);
       for (const { id } of await caisson.keptSandboxes()) await caisson.destroySandbox(id);
