@@ -21,7 +21,7 @@ static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
 
 void volume_prepare(const struct launch *launch) {
   uid_t user = launch->user;
-  if (request_find(launch->request, "template") != NULL)
+  if (request_find(launch->request, "image") != NULL)
     image_mount(format_text("%s/workspace.img", launch->folder), launch->volume, launch->stage);
   else
     mount_plain_folder(launch);
@@ -31,6 +31,8 @@ void volume_prepare(const struct launch *launch) {
   int workspace = make_folder(volume, "ws", 0755, user);
   close(make_folder(volume, "home", 0700, user));
   if (request_find(launch->request, "output") != NULL) close(make_folder(workspace, "output", 0755, user));
+  /* What a former start copied is still there; the place that it is mounted on must be a folder, not a link. */
+  if (request_find(launch->request, "keepInput") != NULL) close(make_folder(workspace, "input", 0755, launch->base));
   if (launch->input >= 0) {
     close(make_folder(workspace, "input", 0755, launch->base));
     int input = make_folder(volume, "input", 0755, launch->base);

@@ -127,7 +127,7 @@ describe("kept sandboxes", () => {
     }
     const [bad = "", good = ""] = ids;
     const path = join(test.home, "engine/sandboxes", bad, "record.json");
-    await writeFile(path, (await readFile(path, "utf8")).replace('"version":1', '"version":7'));
+    await writeFile(path, (await readFile(path, "utf8")).replace(/"version":\d+/, '"version":7'));
     const errors: unknown[] = [];
     await using caisson = openCaisson({ home: test.home, root, onError: (error) => errors.push(error) });
     expect(await caisson.keptSandboxes()).toMatchObject([{ id: good, state: "running" }]);

@@ -1,7 +1,15 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
 import type { Diagnosis } from "./core/diagnosis.ts";
-import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "./core/engine.ts";
+import type {
+  CreatedSandbox,
+  Engine,
+  EngineName,
+  KeptSandbox,
+  SandboxLimits,
+  StartOptions,
+  WarmChoice,
+} from "./core/engine.ts";
 import type { EngineSource } from "./core/engine-source.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
@@ -15,7 +23,7 @@ import type { Adopt } from "./core/wire.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { LocalEngines } from "./local-engines.ts";
-import { announce, Chronicle } from "./sandboxes/chronicle.ts";
+import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Sandbox, type SandboxParts } from "./sandboxes/sandbox.ts";
 import { RunLog } from "./store/run-log.ts";
 import { openSigner } from "./store/signing-key.ts";
@@ -154,13 +162,40 @@ export class Caisson implements AsyncDisposable {
 
   /** Becomes the owner of a kept sandbox; refused while another is. */
   async attachSandbox(id: string): Promise<Sandbox> {
-    const engine = await this.#engines.engineOfKept(id);
-    if (engine === undefined) throw noSandbox(id);
-    const parts = await this.#sandboxParts(await this.#engines.open(engine));
+    const parts = await this.#sandboxParts(await this.#engineOf(id));
     return this.#own(await Sandbox.attach(parts, id), "sandbox.attached");
   }
 
-  #own(sandbox: Sandbox, how: "sandbox.created" | "sandbox.attached"): Sandbox {
+  /** Runs a kept sandbox again that was stopped or has ended, and becomes its owner. */
+  async startSandbox(id: string, options: StartOptions = {}): Promise<Sandbox> {
+    const parts = await this.#sandboxParts(await this.#engineOf(id));
+    return this.#own(await Sandbox.start(parts, id, options), "sandbox.started");
+  }
+
+  /** Ends all that runs in a kept sandbox; its workspace stays. Refused while another process owns it. */
+  async stopSandbox(id: string): Promise<void> {
+    const own = this.#find(id);
+    await (own === undefined ? (await this.#engineOf(id)).stop(id) : own.stop());
+  }
+
+  /** As stopSandbox, and its workspace is emptied. */
+  async resetSandbox(id: string): Promise<void> {
+    const own = this.#find(id);
+    await (own === undefined ? (await this.#engineOf(id)).reset(id) : own.reset());
+  }
+
+  async #engineOf(id: string): Promise<Engine> {
+    const name = await this.#engines.engineOfKept(id);
+    if (name === undefined) throw noSandbox(id);
+    return this.#engines.open(name);
+  }
+
+  #find(id: string): Sandbox | undefined {
+    for (const sandbox of this.#sandboxes) if (sandbox.id === id) return sandbox;
+    return undefined;
+  }
+
+  #own(sandbox: Sandbox, how: SandboxBeginning): Sandbox {
     this.#sandboxes.add(sandbox);
     void sandbox.left.then(() => this.#sandboxes.delete(sandbox));
     announce(sandbox, how, this.#events);
@@ -174,7 +209,8 @@ export class Caisson implements AsyncDisposable {
 
   /** By force: also what hangs, has ended, or has a damaged record. Refused while another process owns it. */
   async destroySandbox(id: string): Promise<void> {
-    for (const sandbox of this.#sandboxes) if (sandbox.id === id) return sandbox.destroy();
+    const own = this.#find(id);
+    if (own !== undefined) return own.destroy();
     const name = await this.#engines.engineOfKept(id).catch((error: unknown) => {
       if (error instanceof AppError && error.details?.damaged_record === true) return undefined;
       throw error;

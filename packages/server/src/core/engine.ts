@@ -78,12 +78,18 @@ export interface AttachedSandbox extends CreatedSandbox {
   paused: boolean;
 }
 
-/** A kept sandbox, whoever owns it. One that has ended stays until it is destroyed. */
+/** A kept sandbox, whoever owns it. One that has ended, unasked, can be started again like one that was stopped. */
 export interface KeptSandbox {
   id: string;
   engine: EngineName;
-  state: "running" | "paused" | "ended";
+  state: "running" | "paused" | "stopped" | "ended";
   createdAt: string;
+}
+
+/** What a start may change; what is not named is as it was. Storage cannot change. */
+export interface StartOptions {
+  limits?: Partial<SandboxLimits>;
+  warm?: WarmChoice;
 }
 
 export interface SandboxStats {
@@ -134,6 +140,12 @@ export interface Engine extends AsyncDisposable {
   attach(id: string): Promise<AttachedSandbox>;
   /** Gives a kept sandbox up, running or paused as it is. */
   detach(id: string): Promise<void>;
+  /** Ends every process of a kept sandbox, verified, and gives it up; its workspace and its record stay. With or without an owner. */
+  stop(id: string): Promise<void>;
+  /** Makes a new boundary around the workspace of a kept sandbox that was stopped or has ended, and becomes its owner. */
+  start(id: string, options?: StartOptions): Promise<CreatedSandbox>;
+  /** As stop; and the workspace that the next start finds is empty, without the input folder of its creation. */
+  reset(id: string): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;

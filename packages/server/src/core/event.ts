@@ -7,6 +7,10 @@ interface SandboxEvents {
   "sandbox.attached": { engine: EngineName };
   /** A kept one is left to its next owner. */
   "sandbox.detached": Record<never, never>;
+  /** A kept one has ended with all that ran in it; its workspace stays. */
+  "sandbox.stopped": Record<never, never>;
+  /** One that was stopped, or had ended, runs again. */
+  "sandbox.started": { engine: EngineName };
   "sandbox.destroyed": Record<never, never>;
   /** Its end was not asked for. */
   "sandbox.lost": { reason: string };

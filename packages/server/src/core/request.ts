@@ -24,3 +24,12 @@ export function resolveSandboxLimits(asked: Partial<SandboxLimits>): SandboxLimi
     storageBytes: checkRange(asked.storageBytes ?? storageBytes.default, storageBytes, "storage", showBytes),
   };
 }
+
+/** Those of a sandbox that exists. Its workspace was made for its storage. */
+export function changeLimits(id: string, limits: SandboxLimits, asked: Partial<SandboxLimits>): SandboxLimits {
+  if (asked.storageBytes !== undefined && asked.storageBytes !== limits.storageBytes)
+    throw new AppError("invalid", `the storage of sandbox ${id} cannot change`, {
+      hint: `It was made with ${showBytes(limits.storageBytes)}: make another one.`,
+    });
+  return resolveSandboxLimits({ ...limits, ...asked });
+}

@@ -114,7 +114,7 @@ export class HostSession {
       return;
     }
     this.#send({ n, ok: ok ?? null });
-    if (verb === "create" || verb === "attach") await this.#follow(ok as CreatedSandbox);
+    if (verb === "create" || verb === "attach" || verb === "start") await this.#follow(ok as CreatedSandbox);
   }
 
   #do<V extends Verb>(verb: V, args: unknown): Promise<Answer<V>> {
@@ -131,6 +131,9 @@ export class HostSession {
     create: async ({ engine, spec }) => withoutPaths(await (await this.#open(engine)).create(spec)),
     attach: async ({ engine, id }) => withoutPaths(await (await this.#open(engine)).attach(id)),
     detach: async ({ engine, id }) => nothing((await this.#open(engine)).detach(id)),
+    stop: async ({ engine, id }) => nothing((await this.#open(engine)).stop(id)),
+    start: async ({ engine, id, options }) => withoutPaths(await (await this.#open(engine)).start(id, options)),
+    reset: async ({ engine, id }) => nothing((await this.#open(engine)).reset(id)),
     pause: async ({ engine, id }) => nothing((await this.#open(engine)).pause(id)),
     resume: async ({ engine, id }) => nothing((await this.#open(engine)).resume(id)),
     stats: async ({ engine, id }) => (await this.#open(engine)).stats(id),

@@ -15,6 +15,7 @@ import type {
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
+  StartOptions,
 } from "../core/engine.ts";
 import { warmChoices } from "../core/engine.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
@@ -45,6 +46,9 @@ export interface Verbs {
   create: [{ engine: EngineName; spec: RemoteSpec }, WithoutPaths<CreatedSandbox>];
   attach: [OfSandbox, WithoutPaths<AttachedSandbox>];
   detach: [OfSandbox, null];
+  stop: [OfSandbox, null];
+  start: [OfSandbox & { options: StartOptions }, WithoutPaths<CreatedSandbox>];
+  reset: [OfSandbox, null];
   pause: [OfSandbox, null];
   resume: [OfSandbox, null];
   stats: [OfSandbox, SandboxStats];
@@ -75,6 +79,16 @@ const limits = shape<SandboxLimits>({
   storageBytes: within(requestLimits.storageBytes),
 });
 
+/** Storage cannot change, and so is not asked for. */
+const someLimits = shape<Partial<SandboxLimits>>({
+  memoryBytes: optional(within(requestLimits.memoryBytes)),
+  cpus: optional(within(requestLimits.cpus, false)),
+  cpuShares: optional(within(requestLimits.cpuShares, false)),
+  processes: optional(within(requestLimits.processes)),
+  storageBytes: optional(within(requestLimits.storageBytes)),
+});
+const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: optional(oneOf(warmChoices)) });
+
 const spec = shape<RemoteSpec>({
   limits,
   output: optional(flag),
@@ -93,6 +107,9 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   create: shape({ engine, spec }),
   attach: ofSandbox,
   detach: ofSandbox,
+  stop: ofSandbox,
+  start: shape({ engine, id, options: startOptions }),
+  reset: ofSandbox,
   pause: ofSandbox,
   resume: ofSandbox,
   stats: ofSandbox,

@@ -8,6 +8,7 @@ import type {
   EngineName,
   SandboxSpec,
   SandboxStats,
+  StartOptions,
 } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileEvent, FileWatch } from "../core/watch.ts";
@@ -39,6 +40,21 @@ export class RemoteEngine implements Engine {
   async detach(id: string): Promise<void> {
     await this.#client.request("detach", this.#of(id));
     this.#client.disown(id, "the sandbox was left to itself");
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#client.request("stop", this.#of(id));
+    this.#client.disown(id, "the sandbox was stopped");
+  }
+
+  async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
+    const args = { ...this.#of(id), options };
+    return { ...(await this.#client.request("start", args, () => this.#client.own(id))), ...this.#paths(id) };
+  }
+
+  async reset(id: string): Promise<void> {
+    await this.#client.request("reset", this.#of(id));
+    this.#client.disown(id, "the sandbox was stopped");
   }
 
   async waitExit(id: string): Promise<string> {

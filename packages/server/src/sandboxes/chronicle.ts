@@ -5,7 +5,7 @@ import type { Signer } from "../core/manifest.ts";
 import type { ObservedResult, ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
-import type { Sandbox, SandboxChronicle } from "./sandbox.ts";
+import type { Sandbox, SandboxChronicle, SandboxEnd } from "./sandbox.ts";
 
 interface EventSink {
   emit(happening: Happening): void;
@@ -72,7 +72,7 @@ export class Chronicle implements SandboxChronicle {
     this.#parts.events.emit({ type: news === "standstill" ? "disk.low" : "disk.recovered", sandboxId });
   }
 
-  async left(sandboxId: string, how: "sandbox.destroyed" | "sandbox.detached"): Promise<void> {
+  async left(sandboxId: string, how: SandboxEnd): Promise<void> {
     await this.#parts.log?.release(sandboxId);
     this.#parts.events.emit({ type: how, sandboxId });
   }
@@ -96,8 +96,10 @@ function endings(run: ObservedRun, { result, error }: RunOutcome): Happening[] {
   return [...over, { type: "execution.failed", ...about, exitCode, durationMs, errorCode: null }];
 }
 
+export type SandboxBeginning = "sandbox.created" | "sandbox.attached" | "sandbox.started";
+
 /** Tells that a sandbox is there for this owner, and when it is lost without anybody having asked for its end. */
-export function announce(sandbox: Sandbox, type: "sandbox.created" | "sandbox.attached", events: EventSink): void {
+export function announce(sandbox: Sandbox, type: SandboxBeginning, events: EventSink): void {
   const { id, engine } = sandbox;
   events.emit({ type, sandboxId: id, engine });
   sandbox.lost.then((reason) => {

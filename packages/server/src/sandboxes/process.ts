@@ -194,8 +194,13 @@ export class BackgroundProcess implements SandboxProcess {
 
   /** With the whole sandbox it may be only this owner that lost it: the record stays as it is. */
   async #lose(error: unknown): Promise<void> {
-    const reason = error instanceof Error ? error.message : String(error);
+    if (this.#sandbox.stopped) return this.#loseTo(this.#lostError("the sandbox was stopped"), false);
     const withSandbox = error instanceof AppError && error.details?.sandbox_lost === true;
+    await this.#loseTo(error, withSandbox);
+  }
+
+  async #loseTo(error: unknown, withSandbox: boolean): Promise<void> {
+    const reason = error instanceof Error ? error.message : String(error);
     this.#stream?.release();
     for (const channel of channels) await this.#logs[channel].finish().catch(() => undefined);
     if (!withSandbox) await this.#save({ lost: reason }).catch(() => undefined);

@@ -154,9 +154,8 @@ export class Processes implements SandboxProcesses {
   };
 
   /** After all streams of the guest are known. */
-  async giveUpMissing(): Promise<void> {
-    for (const process of this.#known.values())
-      if (process.running && !process.attached) await process.giveUp("the guest does not know it");
+  async giveUpMissing(why: string): Promise<void> {
+    for (const process of this.#known.values()) if (process.running && !process.attached) await process.giveUp(why);
   }
 
   /** Those that wait for a wire which will not come. */

@@ -90,6 +90,10 @@ export class SandboxWire implements Wire {
     if (this.paused) throw new AppError("conflict", "the sandbox is paused", { hint: "resume it first" });
   }
 
+  checkUsable(): void {
+    this.#usable();
+  }
+
   #usable(): Wire {
     this.checkNotPaused();
     if (this.#inner === undefined || this.#reason !== undefined)

@@ -9,6 +9,7 @@ import type {
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
+  StartOptions,
 } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { Events } from "../core/event.ts";
@@ -23,15 +24,12 @@ import type { Adopt, Wire } from "../core/wire.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
+import { FileTracking } from "./file-tracking.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
 import { Processes } from "./processes.ts";
 import { startRun } from "./run.ts";
 import { SandboxWire } from "./sandbox-wire.ts";
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof AppError && error.code === "unavailable";
-}
 
 export interface SandboxParts {
   engine: Engine;
@@ -46,13 +44,15 @@ export interface SandboxParts {
   afterLeave?: () => Promise<void>;
 }
 
+export type SandboxEnd = "sandbox.destroyed" | "sandbox.detached" | "sandbox.stopped";
+
 /** Who is told what happens to a sandbox. */
 export interface SandboxChronicle extends RunObserver {
   events(sandboxId: string): Events;
   records(sandboxId: string): Promise<RunRecord[]>;
   disk(sandboxId: string, news: "standstill" | "room"): void;
   /** Its owner is done with it. */
-  left(sandboxId: string, how: "sandbox.destroyed" | "sandbox.detached"): Promise<void>;
+  left(sandboxId: string, how: SandboxEnd): Promise<void>;
   signer(): Promise<Signer>;
   signed(sandboxId: string, files: number): void;
 }
@@ -77,12 +77,12 @@ export class Sandbox implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #parts: SandboxParts;
   #destroyed: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
   readonly #processes: Processes;
   #turn: Promise<void> = Promise.resolve();
   #isLeft = false;
   readonly #leftGate = Promise.withResolvers<void>();
-  #filesMarked = false;
-  #runs = 0;
+  readonly #tracking: FileTracking;
   #oomKills = 0;
 
   private constructor(created: CreatedSandbox, paused: boolean, parts: SandboxParts) {
@@ -98,6 +98,7 @@ export class Sandbox implements AsyncDisposable {
     this.warm = created.warm !== "never";
     this.#engine = parts.engine;
     this.#parts = parts;
+    this.#tracking = new FileTracking(parts.engine, created.id);
     const processes = new Processes(this, join(created.ownerFolder, "processes"));
     const died = parts.engine.waitExit(created.id);
     this.wire = new SandboxWire(
@@ -160,9 +161,22 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
-  async #connect(): Promise<void> {
+  /** Runs a kept sandbox again that was stopped or has ended: the same workspace, a new boundary, no process. */
+  static async start(parts: SandboxParts, id: string, options: StartOptions = {}): Promise<Sandbox> {
+    const sandbox = new Sandbox(await parts.engine.start(id, options), false, parts);
+    try {
+      await sandbox.#processes.load();
+      await sandbox.#connect("the sandbox has ended since");
+      return sandbox;
+    } catch (error) {
+      await sandbox.stop();
+      throw error;
+    }
+  }
+
+  async #connect(why = "the guest does not know it"): Promise<void> {
     await this.wire.connect();
-    await this.#processes.giveUpMissing();
+    await this.#processes.giveUpMissing(why);
   }
 
   start(request: RunRequest): Promise<Run> {
@@ -285,8 +299,41 @@ export class Sandbox implements AsyncDisposable {
     this.#isLeft = true;
     this.wire.close("destroyed");
     await this.#processes.leave();
-    await this.#engine.destroy(this.id);
+    await (this.stopped ? this.#engine.destroyKept(this.id) : this.#engine.destroy(this.id));
     await this.#leave("sandbox.destroyed");
+  }
+
+  /** Ends all that runs in a kept sandbox. Its workspace stays for `Sandbox.start`; this handle is done. */
+  stop(): Promise<void> {
+    return this.#stopBy(() => this.#engine.stop(this.id));
+  }
+
+  /** As stop, and the workspace is emptied. */
+  reset(): Promise<void> {
+    return this.#stopBy(() => this.#engine.reset(this.id));
+  }
+
+  /** Whether its stop was asked for. */
+  get stopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  #stopBy(end: () => Promise<void>): Promise<void> {
+    if (!this.kept) throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
+    this.#stopped ??= this.#stop(end).catch((error) => {
+      this.#stopped = undefined;
+      throw error;
+    });
+    return this.#stopped;
+  }
+
+  async #stop(end: () => Promise<void>): Promise<void> {
+    this.#isLeft = true;
+    await this.#turn;
+    this.wire.close("it was stopped");
+    await this.#processes.leave();
+    await end();
+    await this.#leave("sandbox.stopped");
   }
 
   /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
@@ -302,7 +349,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Whoever counts this handle lets go of it first: what comes after may wait for all that are counted. */
-  async #leave(how: "sandbox.destroyed" | "sandbox.detached"): Promise<void> {
+  async #leave(how: SandboxEnd): Promise<void> {
     this.#leftGate.resolve();
     await this.left;
     await this.#parts.chronicle.left(this.id, how);
@@ -321,41 +368,20 @@ export class Sandbox implements AsyncDisposable {
 
   /** How many runs are under way. */
   get runsUnderWay(): number {
-    return this.#runs - this.contexts.idle;
+    return this.#tracking.runs - this.contexts.idle;
   }
 
-  /** Something may have changed files since they were last looked at. */
   touchFiles(): void {
-    this.#filesMarked = false;
+    this.#tracking.touch();
   }
 
-  /** Remembers the files as they are before a run, unless the last look still holds. */
   async beginRun(trackFiles: boolean): Promise<void> {
-    if (trackFiles && !this.#filesMarked) await this.#mark();
-    this.#runs++;
-    this.touchFiles();
+    if (trackFiles) this.wire.checkUsable(); // its loss is told in its own words
+    return this.#tracking.begin(trackFiles);
   }
 
-  /** What changed since the last look. Runs at the same time share it: whoever ends first tells. */
-  async endRun(trackFiles: boolean): Promise<Changes> {
-    this.#runs--;
-    if (!trackFiles) return { changes: [], truncated: false };
-    try {
-      const changes = await this.#engine.changedFiles(this.id);
-      this.#filesMarked = this.#runs === 0;
-      return changes;
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      return { changes: [], truncated: true }; // a run is not lost because its workspace cannot be read
-    }
-  }
-
-  async #mark(): Promise<void> {
-    try {
-      await this.#engine.markFiles(this.id);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error; // the look after the run will say that it saw nothing
-    }
+  endRun(trackFiles: boolean): Promise<Changes> {
+    return this.#tracking.end(trackFiles);
   }
 
   /** Whether the kernel ended a process for memory since this was last asked. */

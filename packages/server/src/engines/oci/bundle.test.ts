@@ -3,7 +3,7 @@ import { makeBundle } from "./bundle.ts";
 
 const MiB = 1024 ** 2;
 const limits = { memoryBytes: 128 * MiB, cpus: 1, cpuShares: 1024, processes: 64, storageBytes: 64 * MiB };
-const make = (spec = {}) => makeBundle({ engine: "container", spec: { limits, ...spec }, guestArgs: [] });
+const make = (hasInput = false) => makeBundle({ engine: "container", spec: { limits }, hasInput, guestArgs: [] });
 const mount = (bundle: ReturnType<typeof make>, path: string) =>
   bundle.mounts.find(({ destination }) => destination === path);
 
@@ -29,14 +29,14 @@ describe("a bundle", () => {
   });
 
   it("has a read-only root and no mount of a host folder but the volume's", () => {
-    const bundle = make({ inputFolder: "/data" });
+    const bundle = make(true);
     expect(bundle.root.readonly).toBe(true);
     const binds = bundle.mounts.filter(({ type }) => type === "bind").map(({ source }) => source);
     expect(binds).toEqual(["/run/caisson/vol/ws", "/run/caisson/vol/home", "/run/caisson/vol/input"]);
   });
 
   it("makes every mount nosuid, and the input read-only", () => {
-    const bundle = make({ inputFolder: "/data" });
+    const bundle = make(true);
     for (const { destination, options } of bundle.mounts) expect(options, destination).toContain("nosuid");
     expect(mount(bundle, "/workspace/input")?.options).toContain("ro");
   });

@@ -44,7 +44,9 @@ interface Mount {
 
 export interface BundleOptions {
   engine: EngineName;
-  spec: SandboxSpec;
+  spec: Pick<SandboxSpec, "limits" | "listeners">;
+  /** Whether the volume holds an input folder. */
+  hasInput: boolean;
   guestArgs: readonly string[];
 }
 
@@ -62,7 +64,7 @@ function bind(destination: string, folder: string, ...options: string[]): Mount 
   };
 }
 
-function mounts({ engine, spec }: BundleOptions): Mount[] {
+function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
   const tmpBytes = Math.min(sandboxLimits.tmpBytes, spec.limits.memoryBytes / 2);
   const list: Mount[] = [
     { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "noexec", "nodev"] },
@@ -90,7 +92,7 @@ function mounts({ engine, spec }: BundleOptions): Mount[] {
   if (engine === "container") {
     list.push({ destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: ["nosuid", "noexec", "nodev"] });
   }
-  if (spec.inputFolder !== undefined) list.push(bind("/workspace/input", "input", "ro"));
+  if (hasInput) list.push(bind("/workspace/input", "input", "ro"));
   return list;
 }
 

@@ -7,7 +7,7 @@ import { findProgram } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
 
 const BLOCK_BYTES = 4096;
-const imageName = "workspace.img";
+export const imageName = "workspace.img";
 const gibibytes = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 /** Workspaces are sparse ext4 images, filled from a template of their size. */

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { emitWarning, getegid, geteuid } from "node:process";
 import type {
@@ -9,37 +10,29 @@ import type {
   EngineName,
   SandboxSpec,
   SandboxStats,
+  StartOptions,
 } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
-import { findRuntime, type Runtime, runtimes } from "../runtime.ts";
-import { makeBundle } from "./bundle.ts";
-import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
+import { findRuntime, runtimes } from "../runtime.ts";
 import { WorkspaceDisk } from "./disk.ts";
-import { guestWords } from "./guest-words.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
-import { launch, mayPass } from "./launch.ts";
+import { mayPass } from "./launch.ts";
 import { type Live, newLive } from "./live.ts";
 import { lookAtFiles } from "./look.ts";
-import { adoptSandbox, destroyUnowned, ownedSandbox } from "./own.ts";
+import { adoptSandbox, destroyUnowned, ownedSandbox, takeSandbox } from "./own.ts";
+import type { EngineParts } from "./parts.ts";
 import { findPrivilege, openCgroup, type Privilege } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
-import { type KeptRecord, writeRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
-import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
-import {
-  isSandboxId,
-  makeEngineFolders,
-  newSandboxId,
-  ownersPaths,
-  readBootId,
-  writeSandboxFiles,
-} from "./sandbox-folder.ts";
-import { openUidRange, reserveUidRange } from "./uid-range.ts";
-import { summarise, verifyStarted } from "./verify.ts";
+import { restartBoundary } from "./restart.ts";
+import { isSandboxId, makeEngineFolders, newSandboxId, readBootId } from "./sandbox-folder.ts";
+import { describe, saveKept, startBoundary } from "./start.ts";
+import { stopBoundary } from "./stop.ts";
+import { openUidRange } from "./uid-range.ts";
 import { openWatch } from "./watch.ts";
 import { DiskWatermark } from "./watermark.ts";
 
@@ -60,9 +53,6 @@ export interface OciEngineOptions {
   onError?: (error: unknown) => void;
 }
 
-/** What does not change while it lives. */
-type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
-
 /** What was found on this machine. */
 interface Host {
   runtimePath: string;
@@ -74,50 +64,40 @@ interface Host {
 /** gVisor and plain containers are two configurations of this one engine. */
 class OciEngine implements Engine {
   readonly name: EngineName;
-  readonly #options: OciEngineOptions;
-  readonly #runtime: Runtime;
-  readonly #runtimePath: string;
-  readonly #engineFolder: string;
-  readonly #privilege: Privilege;
-  readonly #bootId: string;
+  readonly #parts: EngineParts;
   readonly #helper: HelperClient;
-  readonly #disk: WorkspaceDisk;
   readonly #watermark: DiskWatermark;
   readonly #live = new Map<string, Live>();
   readonly #onError: (error: unknown) => void;
 
   constructor(options: OciEngineOptions, host: Host) {
-    this.name = options.name;
+    const { name, image, guestPath, guestArgs } = options;
+    this.name = name;
     this.#onError = options.onError ?? warn;
-    this.#options = options;
-    this.#runtime = runtimes[options.name];
-    this.#runtimePath = host.runtimePath;
-    this.#engineFolder = host.engineFolder;
-    this.#privilege = host.privilege;
-    this.#bootId = host.bootId;
     this.#helper = new HelperClient(options.helperPath, host.privilege.helperArguments, {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
-    this.#disk = new WorkspaceDisk(host.engineFolder);
-    const live = () => this.#live.values();
-    this.#watermark = new DiskWatermark(() => this.#disk.freeBytes(), live, this.#onError);
+    const disk = new WorkspaceDisk(host.engineFolder);
+    const owner = ownerOf(options, host.privilege);
+    const given = { name, image, guestPath, guestArgs, owner };
+    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk };
+    this.#watermark = new DiskWatermark(
+      () => disk.freeBytes(),
+      () => this.#live.values(),
+      this.#onError,
+    );
   }
 
   reap(): Promise<void> {
-    return reapSandboxes({
-      engineFolder: this.#engineFolder,
-      privilege: this.#privilege,
-      helper: this.#helper,
-      onError: this.#onError,
-    });
+    return reapSandboxes({ ...this.#parts, onError: this.#onError });
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
     for (let tries = 1; ; tries++) {
       const live = await this.#claim(spec);
       try {
-        return await this.#start(live, spec);
+        return await startBoundary(this.#parts, live, spec);
       } catch (error) {
         await this.destroy(live.id).catch(this.#onError);
         if (tries === engineLimits.startTries || !mayPass(error)) throw error;
@@ -130,40 +110,50 @@ class OciEngine implements Engine {
   }
 
   async attach(id: string): Promise<AttachedSandbox> {
-    const folder = this.#folderOf(id);
-    if (this.#live.has(id)) throw ownedSandbox(id);
-    const options = { engine: this.name, engineFolder: this.#engineFolder, bootId: this.#bootId };
-    const { live, kept } = await adoptSandbox({
-      id,
-      folder,
-      helper: this.#helper,
-      privilege: this.#privilege,
-      ...options,
-    });
+    const { live, kept } = await adoptSandbox(this.#unowned(id));
     this.#live.set(id, live);
-    return { ...this.#describe(live, kept), paused: kept.paused };
+    return { ...describe(this.#parts, live, kept), paused: kept.paused };
   }
 
   async detach(id: string): Promise<void> {
     const live = this.#find(id);
-    if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", id]]);
+    await live.removal?.catch(() => undefined);
+    if (this.#live.get(id) !== live) return;
+    await this.#cancelLooks(live);
     await live.lastLook;
-    this.#live.delete(id);
-    live.exit.resolve("the sandbox was left to itself");
-    await this.#helper.forget(id, live.folder);
+    await this.#letGo(live, "the sandbox was left to itself");
+  }
+
+  stop(id: string): Promise<void> {
+    return this.#stop(id, false);
+  }
+
+  reset(id: string): Promise<void> {
+    return this.#stop(id, true);
+  }
+
+  async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
+    return takeSandbox(this.#unowned(id), async ({ live, kept, isRunning }) => {
+      if (isRunning) throw new AppError("conflict", `sandbox ${id} is running`, { hint: "attach to it" });
+      this.#live.set(id, live);
+      try {
+        return await restartBoundary(this.#parts, live, kept, options);
+      } catch (error) {
+        this.#live.delete(id);
+        throw error;
+      }
+    });
   }
 
   async destroyKept(id: string): Promise<void> {
     if (this.#live.has(id)) return this.destroy(id);
-    const folder = this.#folderOf(id);
-    const engineFolder = this.#engineFolder;
-    await destroyUnowned({ id, folder, engineFolder, helper: this.#helper, privilege: this.#privilege });
+    await destroyUnowned(this.#unowned(id));
   }
 
   async pause(id: string): Promise<void> {
     const live = this.#find(id);
     const kept = live.record?.kept;
-    if (kept != null) await this.#writeRecord(live, { ...kept, paused: true });
+    if (kept != null) saveKept(this.#parts, live, { ...kept, paused: true });
     await live.freezer.hold("caller");
   }
 
@@ -171,7 +161,7 @@ class OciEngine implements Engine {
     const live = this.#find(id);
     await live.freezer.release("caller");
     const kept = live.record?.kept;
-    if (kept != null) await this.#writeRecord(live, { ...kept, paused: false });
+    if (kept != null) saveKept(this.#parts, live, { ...kept, paused: false });
   }
 
   watchDisk(id: string, told: DiskListener): void {
@@ -198,17 +188,15 @@ class OciEngine implements Engine {
     const live = this.#find(id);
     const others = [...this.#live.values()].reduce((sum, { watches }) => sum + watches.size, 0);
     live.watched = true;
-    const ids = this.#privilege.idArguments(live.base ?? 0);
+    const ids = this.#parts.privilege.idArguments(live.base ?? 0);
     return openWatch(this.#helper, live, ids, others, () => live.removal !== undefined || !this.#live.has(id));
   }
 
   async destroy(id: string): Promise<void> {
     const live = this.#live.get(id);
     if (live === undefined) return;
-    live.removal ??= this.#remove(live).finally(() => {
-      live.removal = undefined;
-    });
-    await live.removal;
+    await this.#endInTurn(live, () => this.#remove(live));
+    if (existsSync(live.folder)) await this.destroyKept(id); // it was being stopped
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -224,105 +212,70 @@ class OciEngine implements Engine {
     const id = newSandboxId();
     const folder = this.#folderOf(id);
     await this.#helper.request("claim", [["folder", folder]]);
-    const cgroup = openCgroup(this.#privilege, this.#engineFolder, id, () => this.#live.get(id)?.base);
+    const { privilege, engineFolder } = this.#parts;
+    const cgroup = openCgroup(privilege, engineFolder, id, () => this.#live.get(id)?.base);
     const live = newLive(id, folder, cgroup, spec.inputFolder !== undefined);
     this.#live.set(id, live);
     return live;
   }
 
-  async #start(live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
-    live.cgroup.create();
-    const before = live.cgroup.limit(this.name, spec.limits, limitsBeforeStart);
-    const [base, workspace] = await bothSettled(this.#writeFiles(live, spec), this.#prepareWorkspace(live, spec));
-    const { pid, gofer } = await launch(this.#helper, {
-      id: live.id,
-      folder: live.folder,
-      ids: [...this.#privilege.idArguments(base), ...this.#privilege.mapArguments(base)],
-      owner: this.#owner(),
-      runtime: this.#runtime,
-      runtimePath: this.#runtimePath,
-      image: this.#options.image,
-      guestPath: this.#options.guestPath,
-      cgroupPaths: live.cgroup.paths,
-      template: workspace.template,
-      spec,
-    });
-    live.rootPid = this.#runtime.gofer ? gofer : pid;
-    const after = live.cgroup.limit(this.name, spec.limits, limitsAfterStart);
-    const ids = this.#privilege.pool.idsPerSlot;
-    const verified = verifyStarted({ engine: this.name, pid, rootPid: live.rootPid, base, ids });
-    const outcomes = new Map([...before, ...after, ...verified, ["storage", workspace.unlimited] as const]);
-    const runsWatchMemory = outcomes.get("memory") !== null && !this.#runtime.guestWatchesMemory;
-    if (this.#privilege.rootless) explainWithoutCgroups(outcomes, this.#privilege);
-    const settled = { limits: spec.limits, warm: spec.warm ?? "never", runsWatchMemory, ...summarise(outcomes) };
-    if (spec.keep === true) {
-      const { rootPid, hasInput } = live;
-      await this.#writeRecord(live, { pid, rootPid, hasInput, ...settled, paused: false });
+  /** A kept sandbox that is not this engine's yet. */
+  #unowned(id: string) {
+    const folder = this.#folderOf(id);
+    if (this.#live.has(id)) throw ownedSandbox(id);
+    return { ...this.#parts, engine: this.name, id, folder };
+  }
+
+  async #stop(id: string, emptied: boolean): Promise<void> {
+    const live = this.#live.get(id);
+    if (live === undefined) {
+      const taken = await takeSandbox(this.#unowned(id), async (found) => {
+        await stopBoundary(this.#parts, found.live, emptied);
+        return found.live;
+      });
+      return this.#helper.forget(id, taken.folder);
     }
-    return this.#describe(live, settled);
-  }
-
-  #describe(live: Live, { limits, warm, runsWatchMemory, enforced, notEnforced }: Settled): CreatedSandbox {
-    return {
-      id: live.id,
-      engine: this.name,
-      ...ownersPaths(live.folder),
-      guestWatchesMemory: this.#runtime.guestWatchesMemory,
-      processSlack: this.#runtime.processSlack,
-      limits,
-      warm,
-      runsWatchMemory,
-      kept: live.record?.kept != null,
-      enforced,
-      notEnforced,
-    };
-  }
-
-  async #writeRecord(live: Live, kept: KeptRecord): Promise<void> {
-    if (live.record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
-    const record = { ...live.record, kept };
-    await writeRecord(live.folder, record);
-    live.record = record;
-  }
-
-  /** In the namespace of an ordinary user's helper, that user is root. */
-  #owner(): { uid: number; gid: number } {
-    if (this.#privilege.rootless) return { uid: 0, gid: 0 };
-    return this.#options.owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
-  }
-
-  /** The range is recorded before anything could use it. */
-  async #writeFiles(live: Live, spec: SandboxSpec): Promise<number> {
-    const { base } = await reserveUidRange(this.#privilege.pool, live.folder);
-    live.base = base;
-    const bundle = makeBundle({
-      engine: this.name,
-      spec,
-      guestArgs: this.#options.guestArgs ?? (await guestWords(this.name)),
+    if (live.record?.kept == null)
+      throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
+    let done = false;
+    await this.#endInTurn(live, async () => {
+      await this.#cancelLooks(live);
+      live.exit.resolve("the sandbox was stopped");
+      await stopBoundary(this.#parts, live, emptied);
+      await this.#letGo(live, "the sandbox was stopped");
+      done = true;
     });
-    const createdAt = new Date().toISOString();
-    const record = { id: live.id, engine: this.name, base, createdAt, bootId: this.#bootId, kept: null };
-    await writeSandboxFiles(live.folder, record, bundle, this.#owner());
-    live.record = record;
-    return base;
+    if (!done) await this.#stop(id, emptied); // another call had ended it meanwhile
   }
 
-  /** An image of the size asked for, or a plain folder and the reason why it has no limit. */
-  async #prepareWorkspace(live: Live, spec: SandboxSpec): Promise<{ template?: string; unlimited: string | null }> {
-    if (this.#privilege.rootless) {
-      await this.#disk.reserve(live.folder, spec.limits.storageBytes);
-      return { unlimited: noStorageLimit };
-    }
-    const unlimited = await this.#disk.unavailable();
-    if (unlimited !== null) return { unlimited };
-    await this.#disk.reserve(live.folder, spec.limits.storageBytes);
-    return { template: await this.#disk.template(spec.limits.storageBytes), unlimited };
+  /** Ends of one sandbox follow one another; who comes late finds it gone. */
+  #endInTurn(live: Live, end: () => Promise<void>): Promise<void> {
+    const before = live.removal ?? Promise.resolve();
+    const turn = before
+      .catch(() => undefined)
+      .then(() => (this.#live.get(live.id) === live ? end() : undefined))
+      .finally(() => {
+        if (live.removal === turn) live.removal = undefined;
+      });
+    live.removal = turn;
+    return turn;
+  }
+
+  async #letGo(live: Live, why: string): Promise<void> {
+    this.#live.delete(live.id);
+    live.exit.resolve(why);
+    await this.#helper.forget(live.id, live.folder);
+  }
+
+  /** A look or a watch under way holds the workspace's mount. */
+  async #cancelLooks(live: Live): Promise<void> {
+    if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", live.id]]);
   }
 
   #look(live: Live, compare: boolean): Promise<Changes> {
     live.looks++;
     const look = live.lastLook
-      .then(() => lookAtFiles(this.#helper, live, this.#privilege.idArguments(live.base ?? 0), compare))
+      .then(() => lookAtFiles(this.#helper, live, this.#parts.privilege.idArguments(live.base ?? 0), compare))
       .finally(() => {
         live.looks--;
       });
@@ -331,18 +284,16 @@ class OciEngine implements Engine {
   }
 
   async #remove(live: Live): Promise<void> {
-    const range = live.base === undefined ? undefined : openUidRange(this.#privilege.pool, live.base, live.folder);
-    // A look or a watch under way holds the workspace's mount.
-    if (live.looks > 0 || live.watched) await this.#helper.request("cancel", [["id", live.id]]);
+    const { pool } = this.#parts.privilege;
+    const range = live.base === undefined ? undefined : openUidRange(pool, live.base, live.folder);
+    await this.#cancelLooks(live);
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, helper: this.#helper });
-    await this.#helper.forget(live.id, live.folder);
-    live.exit.resolve("the sandbox was destroyed");
-    this.#live.delete(live.id);
+    await this.#letGo(live, "the sandbox was destroyed");
   }
 
   #folderOf(id: string): string {
     if (!isSandboxId(id)) throw noSandbox(id);
-    return join(this.#engineFolder, "sandboxes", id);
+    return join(this.#parts.engineFolder, "sandboxes", id);
   }
 
   #find(id: string): Live {
@@ -364,14 +315,14 @@ class OciEngine implements Engine {
   }
 }
 
-function warn(error: unknown): void {
-  emitWarning(error instanceof Error ? error : String(error));
+/** In the namespace of an ordinary user's helper, that user is root. */
+function ownerOf({ owner }: OciEngineOptions, { rootless }: Privilege): EngineParts["owner"] {
+  if (rootless) return { uid: 0, gid: 0 };
+  return owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
 }
 
-/** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */
-async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([first, second]);
-  return [await first, await second];
+function warn(error: unknown): void {
+  emitWarning(error instanceof Error ? error : String(error));
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {

@@ -4,7 +4,7 @@ import type { EngineName, KeptSandbox } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import { findPrivilege, openCgroup } from "./privilege.ts";
-import { readRecord, type SandboxRecord } from "./record.ts";
+import { type KeptRecord, readRecord, type SandboxRecord } from "./record.ts";
 import { isSandboxId, readBootId } from "./sandbox-folder.ts";
 
 /** The kept sandboxes of a data folder. One whose record cannot be read is told of, and the others are listed. */
@@ -17,12 +17,8 @@ export async function listKept(home: string, onError: (error: unknown) => void):
     try {
       const record = await readRecord(join(engineFolder, "sandboxes", id), id);
       if (record === undefined || record.kept === null) continue;
-      const alive = isAlive(
-        record,
-        bootId,
-        openCgroup(privilege, engineFolder, id, () => record.base),
-      );
-      const state = !alive ? "ended" : record.kept.paused ? "paused" : "running";
+      const cgroup = openCgroup(privilege, engineFolder, id, () => record.base);
+      const state = stateOf(record.kept, isAlive(record, bootId, cgroup));
       found.push({ id, engine: record.engine, state, createdAt: record.createdAt });
     } catch (error) {
       onError(error);
@@ -40,6 +36,12 @@ export async function engineOfKept(home: string, id: string): Promise<EngineName
 
 export function noSandbox(id: string): AppError {
   return new AppError("not_found", `there is no kept sandbox ${JSON.stringify(id).slice(0, 80)}`);
+}
+
+function stateOf({ stopped, paused }: KeptRecord, alive: boolean): KeptSandbox["state"] {
+  if (stopped) return "stopped";
+  if (!alive) return "ended";
+  return paused ? "paused" : "running";
 }
 
 /** Its processes have the numbers of this start of the machine, and some are left. */

@@ -17,9 +17,16 @@ export interface LaunchOptions {
   image: RootImage;
   guestPath: string;
   cgroupPaths: readonly string[];
-  /** The image to fill the workspace from; without one it is a plain folder. */
-  template: string | undefined;
+  volume: Volume;
+  /** Whether a former start copied an input folder, which is still there. */
+  keepsInput: boolean;
   spec: SandboxSpec;
+}
+
+/** What the workspace lies on: an image, filled from a template where it is new, or a plain folder. */
+export interface Volume {
+  isImage: boolean;
+  template?: string;
 }
 
 export interface Launched {
@@ -64,7 +71,9 @@ function launchArguments(options: LaunchOptions, input: string | undefined): Arg
     ...runArguments(runtime, options.id).map((word): Argument => ["arg", word]),
     ...options.cgroupPaths.map((path): Argument => ["cgroup", path]),
     ...(runtime.gofer ? [["gofer", 1] as const] : []),
-    ...(options.template === undefined ? [] : [["template", options.template] as const]),
+    ...(options.volume.isImage ? [["image", 1] as const] : []),
+    ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
+    ...(options.keepsInput ? [["keepInput", 1] as const] : []),
     ...(input === undefined ? [] : [["input", input] as const]),
     ...(spec.output === true ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),

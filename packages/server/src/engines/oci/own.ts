@@ -39,11 +39,10 @@ export function ownedSandbox(id: string, cause?: unknown): AppError {
   });
 }
 
-function endedSandbox(id: string): AppError {
-  return new AppError("unavailable", `sandbox ${id} has ended`, {
-    hint: `destroySandbox("${id}") removes what is left of it.`,
-    details: { sandbox_lost: true },
-  });
+function notRunning(id: string, stopped: boolean): AppError {
+  const hint = `startSandbox("${id}") starts it again with its workspace, destroySandbox("${id}") removes it.`;
+  if (stopped) return new AppError("conflict", `sandbox ${id} is stopped`, { hint, details: { stopped: true } });
+  return new AppError("unavailable", `sandbox ${id} has ended`, { hint, details: { sandbox_lost: true } });
 }
 
 interface Sandbox {
@@ -54,33 +53,43 @@ interface Sandbox {
   privilege: Privilege;
 }
 
-/** Makes this engine the owner of a kept sandbox that lives. */
-export async function adoptSandbox(
-  sandbox: Sandbox & { engine: EngineName; bootId: string },
-): Promise<{ live: Live; kept: KeptRecord }> {
-  const { id, folder, helper } = sandbox;
+type KeptSandbox = Sandbox & { engine: EngineName; bootId: string };
+
+interface Taken {
+  live: Live;
+  kept: KeptRecord;
+  /** Whether it runs, and was not about to be stopped. */
+  isRunning: boolean;
+}
+
+/** Makes this engine the owner of a kept sandbox, whatever state it is in. */
+export async function takeSandbox<T>(sandbox: KeptSandbox, use: (taken: Taken) => Promise<T>): Promise<T> {
+  const { id, folder, helper, engineFolder, privilege, bootId } = sandbox;
   await becomeOwner(helper, id, folder);
   try {
-    return await adopt(sandbox);
+    const record = await readRecord(folder, id);
+    if (record === undefined || record.kept === null || record.engine !== sandbox.engine) throw noSandbox(id);
+    const { kept, base } = record;
+    const cgroup = openCgroup(privilege, engineFolder, id, () => base);
+    const live: Live = { ...newLive(id, folder, cgroup, kept.hasInput), record, base, rootPid: kept.rootPid };
+    return await use({ live, kept, isRunning: !kept.stopped && isAlive(record, bootId, cgroup) });
   } catch (error) {
     await helper.forget(id, folder);
     throw error;
   }
 }
 
-async function adopt(sandbox: Sandbox & { engine: EngineName; bootId: string }) {
-  const { id, folder, helper, engineFolder, privilege } = sandbox;
-  const record = await readRecord(folder, id);
-  if (record === undefined || record.kept === null || record.engine !== sandbox.engine) throw noSandbox(id);
-  const { kept, base } = record;
-  const cgroup = openCgroup(privilege, engineFolder, id, () => base);
-  if (!isAlive(record, sandbox.bootId, cgroup)) throw endedSandbox(id);
-  const live: Live = { ...newLive(id, folder, cgroup, kept.hasInput), record, base, rootPid: kept.rootPid };
-  await helper.request("watch", [["id", id], ["pid", kept.pid], ...privilege.idArguments(base)]);
-  // A former owner may have died with its hand on the freezer: what the record says is what was wanted.
-  if (kept.paused) await live.freezer.hold("caller");
-  else await live.freezer.release("caller");
-  return { live, kept };
+/** Makes this engine the owner of a kept sandbox that lives. */
+export async function adoptSandbox(sandbox: KeptSandbox): Promise<{ live: Live; kept: KeptRecord }> {
+  const { id, helper, privilege } = sandbox;
+  return takeSandbox(sandbox, async ({ live, kept, isRunning }) => {
+    if (!isRunning) throw notRunning(id, kept.stopped);
+    await helper.request("watch", [["id", id], ["pid", kept.pid], ...privilege.idArguments(live.base ?? 0)]);
+    // A former owner may have died with its hand on the freezer: what the record says is what was wanted.
+    if (kept.paused) await live.freezer.hold("caller");
+    else await live.freezer.release("caller");
+    return { live, kept };
+  });
 }
 
 /** Removes a sandbox that has no owner, whatever its record is worth. */

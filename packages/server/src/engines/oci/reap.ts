@@ -2,17 +2,15 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
-import type { HelperClient } from "./helper-client.ts";
-import { openCgroup, type Privilege } from "./privilege.ts";
-import { readRecord, type SandboxRecord } from "./record.ts";
+import type { EngineParts } from "./parts.ts";
+import { openCgroup } from "./privilege.ts";
+import { type KeptRecord, readRecord, type SandboxRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { isSandboxId } from "./sandbox-folder.ts";
-import { openUidRange, sweepUidRanges } from "./uid-range.ts";
+import { clearBoundary, hasRemains } from "./stop.ts";
+import { keepUidRange, openUidRange, sweepUidRanges } from "./uid-range.ts";
 
-export interface ReapOptions {
-  engineFolder: string;
-  privilege: Privilege;
-  helper: HelperClient;
+export interface ReapOptions extends Pick<EngineParts, "engineFolder" | "privilege" | "helper"> {
   /** Told of each that could not be removed; the others are. */
   onError: (error: unknown) => void;
 }
@@ -32,7 +30,8 @@ export async function reapSandboxes(options: ReapOptions): Promise<void> {
 async function reapOne(options: ReapOptions, folder: string, id: string): Promise<void> {
   const { engineFolder, helper, privilege } = options;
   // Looked at before it is locked too: a lock, however short, would refuse a new owner.
-  if (isKept(await readRecord(folder, id))) return;
+  const found = await readRecord(folder, id);
+  if (isKept(found)) return reapKept(options, folder, found);
   await withLock(helper, folder, async () => {
     const record = await readRecord(folder, id);
     if (isKept(record)) return;
@@ -42,8 +41,22 @@ async function reapOne(options: ReapOptions, folder: string, id: string): Promis
   });
 }
 
-function isKept(record: SandboxRecord | undefined): boolean {
+type Kept = SandboxRecord & { kept: KeptRecord };
+
+function isKept(record: SandboxRecord | undefined): record is Kept {
   return record !== undefined && record.kept !== null;
+}
+
+/** A kept sandbox has its ids while its files do. Of one that was being stopped or started the rest is ended. */
+async function reapKept({ engineFolder, helper, privilege }: ReapOptions, folder: string, found: Kept): Promise<void> {
+  await keepUidRange(privilege.pool, found.base, folder);
+  if (!found.kept.stopped || !(await hasRemains(folder))) return;
+  await withLock(helper, folder, async () => {
+    const record = await readRecord(folder, found.id);
+    if (!isKept(record) || !record.kept.stopped) return;
+    const cgroup = openCgroup(privilege, engineFolder, found.id, () => record.base);
+    await clearBoundary({ folder, cgroup, helper });
+  });
 }
 
 /** A folder that never got its name: its maker died at once, or is making it right now. */
@@ -56,7 +69,7 @@ async function removeIfStale(folder: string): Promise<void> {
   }
 }
 
-async function withLock(helper: HelperClient, folder: string, act: () => Promise<void>): Promise<void> {
+async function withLock(helper: ReapOptions["helper"], folder: string, act: () => Promise<void>): Promise<void> {
   try {
     await helper.request("lock", [["folder", folder]]);
   } catch (error) {

@@ -14,9 +14,13 @@ const kept = {
   enforced: ["memory"],
   notEnforced: [],
   paused: false,
+  stopped: false,
+  emptied: false,
+  output: false,
+  listeners: true,
 };
 const record = {
-  version: 1,
+  version: 2,
   id,
   engine: "container",
   base: engineLimits.uidBase,
@@ -36,7 +40,7 @@ describe("the record of a sandbox", () => {
     ["is cut off", JSON.stringify(record).slice(0, -5)],
     ["is empty", ""],
     ["is a list", "[]"],
-    ["is of another version", JSON.stringify({ ...record, version: 2 })],
+    ["is of another version", JSON.stringify({ ...record, version: 1 })],
     ["is of another sandbox", JSON.stringify({ ...record, id: "ponmlkjihgfedcba" })],
     ["names an unknown engine", JSON.stringify({ ...record, engine: "firecracker" })],
     ["has a range past all ids", JSON.stringify({ ...record, base: 2 ** 32 })],
@@ -49,6 +53,7 @@ describe("the record of a sandbox", () => {
     ["has no limits", JSON.stringify({ ...record, kept: { ...kept, limits: {} } })],
     ["claims what nobody enforces", JSON.stringify({ ...record, kept: { ...kept, enforced: ["luck"] } })],
     ["knows another warmth", JSON.stringify({ ...record, kept: { ...kept, warm: "hot" } })],
+    ["is stopped by half", JSON.stringify({ ...record, kept: { ...kept, stopped: undefined } })],
     ["is paused by half", JSON.stringify({ ...record, kept: { ...kept, paused: 1 } })],
   ])("is refused, with its id, when it %s", (_, text) => {
     expect(() => parseRecord(id, text)).toThrow(`the record of sandbox ${id} is damaged`);

@@ -1,4 +1,5 @@
-import { lstat, readFile, rename, writeFile } from "node:fs/promises";
+import { renameSync, writeFileSync } from "node:fs";
+import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type Containment,
@@ -12,7 +13,7 @@ import {
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 
-const version = 1;
+const version = 2;
 
 /** What a later owner must know of a sandbox that was started, and of which it will be the owner. */
 export interface KeptRecord {
@@ -27,6 +28,12 @@ export interface KeptRecord {
   notEnforced: NotEnforced[];
   /** Written before it is frozen and after it is thawed: an owner that dies in between leaves a paused sandbox. */
   paused: boolean;
+  /** Written before its processes are ended and after they are started: an owner that dies in between leaves a stopped sandbox. */
+  stopped: boolean;
+  /** The next start makes the workspace anew. Written before anything of it is removed. */
+  emptied: boolean;
+  output: boolean;
+  listeners: boolean;
 }
 
 export interface SandboxRecord {
@@ -40,11 +47,11 @@ export interface SandboxRecord {
   kept: KeptRecord | null;
 }
 
-/** Appears whole or not at all. */
-export async function writeRecord(folder: string, record: SandboxRecord): Promise<void> {
+/** Appears whole or not at all. At once, so that no two changes of a record meet. */
+export function writeRecord(folder: string, record: SandboxRecord): void {
   const draft = join(folder, ".record.json");
-  await writeFile(draft, JSON.stringify({ version, ...record }), { mode: 0o600 });
-  await rename(draft, join(folder, "record.json"));
+  writeFileSync(draft, JSON.stringify({ version, ...record }), { mode: 0o600 });
+  renameSync(draft, join(folder, "record.json"));
 }
 
 /** Undefined when its owner died before it was written. What is not a record of this version is an error that says so. */
@@ -113,27 +120,16 @@ function isRecord(value: Fields): value is Fields & SandboxRecord {
 }
 
 function isKept(value: Fields): boolean {
-  const { pid, rootPid, limits, warm, runsWatchMemory, hasInput, enforced, notEnforced, paused } = value;
+  const { pid, rootPid, limits, warm, enforced, notEnforced } = value;
+  const flags = ["runsWatchMemory", "hasInput", "paused", "stopped", "emptied", "output", "listeners"];
   return (
-    hasExactly(value, [
-      "pid",
-      "rootPid",
-      "limits",
-      "warm",
-      "runsWatchMemory",
-      "hasInput",
-      "enforced",
-      "notEnforced",
-      "paused",
-    ]) &&
+    hasExactly(value, ["pid", "rootPid", "limits", "warm", "enforced", "notEnforced", ...flags]) &&
     isWhole(pid) &&
     isWhole(rootPid) &&
     isObject(limits) &&
     isLimits(limits) &&
     warmChoices.some((known) => known === warm) &&
-    typeof hasInput === "boolean" &&
-    typeof runsWatchMemory === "boolean" &&
-    typeof paused === "boolean" &&
+    flags.every((name) => typeof value[name] === "boolean") &&
     Array.isArray(enforced) &&
     enforced.every(isContainment) &&
     Array.isArray(notEnforced) &&

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
+import { imageName } from "./disk.ts";
 import type { HelperClient } from "./helper-client.ts";
 import { ownersPaths } from "./sandbox-folder.ts";
 import type { UidRange } from "./uid-range.ts";
@@ -21,9 +22,7 @@ export interface Remains {
  * the kernel's loop device, the uid range, and the folder last, because it is what a later reaper looks for.
  */
 export async function removeSandbox({ folder, cgroup, range, helper }: Remains): Promise<void> {
-  await cgroup.kill();
-  await cgroup.remove();
-  await waitForLoop(join(folder, "workspace.img"));
+  await endBoundary({ folder, cgroup });
   // Before its ids are another's: the files of an ordinary user's sandbox lie there under them.
   if (await hasStrangers(folder)) {
     await helper.request("remove", [
@@ -44,6 +43,13 @@ async function hasStrangers(folder: string): Promise<boolean> {
     if (errnoOf(error) === "ENOENT") return false;
     throw error;
   }
+}
+
+/** Ends every process, and what the kernel holds for them: cgroups, mounts, the loop device. */
+export async function endBoundary({ folder, cgroup }: Pick<Remains, "folder" | "cgroup">): Promise<void> {
+  await cgroup.kill();
+  await cgroup.remove();
+  await waitForLoop(join(folder, imageName));
 }
 
 /** The last process takes the mount with it, and the mount the loop device, a moment later. */

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, chown, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { geteuid } from "node:process";
 import { AppError } from "../../core/errors.ts";
-import { type SandboxRecord, writeRecord } from "./record.ts";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -49,26 +49,20 @@ interface Owner {
 }
 
 /** Root never opens what lies in the owner's folder, and removes it by descriptors (hazard 3). */
-async function makeOwnerFolder(folder: string, owner: Owner): Promise<void> {
+export async function makeOwnerFolder(folder: string, owner: Owner): Promise<void> {
   const { ownerFolder } = ownersPaths(folder);
+  if (existsSync(ownerFolder)) return; // of a sandbox that starts again
   await mkdir(ownerFolder, { mode: 0o700 });
   if (geteuid?.() === 0) await chown(ownerFolder, owner.uid, owner.gid);
 }
 
-export async function writeSandboxFiles(
-  folder: string,
-  record: SandboxRecord,
-  bundle: object,
-  owner: Owner,
-): Promise<void> {
+export async function writeBundle(folder: string, bundle: object): Promise<void> {
   const config = join(folder, "bundle", "config.json");
   await mkdir(join(folder, "bundle"));
   await Promise.all([
     // The runtime reads it as the sandbox's own user, whatever umask this process has.
     writeFile(config, JSON.stringify(bundle), { flag: "wx" }).then(() => chmod(config, 0o644)),
     chmod(join(folder, "bundle"), 0o755),
-    writeRecord(folder, record),
-    makeOwnerFolder(folder, owner),
   ]);
 }
 

@@ -47,6 +47,20 @@ export function openUidRange(pool: UidPool, base: number, folder: string): UidRa
   return { base, release };
 }
 
+/** Makes sure of a range whose ids the files of a kept sandbox carry: a restart of the machine may have freed it. False where it is another's. */
+export async function keepUidRange(pool: UidPool, base: number, folder: string): Promise<boolean> {
+  await mkdir(pool.registry, { recursive: true, mode: 0o700 });
+  const path = join(pool.registry, String((base - pool.firstId) / pool.idsPerSlot));
+  if ((await readIfThere(path)) === folder) return true;
+  const draft = join(pool.registry, `.${randomUUID()}`);
+  await writeFile(draft, folder, { flag: "wx", mode: 0o600 });
+  try {
+    return (await tryLink(draft, path)) || (await readIfThere(path)) === folder;
+  } finally {
+    await unlink(draft);
+  }
+}
+
 /** The range of a sandbox whose record does not tell. */
 export async function findUidRange(pool: UidPool, folder: string): Promise<UidRange | undefined> {
   for (const slot of await listSlots(pool.registry))

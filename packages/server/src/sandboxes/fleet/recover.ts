@@ -50,6 +50,11 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
       await member.become(ledger, "failed", undefined, "it ended while no daemon ran");
     return;
   }
+  if (kept.state === "stopped") {
+    if (record.status === "running" || record.status === "paused")
+      await member.become(ledger, "stopped", undefined, "found so");
+    return;
+  }
   await attach(parts, member, kept.state);
 }
 

@@ -1,0 +1,39 @@
+import type { CreatedSandbox, EngineName, SandboxSpec, StartOptions } from "../../core/engine.ts";
+import { engineLimits, sandboxLimits } from "../../core/limits.ts";
+import { changeLimits } from "../../core/request.ts";
+import { mayPass } from "./launch.ts";
+import type { Live } from "./live.ts";
+import type { EngineParts } from "./parts.ts";
+import type { KeptRecord } from "./record.ts";
+import { saveKept, startBoundary } from "./start.ts";
+import { clearBoundary } from "./stop.ts";
+
+/** Starts a sandbox again that does not run. It is a stopped one until it does, and again where that fails. */
+export async function restartBoundary(
+  parts: EngineParts,
+  live: Live,
+  kept: KeptRecord,
+  options: StartOptions,
+): Promise<CreatedSandbox> {
+  const spec = specOf(parts.name, live.id, kept, options);
+  const { folder, cgroup } = live;
+  const clear = () => clearBoundary({ folder, cgroup, helper: parts.helper });
+  if (!kept.stopped) saveKept(parts, live, { ...kept, stopped: true, paused: false });
+  await clear();
+  for (let tries = 1; ; tries++) {
+    try {
+      return await startBoundary(parts, live, spec);
+    } catch (error) {
+      await clear();
+      if (tries === engineLimits.startTries || !mayPass(error)) throw error;
+    }
+  }
+}
+
+function specOf(engine: EngineName, id: string, kept: KeptRecord, asked: StartOptions): SandboxSpec {
+  const limits = changeLimits(id, kept.limits, asked.limits ?? {});
+  const warm = limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine] ? "never" : (asked.warm ?? kept.warm);
+  // Whatever the former start's code made of its output folder stays.
+  const output = kept.emptied ? { output: kept.output } : {};
+  return { limits, warm, listeners: kept.listeners, keep: true, ...output };
+}

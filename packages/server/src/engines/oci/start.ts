@@ -1,0 +1,147 @@
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
+import { makeBundle } from "./bundle.ts";
+import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
+import { imageName } from "./disk.ts";
+import { guestWords } from "./guest-words.ts";
+import { launch, type Volume } from "./launch.ts";
+import type { Live } from "./live.ts";
+import type { EngineParts } from "./parts.ts";
+import { type KeptRecord, type SandboxRecord, writeRecord } from "./record.ts";
+import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
+import { makeOwnerFolder, ownersPaths, writeBundle } from "./sandbox-folder.ts";
+import { keepUidRange, reserveUidRange } from "./uid-range.ts";
+import { summarise, verifyStarted } from "./verify.ts";
+
+/** What the engine found to hold. */
+export type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
+
+interface Prepared extends Volume {
+  /** Why the workspace has no limit. */
+  unlimited: string | null;
+}
+
+/**
+ * Makes the boundary, for the first time or again, and reads back what holds. The record of a kept sandbox is written
+ * last: until then it does not outlive its owner, or is a stopped one.
+ */
+export async function startBoundary(parts: EngineParts, live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
+  const { name, privilege, runtime } = parts;
+  live.cgroup.create();
+  const before = live.cgroup.limit(name, spec.limits, limitsBeforeStart);
+  const [base, volume] = await bothSettled(writeFiles(parts, live, spec), prepareVolume(parts, live, spec));
+  const { pid, gofer } = await launch(parts.helper, {
+    id: live.id,
+    folder: live.folder,
+    ids: [...privilege.idArguments(base), ...privilege.mapArguments(base)],
+    owner: parts.owner,
+    runtime,
+    runtimePath: parts.runtimePath,
+    image: parts.image,
+    guestPath: parts.guestPath,
+    cgroupPaths: live.cgroup.paths,
+    volume,
+    keepsInput: live.hasInput && spec.inputFolder === undefined,
+    spec,
+  });
+  live.rootPid = runtime.gofer ? gofer : pid;
+  const after = live.cgroup.limit(name, spec.limits, limitsAfterStart);
+  const verified = verifyStarted({
+    engine: name,
+    pid,
+    rootPid: live.rootPid,
+    base,
+    ids: privilege.pool.idsPerSlot,
+  });
+  const outcomes = new Map([...before, ...after, ...verified, ["storage", volume.unlimited] as const]);
+  const runsWatchMemory = outcomes.get("memory") !== null && !runtime.guestWatchesMemory;
+  if (privilege.rootless) explainWithoutCgroups(outcomes, privilege);
+  const settled = { limits: spec.limits, warm: spec.warm ?? "never", runsWatchMemory, ...summarise(outcomes) };
+  if (spec.keep === true) {
+    const { rootPid, hasInput } = live;
+    const { output = live.record?.kept?.output ?? false, listeners = true } = spec;
+    const state = { paused: false, stopped: false, emptied: false };
+    saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, ...settled, ...state });
+  }
+  return describe(parts, live, settled);
+}
+
+export function describe(parts: EngineParts, live: Live, settled: Settled): CreatedSandbox {
+  return {
+    id: live.id,
+    engine: parts.name,
+    ...ownersPaths(live.folder),
+    guestWatchesMemory: parts.runtime.guestWatchesMemory,
+    processSlack: parts.runtime.processSlack,
+    limits: settled.limits,
+    warm: settled.warm,
+    runsWatchMemory: settled.runsWatchMemory,
+    kept: live.record?.kept != null,
+    enforced: settled.enforced,
+    notEnforced: settled.notEnforced,
+  };
+}
+
+/** What a record says of processes is true of this start of the machine. */
+export function saveKept({ bootId }: Pick<EngineParts, "bootId">, live: Live, kept: KeptRecord): void {
+  if (live.record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
+  const record: SandboxRecord = { ...live.record, bootId, kept };
+  writeRecord(live.folder, record);
+  live.record = record;
+}
+
+/** The range is recorded before anything could use it. */
+async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec): Promise<number> {
+  const { name, bootId } = parts;
+  const base = await findBase(parts, live);
+  const guestArgs = parts.guestArgs ?? (await guestWords(name));
+  await Promise.all([
+    writeBundle(live.folder, makeBundle({ engine: name, spec, hasInput: live.hasInput, guestArgs })),
+    makeOwnerFolder(live.folder, parts.owner),
+  ]);
+  if (live.record === undefined) {
+    const record = { id: live.id, engine: name, base, createdAt: new Date().toISOString(), bootId, kept: null };
+    writeRecord(live.folder, record);
+    live.record = record;
+  }
+  return base;
+}
+
+/** The files of a workspace carry the ids of the range in which they were written. */
+async function findBase({ privilege }: EngineParts, live: Live): Promise<number> {
+  if (live.base === undefined) {
+    live.base = (await reserveUidRange(privilege.pool, live.folder)).base;
+  } else if (!(await keepUidRange(privilege.pool, live.base, live.folder))) {
+    throw new AppError("unavailable", `the user ids of sandbox ${live.id} belong to another sandbox`, {
+      hint: "The machine was restarted since, and another data folder took them: destroy that sandbox first.",
+    });
+  }
+  return live.base;
+}
+
+/** An image of the size asked for, or a plain folder and the reason why it has no limit; or what a former start left. */
+async function prepareVolume({ disk, privilege }: EngineParts, live: Live, spec: SandboxSpec): Promise<Prepared> {
+  const image = join(live.folder, imageName);
+  const kept = live.record?.kept;
+  const isNew = kept == null;
+  if (privilege.rootless) {
+    if (isNew) await disk.reserve(live.folder, spec.limits.storageBytes);
+    return { isImage: false, unlimited: noStorageLimit };
+  }
+  if (!isNew && !kept.emptied && existsSync(image)) return { isImage: true, unlimited: null };
+  const unlimited = await disk.unavailable();
+  if (unlimited !== null) return { isImage: false, unlimited };
+  if (!isNew && !kept.emptied) return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
+  if (!isNew) await rm(image, { force: true });
+  await disk.reserve(live.folder, spec.limits.storageBytes);
+  return { isImage: true, template: await disk.template(spec.limits.storageBytes), unlimited };
+}
+
+/** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */
+async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return [await first, await second];
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import { engines, openTestCaisson, root, type TestCaisson } from "../harness.ts";
+import { killProcessesOf } from "../leaks.ts";
+
+const limits = { memoryBytes: 64 * 1024 ** 2, storageBytes: 16 * 1024 ** 2 };
+
+describe.each(engines)("a sandbox that is stopped (%s)", (engine) => {
+  let test: TestCaisson;
+  beforeAll(async () => {
+    test = await openTestCaisson();
+  });
+  afterAll(async () => {
+    await test[Symbol.asyncDispose]();
+  });
+
+  it("[LIF-05] ends what runs in it with a reason, and starts again with its files and the logs of its processes", async () => {
+    const sandbox = await test.caisson.createSandbox({ engine, limits, keep: true });
+    const { id } = sandbox;
+    await sandbox.files.write("word", "kept");
+    const process = await sandbox.processes.start({ command: "echo said; sleep 1000" });
+    for await (const _ of process.output()) break;
+    const waiting = process.wait();
+    const run = await sandbox.start({ command: "sleep 1000" });
+    const context = await sandbox.contexts.create({ language: "python" });
+    await sandbox.stop();
+    await sandbox.stop();
+    await expect(run.result).rejects.toMatchObject({ code: "unavailable", message: /it was stopped/ });
+    await expect(waiting).rejects.toMatchObject({ code: "unavailable", message: /the sandbox was stopped/ });
+    await expect(sandbox.exec({ command: "true" })).rejects.toMatchObject({ code: "unavailable", message: /stopped/ });
+    await expect(context.run("1")).rejects.toMatchObject({ code: "unavailable" });
+    expect(await test.caisson.keptSandboxes()).toMatchObject([{ id, state: "stopped" }]);
+    await expect(test.caisson.attachSandbox(id)).rejects.toMatchObject({ code: "conflict" });
+
+    await using again = await test.caisson.startSandbox(id, { limits: { processes: 7 } });
+    expect(again.limits).toMatchObject({ ...limits, processes: 7 });
+    expect((await again.exec({ command: "cat word; ls /tmp" })).stdout).toBe("kept");
+    const ended = again.processes.get(process.id);
+    expect(ended.info().state).toBe("lost");
+    expect((await ended.read()).data.toString()).toBe("said\n");
+    await expect(ended.wait()).rejects.toThrow(/the sandbox was stopped/);
+    await again.destroy();
+    expect(await test.caisson.keptSandboxes()).toEqual([]);
+  });
+
+  it("[SBX-07] starts again with its workspace after its boundary was lost", async () => {
+    const sandbox = await test.caisson.createSandbox({ engine, limits, keep: true });
+    await sandbox.files.write("word", "kept");
+    const process = await sandbox.processes.start({ command: "sleep 1000" });
+    killProcessesOf(sandbox.id);
+    await sandbox.lost;
+    await expect(process.wait()).rejects.toMatchObject({ code: "unavailable" });
+    await sandbox.detach();
+    expect(await test.caisson.keptSandboxes()).toMatchObject([{ id: sandbox.id, state: "ended" }]);
+    await using again = await test.caisson.startSandbox(sandbox.id);
+    expect((await again.exec({ command: "cat word" })).stdout).toBe("kept");
+    expect(again.processes.get(process.id).info().state).toBe("lost");
+    await again.destroy();
+  });
+
+  it("[FIL-07] has its workspace in another process's hands, and an empty one once it is reset", async () => {
+    let id: string;
+    {
+      await using first = openCaisson({ home: test.home, root });
+      const sandbox = await first.createSandbox({ engine, limits, keep: true });
+      id = sandbox.id;
+      await sandbox.files.write("word", "kept");
+      await (await sandbox.processes.start({ command: "echo secret" })).wait();
+      await sandbox.stop();
+    }
+    const started = await test.caisson.startSandbox(id);
+    expect((await started.exec({ command: "cat word" })).stdout).toBe("kept");
+    expect(started.processes.list()).toHaveLength(1);
+    await started.reset();
+    await using again = await test.caisson.startSandbox(id);
+    expect(await again.files.list("/workspace")).toEqual([]);
+    expect(again.processes.list()).toEqual([]);
+    await again.detach();
+    await test.caisson.stopSandbox(id);
+    await test.caisson.resetSandbox(id);
+    await test.caisson.destroySandbox(id);
+    expect(await test.caisson.keptSandboxes()).toEqual([]);
+  });
+
+  it("tells of its stop and its start, and of no loss", async () => {
+    const told: string[] = [];
+    const end = test.caisson.events.subscribe(({ type }) => told.push(type));
+    const sandbox = await test.caisson.createSandbox({ engine, limits, keep: true });
+    await sandbox.stop();
+    await (await test.caisson.startSandbox(sandbox.id)).destroy();
+    end();
+    const kinds = ["created", "stopped", "started", "destroyed"].map((word) => `sandbox.${word}`);
+    expect(told).toEqual(kinds);
+  });
+
+  it("is not stopped where it is ephemeral", async () => {
+    await using sandbox = await test.caisson.createSandbox({ engine, limits });
+    expect(() => sandbox.stop()).toThrow(/ephemeral/);
+    expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
+  });
+});
