@@ -49,6 +49,10 @@ export interface AuditVerdict {
   /** The first and the last row there is; 0 when there is none. */
   first: number;
   last: number;
+  /** Of the last row, or of what stands before the first. Noted elsewhere, it holds all rows up to it. */
+  hash: string;
+  /** Rows up to this one were pruned; 0 when none were. */
+  pruned: number;
   checkpoints: number;
   /** What is wrong, first things first; empty when all is well. */
   problems: { sequence: number | null; what: string }[];
@@ -60,4 +64,6 @@ export interface Audit {
   record(entry: AuditEntry): Promise<void>;
   search(query: AuditQuery): Promise<AuditRow[]>;
   verify(): Promise<AuditVerdict>;
+  /** Removes the oldest rows, up to the first one that is from `beforeMs` or later; the rest verifies as before. Says how many. */
+  prune(beforeMs: number): Promise<number>;
 }

@@ -1,14 +1,18 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { emitWarning } from "node:process";
 import { Kysely } from "kysely";
+import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
 import { StoredApiKeys } from "./api-keys.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
+import { headPathOf } from "./audit/head-file.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations/all.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
+import { openSigner } from "./signing-key.ts";
 import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
 import { SqliteClient } from "./sqlite-client.ts";
@@ -18,29 +22,44 @@ import { StoredWebhooks } from "./webhooks.ts";
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
   path: string;
+  /** Signs the audit log's checkpoints; the key of the same folder unless given. */
+  signer?: Signer;
   /** The clock, in ms since 1970. */
   now?: () => number;
+  /** Told of what went wrong beside a call; a warning of the process unless given. */
+  onError?: (error: unknown) => void;
 }
 
-/** Opens the store, made or migrated if need be. Close it: what follows it would wait for its locks. */
-export async function openStore({ path, now = Date.now }: StoreOptions): Promise<Store> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+/** Opens the store, made or migrated if need be. Close it: the audit log's end is signed then. */
+export async function openStore({ path, now = Date.now, onError = warn, ...rest }: StoreOptions): Promise<Store> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const signer = rest.signer ?? (await openSigner(folder));
   const client = await SqliteClient.open({ path });
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     await migrate(db, migrations);
+    const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), now, onError });
+    return {
+      sandboxes: new StoredSandboxes(db),
+      keys: new StoredApiKeys(db),
+      snapshots: new StoredSnapshots(db),
+      skills: new StoredSkills(db),
+      webhooks: new StoredWebhooks(db),
+      idempotency: new StoredIdempotency(db, now),
+      audit,
+      [Symbol.asyncDispose]: () =>
+        audit
+          .close()
+          .catch(onError)
+          .finally(() => db.destroy()),
+    };
   } catch (error) {
     await db.destroy();
     throw error;
   }
-  return {
-    sandboxes: new StoredSandboxes(db),
-    keys: new StoredApiKeys(db),
-    snapshots: new StoredSnapshots(db),
-    skills: new StoredSkills(db),
-    webhooks: new StoredWebhooks(db),
-    idempotency: new StoredIdempotency(db, now),
-    audit: new StoredAudit(client, db, now),
-    [Symbol.asyncDispose]: () => db.destroy(),
-  };
+}
+
+function warn(error: unknown): void {
+  emitWarning(error instanceof Error ? error : String(error));
 }

@@ -28,7 +28,7 @@ export class StoredSandboxes implements SandboxRecords {
 
   async get(id: string): Promise<SandboxRecord | undefined> {
     const row = await this.#db.selectFrom("sandboxes").selectAll().where("id", "=", id).executeTakeFirst();
-    return row === undefined ? undefined : mapping.toRecord(row as never);
+    return row === undefined ? undefined : mapping.toRecord(row);
   }
 
   async list({ namespace, status, sessionKey, cursor, limit }: SandboxQuery): Promise<SandboxRecord[]> {
@@ -48,7 +48,7 @@ export class StoredSandboxes implements SandboxRecords {
       .orderBy("id", "desc")
       .limit(Math.min(limit, storeLimits.listed.max))
       .execute();
-    return rows.map((row) => mapping.toRecord(row as never));
+    return rows.map((row) => mapping.toRecord(row));
   }
 
   async living(): Promise<SandboxRecord[]> {
@@ -59,7 +59,7 @@ export class StoredSandboxes implements SandboxRecords {
       .orderBy("created_at_ms")
       .orderBy("id")
       .execute();
-    return rows.map((row) => mapping.toRecord(row as never));
+    return rows.map((row) => mapping.toRecord(row));
   }
 
   async delete(id: string): Promise<void> {

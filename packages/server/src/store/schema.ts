@@ -1,7 +1,9 @@
+import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
 import type { Role } from "../core/principal.ts";
 import type { Delivery } from "../core/webhook.ts";
+import type { Checkpoint } from "./audit/checkpoint.ts";
 
 /** The tables, as migrations/ makes them. */
 export interface Schema {
@@ -21,7 +23,7 @@ interface SandboxRow {
   id: string;
   namespace: string;
   status: SandboxState;
-  engine: string;
+  engine: EngineName;
   image: string;
   session_key: string | null;
   /** JSON, like env and labels. */
@@ -65,7 +67,7 @@ export interface AuditTableRow {
 
 interface CheckpointRow {
   sequence: number;
-  kind: string;
+  kind: Checkpoint["kind"];
   hash: string;
   at_ms: number;
   previous: number;

@@ -15,9 +15,7 @@ import type {
   SqlValue,
   WorkerOptions,
 } from "./sqlite-protocol.ts";
-
-// Tests run the sources; the bundle lies beside the worker's.
-const workerFile = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.mjs";
+import { workerUrl } from "./worker-url.ts";
 
 interface Pending {
   resolve(answer: Answer): void;
@@ -37,7 +35,7 @@ export class SqliteClient {
   }
 
   static async open(options: WorkerOptions): Promise<SqliteClient> {
-    const worker = new Worker(new URL(workerFile, import.meta.url), { workerData: options });
+    const worker = new Worker(workerUrl, { workerData: options });
     const client = new SqliteClient(worker);
     const opened = Promise.withResolvers<void>();
     const fail = (error: AppError) => {

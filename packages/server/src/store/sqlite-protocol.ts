@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../core/audit.ts";
+import type { VerifyInput } from "./audit/verify-checkpoints.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -43,6 +44,13 @@ export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorN
 
 export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] };
 
+/** A thread that only verifies the audit log. */
+export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
+  /** PEM. */
+  keys: readonly string[];
+}
+
 export interface WorkerOptions {
   path: string;
+  verify?: VerifyOrder;
 }

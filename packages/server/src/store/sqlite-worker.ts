@@ -2,9 +2,11 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { storeLimits } from "../core/store-limits.ts";
+import { readKeys } from "./audit/checkpoint.ts";
+import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, FromWorker, Reply, Request, WorkerOptions } from "./sqlite-protocol.ts";
+import type { ErrorNote, FromWorker, Reply, Request, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
 
 function open(path: string): DatabaseSync {
@@ -71,8 +73,16 @@ function serve({ path }: WorkerOptions): void {
   say({ ready: true });
 }
 
+function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
+  parentPort?.postMessage({ verdict: verifyChain(db, { ...rest, keys: readKeys(keys) }) });
+  db.close();
+}
+
+const options: WorkerOptions = workerData;
 try {
-  serve(workerData);
+  if (options.verify === undefined) serve(options);
+  else verifyOnly(options.path, options.verify);
 } catch (error) {
   parentPort?.postMessage({ failed: noteOf(error) } satisfies FromWorker);
 }

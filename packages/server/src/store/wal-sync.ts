@@ -8,7 +8,8 @@ import { storeLimits } from "../core/store-limits.ts";
 export class WalSync {
   readonly #fd: number;
   readonly #failed: (error: Error) => void;
-  #committed = 0;
+  /** What an earlier process wrote may not be on the disk either. */
+  #committed = 1;
   #synced = 0;
   #timer: NodeJS.Timeout | undefined;
   #running = false;

@@ -1,30 +1,62 @@
 import type { Kysely } from "kysely";
 import type { Audit, AuditEntry, AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
-import { AppError } from "../../core/errors.ts";
 import type { Schema } from "../schema.ts";
-import type { SqliteClient } from "../sqlite-client.ts";
+import { ChainKeeper, type KeeperParts } from "./keeper.ts";
+import { pruneAudit } from "./prune.ts";
 import { searchAudit } from "./search.ts";
+import { verifyFile } from "./verify-file.ts";
+
+export interface AuditParts extends KeeperParts {
+  /** Of the database file. */
+  path: string;
+}
 
 export class StoredAudit implements Audit {
-  readonly #client: SqliteClient;
+  readonly #parts: AuditParts;
   readonly #db: Kysely<Schema>;
-  readonly #now: () => number;
+  readonly #keeper: ChainKeeper;
 
-  constructor(client: SqliteClient, db: Kysely<Schema>, now: () => number) {
-    this.#client = client;
-    this.#db = db;
-    this.#now = now;
+  private constructor(parts: AuditParts, keeper: ChainKeeper) {
+    this.#parts = parts;
+    this.#db = parts.db;
+    this.#keeper = keeper;
+  }
+
+  static async open(parts: AuditParts): Promise<StoredAudit> {
+    return new StoredAudit(parts, await ChainKeeper.open(parts));
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    await this.#client.append(entry, this.#now());
+    this.#keeper.appended(await this.#parts.client.append(entry, this.#parts.now()));
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {
     return searchAudit(this.#db, query);
   }
 
-  async verify(): Promise<AuditVerdict> {
-    throw new AppError("unsupported", "the chain cannot be verified yet");
+  verify(): Promise<AuditVerdict> {
+    const { path, signer } = this.#parts;
+    return verifyFile({ path, keys: [signer.publicKey], headNeeded: true });
+  }
+
+  async prune(beforeMs: number): Promise<number> {
+    // The head outside must not fall behind the anchor.
+    await this.#keeper.settle(false);
+    const { rows, through } = await this.#keeper.alone(() => pruneAudit(this.#parts, beforeMs));
+    if (rows === 0) return 0;
+    await this.record({
+      type: "audit.pruned",
+      namespace: "system",
+      actor: "system",
+      sandboxId: null,
+      requestId: null,
+      detail: { through, rows, before_ms: beforeMs },
+    });
+    return rows;
+  }
+
+  /** Signs the end, so that all of it is held. */
+  close(): Promise<void> {
+    return this.#keeper.settle(true);
   }
 }
