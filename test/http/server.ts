@@ -63,6 +63,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
       maxLifetimeMs: 86_400_000,
       maxConcurrent: 8,
       poolSize: 0,
+      commands: { allow: [], deny: [] },
       startsAtOnce: 2,
     },
     records: store.sandboxes,

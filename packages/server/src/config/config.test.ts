@@ -134,14 +134,13 @@ describe("the configuration", () => {
     ["vault: env\n", "HOME/caisson.yaml:1: vault: there is no vault yet"],
     ["audit: sqlite\n", "HOME/caisson.yaml:1: audit: there is no audit log yet"],
     ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: there is no database yet"],
-    ["max_concurrent_jobs: 4\n", "HOME/caisson.yaml:1: max_concurrent_jobs: there is no queue of runs yet"],
     ["enable_network: true\n", "HOME/caisson.yaml:1: enable_network: sandboxes have no way out yet"],
     ["allowed_domains: [a.org]\n", "HOME/caisson.yaml:1: allowed_domains: sandboxes have no way out yet"],
   ])("[API-07] refuses %j, which nothing would obey", async (yaml, message) => {
     expect(await failure({ yaml })).toMatchObject({ code: "unsupported", message });
   });
 
-  it.each(["CAISSON_VAULT=env", "CAISSON_AUDIT=memory", "CAISSON_MAX_CONCURRENT=2", "CAISSON_NETWORK=true"])(
+  it.each(["CAISSON_VAULT=env", "CAISSON_AUDIT=memory", "CAISSON_NETWORK=true"])(
     "[API-07] refuses %s, which nothing would obey",
     async (variable) => {
       const [name = "", value = ""] = variable.split("=");

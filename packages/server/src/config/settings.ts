@@ -1,4 +1,4 @@
-import { type Range, recordLimits, requestLimits } from "../core/limits.ts";
+import { fleetLimits, poolLimits, queueLimits, type Range, recordLimits, requestLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 
 const MiB = 1024 ** 2;
@@ -166,11 +166,47 @@ const settingSpecs = {
   },
   max_concurrent_jobs: {
     type: "number",
-    range: { default: 4, min: 1, max: 1024 },
+    range: queueLimits.concurrent,
     whole: true,
     env: "CAISSON_MAX_CONCURRENT",
-    missing: { why: "there is no queue of runs yet" },
-    help: "runs at the same time",
+    help: "runs and cold starts of a daemon at the same time; the others wait",
+  },
+  "pool.size": {
+    type: "number",
+    range: poolLimits.size,
+    whole: true,
+    env: "CAISSON_POOL_SIZE",
+    help: "sandboxes of each image and engine that a daemon has started before they are asked for; 0 for none",
+  },
+  idle_seconds: {
+    type: "number",
+    range: inSeconds(fleetLimits.idleTimeoutMs),
+    env: "CAISSON_IDLE_SECONDS",
+    help: "a daemon's sandbox that nobody uses for so long is stopped",
+  },
+  lifetime_seconds: {
+    type: "number",
+    range: inSeconds(fleetLimits.lifetimeMs),
+    env: "CAISSON_LIFETIME",
+    help: "a daemon's sandbox of this age is destroyed",
+  },
+  max_lifetime_seconds: {
+    type: "number",
+    range: { ...inSeconds(fleetLimits.lifetimeMs), default: fleetLimits.lifetimeMs.max / 1000 },
+    env: "CAISSON_MAX_LIFETIME",
+    help: "the longest lifetime that may be asked for",
+  },
+  "policy.commands_allow": {
+    type: "list",
+    default: [],
+    env: "CAISSON_POLICY_COMMANDS_ALLOW",
+    help: "commands that a daemon runs, as patterns with * or category:NAME; empty for all",
+  },
+  "policy.commands_deny": {
+    type: "list",
+    default: [],
+    env: "CAISSON_POLICY_COMMANDS_DENY",
+    help: "commands that a daemon refuses, likewise; they win",
   },
   vault: {
     type: "choice",

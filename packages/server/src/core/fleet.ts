@@ -1,7 +1,27 @@
+import type { CommandPolicy } from "./command-policy.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
 import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
+
+/** What a fleet goes by. */
+export interface FleetSettings {
+  engine: EngineChoice;
+  /** The first is for whoever names none. */
+  images: readonly string[];
+  limits: Partial<SandboxLimits>;
+  idleTimeoutMs: number;
+  lifetimeMs: number;
+  /** No sandbox lives longer. */
+  maxLifetimeMs: number;
+  /** Runs and cold starts at the same time. */
+  maxConcurrent: number;
+  /** Of the pool of each image and engine; 0 turns them off. */
+  poolSize: number;
+  commands: CommandPolicy;
+  /** Boundaries that are made at the same time. */
+  startsAtOnce: number;
+}
 
 export interface CreateRequest {
   image?: string;

@@ -1,25 +1,9 @@
 import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
-import type { CreateRequest } from "../../core/fleet.ts";
+import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import { fleetLimits, queueLimits, type Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
-
-/** What a fleet goes by. */
-export interface FleetSettings {
-  engine: EngineChoice;
-  images: readonly string[];
-  limits: Partial<SandboxLimits>;
-  idleTimeoutMs: number;
-  lifetimeMs: number;
-  /** No sandbox lives longer. */
-  maxLifetimeMs: number;
-  maxConcurrent: number;
-  /** Of the pool of each image and engine; 0 turns them off. */
-  poolSize: number;
-  /** Boundaries that are made at the same time. */
-  startsAtOnce: number;
-}
 
 export interface Asked
   extends Required<Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority">> {

@@ -60,7 +60,7 @@ async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName):
 }
 
 function startCold(
-  { maker, queue, starts }: CreationParts,
+  { maker, queue, starts, removals, onError }: CreationParts,
   { principal: { namespace } }: Caller,
   { limits, warm, env, priority }: Asked,
   engine: EngineName,
@@ -68,7 +68,12 @@ function startCold(
 ): Promise<Made> {
   return queue.with({ namespace, priority }, async () => {
     const sandbox = await starts.with(() => maker.createSandbox({ engine, limits, warm, keep: true }));
-    await equip(sandbox, { env, limits });
+    try {
+      await equip(sandbox, { env, limits });
+    } catch (error) {
+      await removals.remove(sandbox.id, sandbox).catch(onError);
+      throw error;
+    }
     return { sandbox, origin: `cold: ${why}` };
   });
 }

@@ -1,13 +1,22 @@
 import type { Clock } from "../../core/clock.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Created, CreateRequest, Fleet, Job, PoolStatus, QueueStatus, SandboxChanges } from "../../core/fleet.ts";
+import type {
+  Created,
+  CreateRequest,
+  Fleet,
+  FleetSettings,
+  Job,
+  PoolStatus,
+  QueueStatus,
+  SandboxChanges,
+} from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { type Asked, checkIdle, checkLabels, checkLifetime, type FleetSettings, resolveCreate } from "./asked.ts";
+import { type Asked, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type Restore } from "./creation.ts";
 import { runJob } from "./jobs.ts";
@@ -49,6 +58,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   #uses = 0;
   #savedMs = 0;
   readonly #idle: (() => void)[] = [];
+  readonly #expiring = new Slots(fleetLimits.expiringAtOnce);
 
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
@@ -125,6 +135,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
+    this.#checkOpen();
     const member = this.#registry.find(caller, id);
     const { labels, idleTimeoutMs, lifetimeMs } = changes;
     if (labels !== undefined) checkLabels(labels);
@@ -161,17 +172,18 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   reset(caller: Caller, id: string): Promise<SandboxRecord> {
-    this.#checkOpen();
     return this.#act(caller, id, (member) => this.#lifecycle.reset(member, caller));
   }
 
   async #act(caller: Caller, id: string, act: (member: Member) => Promise<void>): Promise<SandboxRecord> {
+    this.#checkOpen();
     const member = this.#registry.find(caller, id);
     await act(member);
     return member.record;
   }
 
   async destroy(caller: Caller, id: string): Promise<void> {
+    this.#checkOpen();
     await this.#destroy(this.#registry.find(caller, id), caller);
   }
 
@@ -208,7 +220,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
     this.#checkOpen();
     const member = this.#registry.find(caller, id);
-    const parts = { queue: this.#queue, ledger: this.#ledger };
+    const parts = { queue: this.#queue, ledger: this.#ledger, policy: this.#parts.settings.commands };
     return runJob(parts, caller, member, job, () => this.#lend(member, caller, act, false));
   }
 
@@ -251,7 +263,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       const due = member.due();
       if (due === undefined || member.expiring) continue;
       member.expiring = true;
-      this.#expire(member, due)
+      this.#expiring
+        .with(() => this.#expire(member, due))
         .catch(this.#parts.onError)
         .finally(() => {
           member.expiring = false;

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import type { CommandDecision, CommandPolicy } from "../../core/command-policy.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Job } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
+import { decideCommand } from "./decide-command.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Member } from "./member.ts";
 import type { JobQueue } from "./queue.ts";
@@ -9,13 +11,14 @@ import type { JobQueue } from "./queue.ts";
 export interface JobParts {
   queue: JobQueue;
   ledger: Ledger;
+  policy: CommandPolicy;
 }
 
 type Detail = Record<string, string | number | boolean | null>;
 
 /** A job in its turn, with what became of it in the log before its caller hears of it. */
 export async function runJob<T extends object>(
-  { queue, ledger }: JobParts,
+  { queue, ledger, policy }: JobParts,
   caller: Caller,
   member: Member,
   job: Job,
@@ -27,8 +30,13 @@ export async function runJob<T extends object>(
     ...(priority === undefined ? {} : { priority }),
     ...(signal === undefined ? {} : { signal }),
   };
-  const about = describeJob(job);
+  const decision = decideCommand(policy, job);
+  const about = { ...describeJob(job), categories: decision.categories.join(",") };
   const note = (type: string, detail: Detail) => ledger.note(member.record, { type, actor: caller, detail });
+  if (!decision.allowed) {
+    await note("execution.denied", { ...about, rule: decision.rule });
+    throw denied(decision);
+  }
   return queue.with(asked, async () => {
     if (job.streams === true) await note("execution.started", about);
     try {
@@ -42,6 +50,15 @@ export async function runJob<T extends object>(
       await note("execution.failed", { ...about, error_code: error instanceof AppError ? error.code : "internal" });
       throw error;
     }
+  });
+}
+
+/** For the agent that asked: nothing is broken, and nothing to try again. */
+function denied({ rule, categories }: CommandDecision): AppError {
+  const why = rule === null ? "no rule allows it" : `the rule '${rule}' forbids it`;
+  return new AppError("forbidden", `policy does not let this command run: ${why}`, {
+    hint: "This is policy and no fault of the sandbox; do it another way, or ask whoever runs this place.",
+    details: { policy: "commands", rule, categories: [...categories] },
   });
 }
 

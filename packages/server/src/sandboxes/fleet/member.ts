@@ -91,7 +91,7 @@ export class Member {
     const now = this.#clock.monotonicMs();
     if (to === "paused") {
       const idleMs = Math.max(0, now - this.#clocks.idleSinceMs);
-      return { pausedAtMs: wall, lastUsedAtMs: wall - idleMs };
+      return { pausedAtMs: wall, lastUsedAtMs: Math.round(wall - idleMs) };
     }
     if (from === "paused") {
       const { pausedAtMs, lastUsedAtMs } = this.record;

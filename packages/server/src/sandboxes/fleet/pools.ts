@@ -1,9 +1,9 @@
 import type { EngineName } from "../../core/engine.ts";
-import type { PoolStatus } from "../../core/fleet.ts";
+import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import { poolLimits } from "../../core/limits.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Asked, FleetSettings } from "./asked.ts";
+import type { Asked } from "./asked.ts";
 import { type PoolParts, WarmPool } from "./pool.ts";
 
 export type Taken = { sandbox: Sandbox; cold?: undefined } | { sandbox?: undefined; cold: string };

@@ -36,7 +36,8 @@ export async function recover(parts: RecoverParts): Promise<Recovered> {
   );
   for (const error of failed) parts.onError(error);
   const strays = kept.flatMap(({ id }) => (parts.registry.get(id) === undefined ? [id] : []));
-  return { strays };
+  const destroyed = await parts.records.list({ status: "destroyed", limit: fleetLimits.sandboxes });
+  return { strays: [...new Set([...strays, ...destroyed.map(({ id }) => id)])] };
 }
 
 async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: KeptSandbox | undefined): Promise<void> {

@@ -1,0 +1,22 @@
+import { availableParallelism } from "node:os";
+import type { FleetSettings } from "../core/fleet.ts";
+import { caissonOptions } from "./caisson-options.ts";
+import type { Configuration } from "./config.ts";
+
+/** What settings become for a daemon's fleet, in its units. */
+export function fleetOptions(configuration: Configuration): FleetSettings {
+  const { settings } = configuration;
+  const { engine, limits } = caissonOptions(configuration);
+  return {
+    engine,
+    limits,
+    images: ["host"],
+    idleTimeoutMs: Math.round(settings.idle_seconds * 1000),
+    lifetimeMs: Math.round(Math.min(settings.lifetime_seconds, settings.max_lifetime_seconds) * 1000),
+    maxLifetimeMs: Math.round(settings.max_lifetime_seconds * 1000),
+    maxConcurrent: settings.max_concurrent_jobs,
+    poolSize: settings["pool.size"],
+    commands: { allow: settings["policy.commands_allow"], deny: settings["policy.commands_deny"] },
+    startsAtOnce: Math.max(2, availableParallelism()),
+  };
+}
