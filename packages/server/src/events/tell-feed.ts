@@ -32,6 +32,8 @@ function told(event: SandboxEvent): Told | undefined {
     case "sandbox.created":
     case "sandbox.attached":
     case "sandbox.detached":
+    case "sandbox.started":
+    case "sandbox.stopped":
     case "sandbox.destroyed":
     case "sandbox.lost":
       return undefined;
