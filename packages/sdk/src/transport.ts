@@ -74,6 +74,11 @@ export class Transport {
     return url;
   }
 
+  /** Of a path that the daemon gave. */
+  absolute(path: string): string {
+    return new URL(path, this.#base).href;
+  }
+
   #url(path: string, query: Query = {}): URL {
     const url = new URL(`${this.#base.pathname.replace(/\/$/, "")}${path}`, this.#base);
     for (const [name, value] of Object.entries(query)) {

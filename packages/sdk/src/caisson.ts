@@ -1,0 +1,42 @@
+import { Sandbox } from "./sandbox.ts";
+import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
+import { type ClientOptions, Transport } from "./transport.ts";
+
+const sandboxes = "/api/v1/sandboxes";
+
+/** A daemon, as the holder of one key sees it. */
+export class Caisson {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */
+  async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
+    const call = { json: options, idempotencyKey: crypto.randomUUID() };
+    return new Sandbox(this.#transport, await this.#transport.json<SandboxInfo>("POST", sandboxes, call));
+  }
+
+  async getSandbox(id: string): Promise<Sandbox> {
+    const info = await this.#transport.json<SandboxInfo>("GET", `${sandboxes}/${encodeURIComponent(id)}`);
+    return new Sandbox(this.#transport, info);
+  }
+
+  /** All of them, newest first, page by page as the loop goes on. */
+  async *listSandboxes(options: ListOptions = {}): AsyncGenerator<Sandbox, void> {
+    for (let cursor: string | undefined; ; ) {
+      const query = { ...options, cursor };
+      const response = await this.#transport.send("GET", sandboxes, { query });
+      for (const info of (await response.json()) as SandboxInfo[]) yield new Sandbox(this.#transport, info);
+      cursor = nextCursor(response.headers.get("link"));
+      if (cursor === undefined) return;
+    }
+  }
+}
+
+function nextCursor(link: string | null): string | undefined {
+  const path = /<([^>]*)>;\s*rel="next"/.exec(link ?? "")?.[1];
+  if (path === undefined) return undefined;
+  return new URL(path, "http://daemon").searchParams.get("cursor") ?? undefined;
+}

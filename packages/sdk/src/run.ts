@@ -1,0 +1,58 @@
+import type { EngineName } from "./sandbox-info.ts";
+
+export interface RunOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+  /** Text for its standard input. */
+  stdin?: string;
+  /** Wall clock; 0 for none. */
+  timeout_seconds?: number;
+  resource_limits?: {
+    memory_mb?: number;
+    cpu_time_seconds?: number;
+    max_processes?: number;
+    max_output_bytes?: number;
+  };
+  allowed_domains?: string[];
+  /** Whether files_changed is looked for; on unless told. */
+  track_files?: boolean;
+  priority?: number;
+}
+
+export interface FileChange {
+  path: string;
+  action: "created" | "modified" | "deleted";
+  size_bytes: number;
+  sha256: string | null;
+}
+
+/** How a process ended. */
+export interface ProcessResult {
+  exit_code: number;
+  signal: string | null;
+  duration_ms: number;
+  cpu_ms: number;
+  max_rss: number;
+  timed_out: boolean;
+  cpu_limit: boolean;
+  oom_killed: boolean;
+}
+
+/** How a run ended, its output apart. */
+export interface RunEnd extends ProcessResult {
+  truncated: boolean;
+  warm: boolean;
+  files_changed: FileChange[];
+  files_changed_truncated: boolean;
+  engine: EngineName;
+  enforced: string[];
+  not_enforced: { what: string; why: string }[];
+}
+
+export interface RunResult extends RunEnd {
+  stdout: string;
+  stderr: string;
+}
+
+/** What a run tells while it goes on: output, and its end as the last. */
+export type RunMessage = { type: "stdout" | "stderr"; data: string } | ({ type: "result" } & RunEnd);

@@ -1,0 +1,56 @@
+/** Shapes of the API, as it sends them. */
+export type EngineName = "gvisor" | "container";
+export type SandboxState = "creating" | "running" | "paused" | "stopped" | "failed" | "destroyed";
+
+export interface SandboxInfo {
+  id: string;
+  status: SandboxState;
+  workspace_path: string;
+  namespace: string;
+  engine: EngineName;
+  image: string;
+  session_key: string | null;
+  memory_mb: number;
+  cpus: number;
+  cpu_shares: number;
+  max_processes: number;
+  storage_mb: number;
+  env_names: string[];
+  labels: Record<string, string>;
+  created_at: string;
+  last_used_at: string;
+  idle_timeout_seconds: number;
+  expires_at: string;
+  paused_at: string | null;
+  /** From the pool, or why it was started for this request. */
+  origin: string;
+  failure: string | null;
+  created_by: string;
+}
+
+export interface SandboxChanges {
+  labels?: Record<string, string>;
+  idle_timeout_seconds?: number;
+  lifetime_seconds?: number;
+  memory_mb?: number;
+  cpus?: number;
+  cpu_shares?: number;
+  max_processes?: number;
+}
+
+export interface CreateOptions extends SandboxChanges {
+  image?: string;
+  engine?: EngineName | "auto";
+  storage_mb?: number;
+  env?: Record<string, string>;
+  /** The same key gets the same sandbox. */
+  session_key?: string;
+  warm?: "start" | "first-use" | "never";
+  priority?: number;
+  snapshot_id?: string;
+}
+
+export interface ListOptions {
+  status?: SandboxState;
+  session_key?: string;
+}

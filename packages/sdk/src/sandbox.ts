@@ -1,0 +1,90 @@
+import { Files } from "./files.ts";
+import { type LiveOptions, readLive } from "./live.ts";
+import type { RunMessage, RunOptions, RunResult } from "./run.ts";
+import type { SandboxChanges, SandboxInfo } from "./sandbox-info.ts";
+import type { Transport } from "./transport.ts";
+
+/** A line for the shell, or a program and its arguments. */
+export type Command = string | readonly string[];
+export type Language = "python" | "node" | "shell";
+
+/** One sandbox of a daemon. `await using` destroys it at the end of its block. */
+export class Sandbox implements AsyncDisposable {
+  readonly id: string;
+  /** As it was when this handle was made or last refreshed. */
+  info: SandboxInfo;
+  readonly files: Files;
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, info: SandboxInfo) {
+    this.id = info.id;
+    this.info = info;
+    this.#transport = transport;
+    this.#path = `/api/v1/sandboxes/${encodeURIComponent(info.id)}`;
+    this.files = new Files(transport, this.#path);
+  }
+
+  /** Runs a command and waits for its end, whatever its exit code. */
+  exec(command: Command, options: RunOptions & LiveOptions = {}): Promise<RunResult> {
+    return this.#run("exec", { command }, options);
+  }
+
+  /** Runs a command and gives its output as it comes; leaving the loop ends it. */
+  execStream(command: Command, options: RunOptions & LiveOptions = {}): AsyncGenerator<RunMessage, void> {
+    return this.#stream("exec", { command }, options);
+  }
+
+  executeCode(language: Language, code: string, options: RunOptions & LiveOptions = {}): Promise<RunResult> {
+    return this.#run("execute_code", { language, code }, options);
+  }
+
+  executeCodeStream(
+    language: Language,
+    code: string,
+    options: RunOptions & LiveOptions = {},
+  ): AsyncGenerator<RunMessage, void> {
+    return this.#stream("execute_code", { language, code }, options);
+  }
+
+  async refresh(): Promise<SandboxInfo> {
+    this.info = await this.#transport.json("GET", this.#path);
+    return this.info;
+  }
+
+  async change(changes: SandboxChanges): Promise<SandboxInfo> {
+    this.info = await this.#transport.json("PATCH", this.#path, { json: changes });
+    return this.info;
+  }
+
+  start = (): Promise<SandboxInfo> => this.#move("start");
+  stop = (): Promise<SandboxInfo> => this.#move("stop");
+  pause = (): Promise<SandboxInfo> => this.#move("pause");
+  resume = (): Promise<SandboxInfo> => this.#move("resume");
+  /** Ends what runs and empties the workspace. */
+  reset = (): Promise<SandboxInfo> => this.#move("reset");
+
+  async destroy(): Promise<void> {
+    await this.#transport.json("DELETE", this.#path);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  #run(verb: string, what: object, { signal, ...options }: RunOptions & LiveOptions): Promise<RunResult> {
+    const json = { ...what, ...options };
+    const call = { json, timeoutMs: null, ...(signal === undefined ? {} : { signal }) };
+    return this.#transport.json("POST", `${this.#path}/${verb}`, call);
+  }
+
+  #stream(verb: string, what: object, { signal, ...options }: RunOptions & LiveOptions) {
+    const call = { json: { ...what, ...options, stream: true }, ...(signal === undefined ? {} : { signal }) };
+    return readLive<RunMessage>(this.#transport, "POST", `${this.#path}/${verb}`, call, "result");
+  }
+
+  async #move(verb: string): Promise<SandboxInfo> {
+    this.info = await this.#transport.json("POST", `${this.#path}/${verb}`);
+    return this.info;
+  }
+}
