@@ -48,7 +48,7 @@ export class Lifecycle {
       return member.sandbox;
     }
     if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
-    const sandbox = await starts.with(() => startOf(maker)(id));
+    const sandbox = await starts.with(() => maker.startSandbox(id, { limits: member.record.limits }));
     await this.#took(member, sandbox);
     await member.become(ledger, "running", actor);
     return sandbox;
@@ -68,18 +68,23 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       if (member.record.status === "stopped" || unless?.() === true) return;
-      const { sandbox } = member;
-      if (sandbox !== undefined) {
-        member.sandbox = undefined; // its end is no loss
-        try {
-          await verb(sandbox, "stop")();
-        } catch (error) {
-          if (!sandbox.ended) member.sandbox = sandbox;
-          throw error;
-        }
-      }
+      await this.#end(member, async (sandbox) => sandbox?.stop());
       await member.become(this.#parts.ledger, "stopped", actor, actor === undefined ? "it was idle" : null);
     });
+  }
+
+  /** Whatever comes of it the handle is gone, and what is left can be started again. */
+  async #end(member: Member, end: (sandbox: Sandbox | undefined) => Promise<void>): Promise<void> {
+    const { sandbox } = member;
+    member.sandbox = undefined; // its end is no loss
+    try {
+      await end(sandbox);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (member.record.status !== "failed" && member.record.status !== "stopped")
+        await member.become(this.#parts.ledger, "failed", undefined, reason);
+      throw error;
+    }
   }
 
   pause(member: Member, actor: Actor): Promise<void> {
@@ -102,13 +107,15 @@ export class Lifecycle {
     });
   }
 
-  /** An empty workspace; it runs afterwards. */
+  /** An empty workspace, in which nothing runs yet. It is stopped on the way: a start is what gives it one. */
   reset(member: Member, actor: Actor): Promise<void> {
     return member.turn.take(async () => {
-      const sandbox = await this.#running(member, actor);
-      await verb(sandbox, "reset")();
-      const detail = { workspace: "empty" };
-      await this.#parts.ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail });
+      member.checkThere();
+      const { ledger, maker } = this.#parts;
+      await this.#end(member, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
+      if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
+      await ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail: { workspace: "empty" } });
+      await this.#running(member, actor);
     });
   }
 
@@ -148,9 +155,4 @@ export async function equip(sandbox: Sandbox, { env, limits }: Pick<SandboxRecor
 function handleOf({ sandbox, record }: Member): Sandbox {
   if (sandbox !== undefined) return sandbox;
   throw new AppError("conflict", `sandbox ${record.id} is ${record.status}`, { hint: "start it first" });
-}
-
-function startOf(maker: SandboxMaker): (id: string) => Promise<Sandbox> {
-  if (maker.startSandbox === undefined) throw new AppError("unsupported", "sandboxes cannot be started again yet");
-  return maker.startSandbox.bind(maker);
 }

@@ -16,7 +16,9 @@ export interface SandboxMaker {
   createSandbox(options: MakeOptions): Promise<Sandbox>;
   attachSandbox(id: string): Promise<Sandbox>;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
-  startSandbox?(id: string): Promise<Sandbox>;
+  startSandbox(id: string, options: { limits: SandboxLimits }): Promise<Sandbox>;
+  /** Ends what runs in it, and empties its workspace. */
+  resetSandbox(id: string): Promise<void>;
   destroySandbox(id: string): Promise<void>;
   keptSandboxes(): Promise<KeptSandbox[]>;
 }

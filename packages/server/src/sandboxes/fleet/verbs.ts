@@ -3,8 +3,6 @@ import { AppError } from "../../core/errors.ts";
 import type { Sandbox } from "../sandbox.ts";
 
 interface Verbs {
-  stop(): Promise<void>;
-  reset(): Promise<void>;
   updateLimits(limits: SandboxLimits): Promise<void>;
   setEnvironment(env: Readonly<Record<string, string>>): void;
   ping(): Promise<void>;
