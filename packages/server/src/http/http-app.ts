@@ -7,13 +7,19 @@ import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import { httpLimits, identityLimits } from "../core/limits.ts";
+import type { Signer } from "../core/manifest.ts";
+import type { RunRecord } from "../core/run-record.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { archiveRoutes } from "./archive.ts";
+import { artifactRoutes } from "./artifacts.ts";
+import { auditRoutes, type ToOcsf } from "./audit.ts";
+import { contextRoutes } from "./contexts.ts";
 import { documentRoutes } from "./documents.ts";
 import { checkHost, checkOrigin } from "./door.ts";
+import { eventRoutes } from "./events.ts";
 import { execRoutes } from "./exec.ts";
 import { fileRoutes } from "./files.ts";
 import { folderRoutes } from "./folders.ts";
@@ -22,13 +28,17 @@ import { healthRoutes, type Readiness } from "./health.ts";
 import { Idempotency } from "./idempotency.ts";
 import { keyRoutes } from "./keys.ts";
 import { OpenStreams } from "./open-streams.ts";
+import { placeRoutes, type ShownSetting } from "./place.ts";
 import { HttpError, problemType, toAppError, toProblem } from "./problem.ts";
+import { processRoutes } from "./processes.ts";
 import { type RegistrarParts, register } from "./register.ts";
 import type { Route } from "./route.ts";
+import { runRoutes } from "./runs.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
 import { searchRoutes } from "./search.ts";
 import { setupRoutes } from "./setup.ts";
 import { signedUrlRoutes } from "./signed-urls.ts";
+import { type Ticket, terminalRoutes } from "./terminal.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 
 export interface HttpParts {
@@ -37,6 +47,12 @@ export interface HttpParts {
   audit: Audit;
   feed: Feed;
   idempotency: IdempotencyRecords;
+  /** The records of a sandbox's runs, oldest first. */
+  runs: (sandboxId: string) => Promise<RunRecord[]>;
+  /** Who signs manifests. */
+  signer: () => Promise<Signer>;
+  settings: () => ShownSetting[];
+  toOcsf?: ToOcsf | undefined;
   ready: Readiness;
   version: string;
   /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */
@@ -61,6 +77,7 @@ export interface HttpApp {
 /** The REST API. It listens nowhere by itself. */
 export function createHttpApp(parts: HttpParts): HttpApp {
   const links = new OneTimeTokens<"setup">({ lifetimeMs: identityLimits.setupLinkMs, most: identityLimits.setupLinks });
+  const tickets = new OneTimeTokens<Ticket>({ lifetimeMs: identityLimits.ticketMs, most: identityLimits.tickets });
   const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
     ...sandboxRoutes(parts.fleet),
@@ -75,7 +92,15 @@ export function createHttpApp(parts: HttpParts): HttpApp {
       audit: parts.audit,
       openStream: (key) => streams.open(key),
     }),
+    ...processRoutes(parts.fleet),
+    ...contextRoutes(parts.fleet),
+    ...terminalRoutes(parts.fleet, tickets),
+    ...runRoutes(parts.fleet, parts.runs),
+    ...artifactRoutes(parts.fleet, parts.signer),
+    ...eventRoutes(parts.feed),
+    ...auditRoutes(parts.audit, parts.toOcsf),
     ...keyRoutes(parts.keyring, parts.feed),
+    ...placeRoutes(parts),
     ...(parts.routes ?? []),
     ...healthRoutes(parts.ready),
     ...setupRoutes({ keyring: parts.keyring, audit: parts.audit, links }),
@@ -92,7 +117,10 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     }),
     streams,
     idempotency: new Idempotency(parts.idempotency),
-    redeemTicket: () => undefined,
+    redeemTicket: (token, path) => {
+      const ticket = tickets.redeem(token);
+      return ticket?.path === path ? ticket.principal : undefined;
+    },
   });
   return { app, routes, issueSetupLink: () => `/setup?token=${links.issue("setup").token}` };
 }
@@ -122,6 +150,10 @@ function openFastify({ hosts = [], origins = [], onError }: HttpParts, routes: r
     setHeaders(reply, request.id);
     checkHost(request.headers.host, hosts);
     checkOrigin(request, origins);
+  });
+  // A connection that asked for a WebSocket and got an ordinary answer is nobody's afterwards.
+  app.addHook("onResponse", async (request) => {
+    if (request.headers.upgrade !== undefined) request.raw.socket.destroy();
   });
   app.setErrorHandler((error, request, reply) => fail(error, request.id, reply));
   app.setNotFoundHandler((request, reply) => {

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { artifactLimits } from "../core/limits.ts";
+import type { Signer } from "../core/manifest.ts";
+import { verifyFile, verifyManifest } from "../sandboxes/manifest.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defineOpenRoute, defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/sandboxes/{id}/artifacts";
+const tag = "artifacts";
+
+const artifact = z.object({ path: z.string(), size_bytes: z.number(), sha256: z.string() }).meta({ id: "Artifact" });
+
+const manifest = z
+  .object({
+    version: z.literal(1),
+    sandbox_id: z.string(),
+    signed_at: z.string(),
+    files: z.array(artifact).max(artifactLimits.files),
+    signature: z.string(),
+  })
+  .meta({ id: "Manifest" });
+
+const verifyBody = z
+  .strictObject({
+    manifest,
+    path: z.string().max(4096).optional(),
+    content_base64: z.string().optional().describe("of the file at path"),
+  })
+  .meta({ id: "VerifyArtifact" });
+
+/** What a sandbox left in /workspace/output (EXE-09). */
+export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Signer>): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists files in /workspace/output, with their hashes",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "all of them", schema: z.array(artifact) } },
+      handler: async ({ caller, params }) => {
+        const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.list());
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/content/{path}`,
+      tag,
+      summary: "One of them, with its content in base64",
+      permission: "read",
+      audit: null,
+      params: sandboxId.extend({ path: z.string().min(1).max(4096) }),
+      responses: { 200: { description: "the file", schema: artifact.extend({ content_base64: z.string() }) } },
+      handler: async ({ caller, params }) => {
+        const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.read(params.path));
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${path}/manifest`,
+      tag,
+      summary: "Signs a manifest of all of them (Ed25519)",
+      permission: "use",
+      audit: ["artifact.signed"],
+      params: sandboxId,
+      responses: { 200: { description: "the manifest", schema: manifest } },
+      handler: async ({ caller, params, note }) => {
+        const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.sign());
+        const detail = { files: json.files.length, signature: json.signature };
+        note({ type: "artifact.signed", sandboxId: params.id, detail });
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/artifacts/verify",
+      tag,
+      summary: "Checks a manifest's signature, and a file against it",
+      permission: "read",
+      audit: null,
+      body: verifyBody,
+      bodyBytes: Math.ceil(artifactLimits.contentBytes * 1.4),
+      responses: {
+        200: { description: "the verdict", schema: z.object({ valid: z.boolean(), reason: z.string().nullable() }) },
+      },
+      handler: async ({ body }) => {
+        const { publicKey } = await signer();
+        try {
+          if (body.path === undefined) verifyManifest(body.manifest, publicKey);
+          else verifyFile(body.manifest, publicKey, body.path, Buffer.from(body.content_base64 ?? "", "base64"));
+          return { status: 200, json: { valid: true, reason: null } };
+        } catch (error) {
+          if (!(error instanceof AppError) || error.code === "internal") throw error;
+          return { status: 200, json: { valid: false, reason: error.message } };
+        }
+      },
+    }),
+    defineOpenRoute({
+      method: "GET",
+      path: "/api/v1/signing-key",
+      tag,
+      summary: "The public key that manifests are signed with",
+      responses: {
+        200: {
+          description: "SPKI in PEM",
+          schema: z.object({ algorithm: z.literal("Ed25519"), public_key: z.string() }),
+        },
+      },
+      handler: async () => ({
+        status: 200,
+        json: { algorithm: "Ed25519", public_key: (await signer()).publicKey },
+      }),
+    }),
+  ];
+}

@@ -1,0 +1,160 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/limits.ts";
+import { isAllowed, type Principal } from "../core/principal.ts";
+import { defined } from "./defined.ts";
+import { nextPage, pageQuery } from "./page.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/audit";
+const tag = "audit";
+
+const row = z
+  .object({
+    sequence: z.number(),
+    at: z.iso.datetime(),
+    type: z.string(),
+    namespace: z.string(),
+    actor: z.string(),
+    sandbox_id: z.string().nullable(),
+    request_id: z.string().nullable(),
+    detail: z.record(z.string(), z.unknown()),
+    hash: z.string(),
+  })
+  .meta({ id: "AuditRow" });
+
+const filters = z.strictObject({
+  sandbox_id: z.string().max(64).optional(),
+  actor: z.string().max(128).optional(),
+  type: z.string().max(128).optional(),
+  text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
+  from: z.iso.datetime({ offset: true }).optional(),
+  to: z.iso.datetime({ offset: true }).optional(),
+  all_namespaces: z.stringbool().optional().describe("for administrators"),
+});
+
+function show(found: AuditRow): z.output<typeof row> {
+  return {
+    sequence: found.sequence,
+    at: new Date(found.atMs).toISOString(),
+    type: found.type,
+    namespace: found.namespace,
+    actor: found.actor,
+    sandbox_id: found.sandboxId,
+    request_id: found.requestId,
+    detail: { ...found.detail },
+    hash: found.hash,
+  };
+}
+
+function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
+  if (asked.all_namespaces && !isAllowed(principal, "administer"))
+    throw new AppError("forbidden", "only an administrator may look into all namespaces");
+  return defined({
+    namespace: asked.all_namespaces ? undefined : principal.namespace,
+    sandboxId: asked.sandbox_id,
+    actor: asked.actor,
+    type: asked.type,
+    text: asked.text,
+    fromMs: asked.from === undefined ? undefined : Date.parse(asked.from),
+    toMs: asked.to === undefined ? undefined : Date.parse(asked.to),
+  });
+}
+
+const verdict = z
+  .object({
+    ok: z.boolean(),
+    rows: z.number(),
+    first: z.number(),
+    last: z.number(),
+    checkpoints: z.number(),
+    problems: z.array(z.object({ sequence: z.number().nullable(), what: z.string() })),
+  })
+  .meta({ id: "AuditVerdict" });
+
+/** Every row that matches, oldest first, a page of them in memory at a time. */
+async function* allRows(audit: Audit, query: AuditQuery, signal: AbortSignal): AsyncIterable<AuditRow> {
+  for (let after = 0; !signal.aborted; ) {
+    const rows = await audit.search({ ...query, after, limit: httpLimits.exportRows });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < httpLimits.exportRows) return;
+    after = last.sequence;
+  }
+}
+
+/** A row as a security event of the Open Cybersecurity Schema Framework. */
+export type ToOcsf = (row: AuditRow) => object;
+
+async function* lines(rows: AsyncIterable<AuditRow>, shown: (row: AuditRow) => object): AsyncIterable<string> {
+  for await (const found of rows) yield `${JSON.stringify(shown(found))}\n`;
+}
+
+export function auditRoutes(audit: Audit, toOcsf?: ToOcsf): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Searches the timeline, newest first",
+      permission: "operate",
+      audit: null,
+      query: filters.extend(pageQuery.shape),
+      responses: {
+        200: {
+          description: "a page of it",
+          schema: z.array(row),
+          headers: { Link: 'rel="next" leads to older rows, where there are any' },
+        },
+      },
+      handler: async ({ caller, query, request }) => {
+        const limit = query.limit ?? httpLimits.page.default;
+        const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(query.cursor);
+        if (!Number.isSafeInteger(before)) throw new AppError("invalid", "query.cursor: this is not a cursor");
+        const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
+        const last = rows.at(-1);
+        const more = rows.length === limit && last !== undefined;
+        return { status: 200, json: rows.map(show), headers: more ? nextPage(request.url, String(last.sequence)) : {} };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${path}/verify`,
+      tag,
+      summary: "Checks the whole chain: every row, every signed checkpoint",
+      permission: "operate",
+      audit: null,
+      responses: { 200: { description: "the verdict", schema: verdict } },
+      handler: async () => ({ status: 200, json: await audit.verify() }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/export`,
+      tag,
+      summary: "The timeline, oldest first, a line each",
+      permission: "operate",
+      audit: ["audit.exported"],
+      query: filters.extend({ format: z.enum(["jsonl", "ocsf"]).default("jsonl") }),
+      responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
+      handler: async ({ caller, query, signal, note, openStream }) => {
+        if (query.format === "ocsf" && toOcsf === undefined) throw new AppError("unsupported", "there is no OCSF here");
+        const shown = query.format === "ocsf" && toOcsf !== undefined ? toOcsf : show;
+        const rows = allRows(audit, queryOf(caller.principal, query), signal);
+        const stream = Readable.from(lines(rows, shown), {
+          objectMode: false,
+          highWaterMark: httpLimits.streamBufferBytes,
+        });
+        stream.once("close", openStream());
+        signal.addEventListener("abort", () => stream.destroy(), { once: true });
+        note({ type: "audit.exported", detail: { format: query.format } });
+        const headers = {
+          "content-type": "application/x-ndjson",
+          "content-disposition": 'attachment; filename="audit.jsonl"',
+        };
+        return { status: 200, stream, headers };
+      },
+    }),
+  ];
+}

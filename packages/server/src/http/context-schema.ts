@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { contextLanguages } from "../core/context.ts";
+import type { CodeContext } from "../sandboxes/code-context.ts";
+import { runFields } from "./run-schema.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const amount = z.number().min(0).max(1e12);
+const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
+
+export const createBody = z
+  .strictObject({ language: z.enum(contextLanguages), cwd, env, memory_mb: amount.optional() })
+  .meta({ id: "CreateContext" });
+
+export const runBody = z
+  .strictObject({
+    code: z.string(),
+    stdin,
+    timeout_seconds,
+    cpu_time_seconds: amount.optional(),
+    max_output_bytes: amount.int().optional(),
+    stream,
+    encoding,
+  })
+  .meta({ id: "RunInContext" });
+
+export const contextId = sandboxId.extend({ context: z.string().min(1).max(64).describe("of the context") });
+
+const contextEnd = z.object({
+  reason: z.string(),
+  exit_code: z.number().nullable(),
+  signal: z.string().nullable(),
+  oom_killed: z.boolean(),
+});
+
+export const context = z
+  .object({
+    id: z.string(),
+    language: z.enum(contextLanguages),
+    idle: z.boolean(),
+    ended: contextEnd.nullable().describe("why its interpreter is gone; a restart brings a new one"),
+  })
+  .meta({ id: "Context" });
+
+export const contextRunResult = z
+  .object({
+    stdout: z.string(),
+    stderr: z.string(),
+    truncated: z.boolean(),
+    results: z.array(
+      z.object({
+        kind: z.enum(["value", "display"]),
+        text: z.string(),
+        json: z.unknown().optional(),
+        html: z.string().optional(),
+        png: z.string().optional().describe("base64"),
+        svg: z.string().optional(),
+        truncated: z.boolean(),
+      }),
+    ),
+    error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).optional(),
+    duration_ms: z.number(),
+    timed_out: z.boolean(),
+    cpu_limit: z.boolean(),
+    ended: contextEnd.optional(),
+  })
+  .meta({ id: "ContextRunResult" });
+
+export function showContext({ id, language, idle, ended }: CodeContext): z.output<typeof context> {
+  return { id, language, idle, ended: ended ?? null };
+}

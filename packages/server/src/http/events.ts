@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
+import { defined } from "./defined.ts";
+import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { type Call, defineRoute, type Route } from "./route.ts";
+
+const query = z.strictObject({
+  types: z.string().max(2048).optional().describe("those wanted, with commas between them"),
+  sandbox_id: z.string().max(64).optional(),
+  after: z.coerce.number().int().min(0).optional().describe("go on after this id, as Last-Event-ID does"),
+  all_namespaces: z.stringbool().optional().describe("for administrators"),
+});
+
+type EventCall = Call<undefined, z.output<typeof query>, undefined>;
+
+function filterOf({ caller: { principal }, query: asked }: EventCall): FeedFilter {
+  const types = asked.types?.split(",");
+  const unknown = types?.find((type) => !feedTypes.some((known) => known === type));
+  if (unknown !== undefined)
+    throw new AppError("invalid", `there are no events of type '${unknown.slice(0, 60)}'`, {
+      hint: feedTypes.join(", "),
+    });
+  if (asked.all_namespaces && principal.role !== "admin")
+    throw new AppError("forbidden", "only an administrator may follow all namespaces");
+  return defined({
+    namespace: asked.all_namespaces ? undefined : principal.namespace,
+    sandboxId: asked.sandbox_id,
+    types: types as FeedType[] | undefined,
+  });
+}
+
+function lastEventId(call: EventCall): number | undefined {
+  const { "last-event-id": header } = call.request.headers;
+  const given = typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+  return given ?? call.query.after;
+}
+
+function show(event: FeedEvent | FeedLag): object {
+  const at = new Date(event.atMs).toISOString();
+  if (event.type === "events.lag") return { id: event.id, at, dropped: event.dropped };
+  return { id: event.id, at, namespace: event.namespace, sandbox_id: event.sandboxId, data: event.data };
+}
+
+/** What happens, as it happens; a slow reader is told how much it missed (EVT-01). */
+export function eventRoutes(feed: Feed): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/events",
+      tag: "events",
+      summary: "Follows events of the namespace",
+      permission: "read",
+      audit: null,
+      query,
+      responses: {
+        200: {
+          description: "a message for each event; `events.lag` in place of those missed",
+          media: Object.values(mediaOf),
+        },
+      },
+      handler: (call) => {
+        const filter = filterOf(call);
+        return streamed(call, streamFormat(call.request.headers.accept) ?? "sse", async (begin) => {
+          using reader = feed.read(filter, lastEventId(call));
+          const live = begin();
+          live.gone.addEventListener("abort", () => void reader.return?.(), { once: true });
+          if (live.gone.aborted) return;
+          for await (const event of reader) await live.send(event.type, show(event), event.id);
+        });
+      },
+    }),
+  ];
+}

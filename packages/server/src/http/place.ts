@@ -1,0 +1,160 @@
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import { sandboxStates } from "../core/lifecycle.ts";
+import { httpLimits, type Range, requestLimits } from "../core/limits.ts";
+import { isAllowed } from "../core/principal.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const tag = "place";
+
+/** A setting as `caisson config` shows it: no secret is among them. */
+export interface ShownSetting {
+  name: string;
+  value: unknown;
+  origin: string;
+}
+
+export interface PlaceParts {
+  fleet: Fleet<Sandbox>;
+  version: string;
+  settings: () => ShownSetting[];
+}
+
+const pool = z
+  .object({
+    image: z.string(),
+    engine: z.string(),
+    size: z.number(),
+    ready: z.number(),
+    starting: z.number(),
+    hits: z.number(),
+    misses: z.number(),
+    oldest_age_ms: z.number().nullable(),
+  })
+  .meta({ id: "Pool" });
+
+const queue = z
+  .object({
+    running: z.number(),
+    waiting: z.number(),
+    max_concurrent: z.number(),
+    max_waiting: z.number(),
+    waiting_by_namespace: z
+      .record(z.string(), z.number())
+      .describe("of the caller's namespace, unless it operates the place"),
+  })
+  .meta({ id: "Queue" });
+
+const range = z.object({ default: z.number(), min: z.number(), max: z.number() });
+
+const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** How the whole place is doing, and what it allows. */
+export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/queue",
+      tag,
+      summary: "What runs and what waits",
+      permission: "read",
+      audit: null,
+      responses: { 200: { description: "as it is now", schema: queue } },
+      handler: async ({ caller: { principal } }) => {
+        const { running, waiting, maxConcurrent, maxWaiting, waitingByNamespace } = fleet.queue();
+        const { namespace } = principal;
+        const own = { [namespace]: waitingByNamespace[namespace] ?? 0 };
+        const json = {
+          running,
+          waiting,
+          max_concurrent: maxConcurrent,
+          max_waiting: maxWaiting,
+          waiting_by_namespace: isAllowed(principal, "administer") ? { ...waitingByNamespace } : own,
+        };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/pool",
+      tag,
+      summary: "The warm pools",
+      permission: "operate",
+      audit: null,
+      responses: { 200: { description: "each image and engine", schema: z.array(pool) } },
+      handler: async () => {
+        const json = fleet.pools().map(({ oldestAgeMs, ...rest }) => ({ ...rest, oldest_age_ms: oldestAgeMs }));
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/stats",
+      tag,
+      summary: "Sandboxes of the namespace by state, and the server itself",
+      permission: "read",
+      audit: null,
+      responses: {
+        200: {
+          description: "as it is now",
+          schema: z.object({
+            version: z.string(),
+            uptime_seconds: z.number(),
+            sandboxes: z.record(z.enum(sandboxStates), z.number()),
+            memory_bytes: z.number(),
+          }),
+        },
+      },
+      handler: async ({ caller }) => {
+        const counts = Object.fromEntries(sandboxStates.map((state) => [state, 0]));
+        for await (const { status } of everySandbox(fleet, caller)) counts[status] = (counts[status] ?? 0) + 1;
+        const json = {
+          version,
+          uptime_seconds: process.uptime(),
+          sandboxes: counts,
+          memory_bytes: process.memoryUsage.rss(),
+        };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/limits",
+      tag,
+      summary: "What a request may ask for: defaults, minima and caps",
+      permission: "read",
+      audit: null,
+      responses: { 200: { description: "by name", schema: z.record(z.string(), range) } },
+      handler: async () => {
+        const entries = Object.entries<Range>(requestLimits).map(([name, one]) => [toSnake(name), { ...one }]);
+        return { status: 200, json: Object.fromEntries(entries) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/config",
+      tag,
+      summary: "Every setting and where it comes from",
+      permission: "operate",
+      audit: null,
+      responses: {
+        200: {
+          description: "all of them",
+          schema: z.array(z.object({ name: z.string(), value: z.unknown(), origin: z.string() })),
+        },
+      },
+      handler: async () => ({ status: 200, json: settings() }),
+    }),
+  ];
+}
+
+async function* everySandbox(fleet: Fleet<Sandbox>, caller: Parameters<Fleet<Sandbox>["list"]>[0]) {
+  const limit = httpLimits.page.max;
+  for (let cursor: string | undefined; ; ) {
+    const page = await fleet.list(caller, { limit, ...(cursor === undefined ? {} : { cursor }) });
+    yield* page;
+    cursor = page.at(-1)?.id;
+    if (page.length < limit) return;
+  }
+}

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { terminalLimits } from "../core/limits.ts";
+import type { ProcessInfo } from "../core/process.ts";
+import { command, processResult, runFields } from "./run-schema.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const { rows, columns } = terminalLimits;
+
+export const terminalSize = z
+  .strictObject({
+    rows: z.number().int().min(rows.min).max(rows.max).default(rows.default),
+    columns: z.number().int().min(columns.min).max(columns.max).default(columns.default),
+  })
+  .meta({ id: "TerminalSize" });
+
+const { cwd, env, timeout_seconds, resource_limits, priority } = runFields;
+
+export const startBody = z
+  .strictObject({
+    command,
+    cwd,
+    env,
+    timeout_seconds,
+    resource_limits,
+    priority,
+    stdin: z.boolean().optional().describe("whether its stdin can be written to"),
+    terminal: terminalSize.optional().describe("a terminal in place of pipes"),
+  })
+  .meta({ id: "StartProcess" });
+
+export const processId = sandboxId.extend({ process: z.string().min(1).max(64).describe("of the process") });
+
+const stretch = z.object({ from: z.number(), to: z.number() });
+
+export const processInfo = z
+  .object({
+    id: z.string(),
+    pid: z.number().nullable(),
+    state: z.enum(["running", "exited", "lost"]),
+    command: z.array(z.string()),
+    started_at: z.iso.datetime(),
+    result: z.object(processResult).nullable(),
+    output: z.object({ stdout: stretch, stderr: stretch }).describe("the bytes of each channel that can be read"),
+  })
+  .meta({ id: "Process" });
+
+export const outputPiece = z
+  .object({
+    offset: z.number(),
+    next_offset: z.number(),
+    data: z.string(),
+    ended: z.boolean().describe("nothing more will come"),
+  })
+  .meta({ id: "OutputPiece" });
+
+export function showProcess(info: ProcessInfo): z.output<typeof processInfo> {
+  return { ...info, command: [...info.command] };
+}

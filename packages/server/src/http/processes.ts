@@ -1,0 +1,282 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import { httpLimits, processLimits } from "../core/limits.ts";
+import type { SandboxProcess } from "../core/process.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { defined } from "./defined.ts";
+import { mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "./process-schema.ts";
+import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { toRunLimits } from "./run-schema.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/sandboxes/{id}/processes";
+const one = `${path}/{process}`;
+const tag = "processes";
+const told = z.object({ delivered: z.boolean().describe("false when it had ended already") });
+
+type OneCall = Pick<Call<z.output<typeof processId>, unknown, unknown>, "caller" | "params">;
+
+const outputQuery = z.strictObject({
+  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe("in bytes, from its start"),
+  channel: z.enum(["stdout", "stderr"]).optional(),
+  max_bytes: z.coerce.number().int().min(1).max(processLimits.readBytes).optional(),
+  encoding: z.enum(["utf8", "base64"]).optional(),
+});
+
+export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
+  const withProcess = <T>({ caller, params }: OneCall, act: (process: SandboxProcess) => Promise<T>): Promise<T> =>
+    fleet.use(caller, params.id, async (sandbox) => act(sandbox.processes.get(params.process)));
+
+  return [
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Starts a process in the background",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      body: startBody,
+      bodyBytes: httpLimits.codeBodyBytes,
+      idempotent: true,
+      responses: { 201: { description: "it runs", schema: processInfo } },
+      handler: async ({ caller, params, body }) => {
+        const { command, cwd, env, stdin, terminal, priority } = body;
+        const { outputBytes: _, ...limits } = toRunLimits(body);
+        const job = { kind: "process", command, ...defined({ priority }) } as const;
+        const info = await fleet.run(caller, params.id, job, async (sandbox) => {
+          const request = defined({ command, cwd, env, stdin, terminal, limits });
+          return showProcess((await sandbox.processes.start(request)).info());
+        });
+        return {
+          status: 201,
+          json: info,
+          headers: { location: `/api/v1/sandboxes/${params.id}/processes/${info.id}` },
+        };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists background processes, ended ones too",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "all of them", schema: z.array(processInfo) } },
+      handler: async ({ caller, params }) => {
+        const found = await fleet.use(caller, params.id, async (sandbox) => sandbox.processes.list());
+        return { status: 200, json: found.map(showProcess) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: one,
+      tag,
+      summary: "Shows a process",
+      permission: "read",
+      audit: null,
+      params: processId,
+      responses: { 200: { description: "as it is now", schema: processInfo } },
+      handler: async (call) => ({ status: 200, json: showProcess(await withProcess(call, async (it) => it.info())) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${one}/output`,
+      tag,
+      summary: "Reads output from an offset on; as a stream, until the process has ended",
+      permission: "read",
+      audit: null,
+      params: processId,
+      query: outputQuery,
+      responses: {
+        200: {
+          description: "what is there; or messages of type `output`, then one of type `exit`",
+          schema: outputPiece,
+          media: Object.values(mediaOf),
+        },
+      },
+      handler: (call) => {
+        const format = streamFormat(call.request.headers.accept);
+        return format === undefined ? readOutput(call, withProcess) : followOutput(call, withProcess, format);
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/stdin`,
+      tag,
+      summary: "Writes to its stdin, or types into its terminal, and may close it",
+      permission: "use",
+      audit: ["process.input"],
+      params: processId,
+      body: z
+        .strictObject({
+          data: z.string().optional(),
+          encoding: z.enum(["utf8", "base64"]).optional(),
+          close: z.boolean().optional(),
+        })
+        .meta({ id: "ProcessInput" }),
+      responses: { 200: { description: "it was taken, or the process no longer reads", schema: told } },
+      handler: async (call) => {
+        const { data = "", encoding = "utf8", close = false } = call.body;
+        const bytes = Buffer.from(data, encoding);
+        const delivered = await withProcess(call, async (process) => {
+          const taken = bytes.length === 0 || (await process.write(bytes));
+          if (close) await process.closeInput();
+          return taken;
+        });
+        const sha256 = createHash("sha256").update(bytes).digest("hex");
+        const detail = { process_id: call.params.process, size_bytes: bytes.length, sha256, close };
+        call.note({ type: "process.input", sandboxId: call.params.id, detail });
+        return { status: 200, json: { delivered } };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/signal`,
+      tag,
+      summary: "Sends a signal to its process group",
+      permission: "use",
+      audit: ["process.signalled"],
+      params: processId,
+      body: z
+        .strictObject({ signal: z.union([z.string().regex(/^SIG[A-Z0-9]{1,8}$/), z.number().int().min(1).max(64)]) })
+        .meta({ id: "ProcessSignal" }),
+      responses: { 200: { description: "it was sent, or the process had ended", schema: told } },
+      handler: async (call) => {
+        const { signal } = call.body;
+        const delivered = await withProcess(call, async (process) => process.signal(signal as NodeJS.Signals));
+        const detail = { process_id: call.params.process, signal };
+        call.note({ type: "process.signalled", sandboxId: call.params.id, detail });
+        return { status: 200, json: { delivered } };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/resize`,
+      tag,
+      summary: "Resizes its terminal",
+      permission: "use",
+      audit: ["process.resized"],
+      params: processId,
+      body: terminalSize,
+      responses: { 200: { description: "it was told, or the process had ended", schema: told } },
+      handler: async (call) => {
+        const delivered = await withProcess(call, async (process) => process.resize(call.body));
+        const detail = { process_id: call.params.process, ...call.body };
+        call.note({ type: "process.resized", sandboxId: call.params.id, detail });
+        return { status: 200, json: { delivered } };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/wait`,
+      tag,
+      summary: "Waits for its end, for a while",
+      permission: "read",
+      audit: null,
+      params: processId,
+      body: z
+        .strictObject({
+          timeout_seconds: z
+            .number()
+            .min(httpLimits.waitSeconds.min)
+            .max(httpLimits.waitSeconds.max)
+            .default(httpLimits.waitSeconds.default),
+        })
+        .meta({ id: "ProcessWait" }),
+      bodyOptional: true,
+      responses: {
+        200: { description: "as it is then; still running if the time was too short", schema: processInfo },
+      },
+      handler: async (call) => {
+        const info = await withProcess(call, async (process) => {
+          await endOr(process, call.body.timeout_seconds * 1000, call.signal);
+          return process.info();
+        });
+        return { status: 200, json: showProcess(info) };
+      },
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: one,
+      tag,
+      summary: "Ends it with its whole tree",
+      permission: "use",
+      audit: ["process.killed"],
+      params: processId,
+      responses: { 204: { description: "it has ended" } },
+      handler: async (call) => {
+        await withProcess(call, async (process) => {
+          if (process.kill()) await process.wait().catch(() => undefined); // a lost one has ended too
+        });
+        call.note({ type: "process.killed", sandboxId: call.params.id, detail: { process_id: call.params.process } });
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+/** Until it has ended, the time is over, or the caller is gone. */
+async function endOr(process: SandboxProcess, timeoutMs: number, signal: AbortSignal): Promise<void> {
+  const gate = Promise.withResolvers<void>();
+  const timer = setTimeout(gate.resolve, timeoutMs);
+  signal.addEventListener("abort", () => gate.resolve(), { once: true });
+  try {
+    await Promise.race([
+      process.wait().then(
+        () => undefined,
+        () => undefined,
+      ),
+      gate.promise,
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type WithProcess = <T>(call: OneCall, act: (process: SandboxProcess) => Promise<T>) => Promise<T>;
+type OutputCall = Call<z.output<typeof processId>, z.output<typeof outputQuery>, unknown>;
+
+async function readOutput(call: OutputCall, withProcess: WithProcess): Promise<Answer> {
+  const { offset, channel, max_bytes: maxBytes, encoding = "utf8" } = call.query;
+  const json = await withProcess(call, async (process) => {
+    const piece = await process.read(offset, defined({ channel, maxBytes }));
+    const next = piece.offset + piece.data.length;
+    const { state, output } = process.info();
+    const ended = state !== "running" && next >= output[channel ?? "stdout"].to;
+    return { offset: piece.offset, next_offset: next, data: piece.data.toString(encoding), ended };
+  });
+  return { status: 200, json };
+}
+
+/** The next owner of a connection goes on from `next_offset`. */
+function followOutput(call: OutputCall, withProcess: WithProcess, format: StreamFormat): Promise<Answer> {
+  const { offset, channel, encoding = "utf8" } = call.query;
+  return streamed(call, format, (begin) =>
+    withProcess(call, async (process) => {
+      const live = begin();
+      const gone = Promise.withResolvers<void>();
+      live.gone.addEventListener("abort", () => gone.resolve(), { once: true });
+      const pieces = process.output(defined({ channel, offset }))[Symbol.asyncIterator]();
+      try {
+        while (!live.gone.aborted) {
+          const next = await Promise.race([pieces.next(), gone.promise]);
+          if (next === undefined || next.done) break;
+          const { offset: from, data } = next.value;
+          await live.send(
+            "output",
+            { offset: from, next_offset: from + data.length, data: data.toString(encoding) },
+            from + data.length,
+          );
+        }
+      } finally {
+        void pieces.return?.();
+      }
+      await endOr(process, httpLimits.waitSeconds.max * 1000, live.gone);
+      if (!live.gone.aborted) await live.send("exit", showProcess(process.info()));
+    }),
+  );
+}

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import { languages } from "../core/language.ts";
+import { httpLimits } from "../core/limits.ts";
+import type { RunRecord } from "../core/run-record.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { nextPage, pageQuery } from "./page.ts";
+import { statusOf } from "./problem.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { fileChange } from "./run-schema.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const runRecord = z
+  .object({
+    run_id: z.string(),
+    sandbox_id: z.string(),
+    engine: z.enum(["gvisor", "container"]),
+    started_at: z.iso.datetime(),
+    command: z.string(),
+    language: z.enum(languages).nullable(),
+    exit_code: z.number().nullable(),
+    signal: z.string().nullable(),
+    duration_ms: z.number(),
+    cpu_ms: z.number(),
+    timed_out: z.boolean(),
+    cpu_limit: z.boolean(),
+    oom_killed: z.boolean(),
+    stdout: z.string(),
+    stderr: z.string(),
+    truncated: z.boolean(),
+    files_changed: z.array(fileChange),
+    error: z.object({ code: z.enum(Object.keys(statusOf) as [keyof typeof statusOf]), message: z.string() }).nullable(),
+  })
+  .meta({ id: "RunRecord" });
+
+const stats = z
+  .object({
+    cpu_ms: z.number(),
+    memory_bytes: z.number(),
+    memory_peak_bytes: z.number(),
+    oom_kills: z.number(),
+    processes: z.number(),
+    io_read_bytes: z.number(),
+    io_write_bytes: z.number(),
+  })
+  .meta({ id: "SandboxStats" });
+
+/** The records of a sandbox's runs (EXE-14), and what it uses now. */
+export function runRoutes(fleet: Fleet<Sandbox>, runs: (sandboxId: string) => Promise<RunRecord[]>): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/sandboxes/{id}/runs",
+      tag: "exec",
+      summary: "Lists what was run, newest first, as long as records are kept",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      query: pageQuery,
+      responses: {
+        200: {
+          description: "a page of them",
+          schema: z.array(runRecord),
+          headers: { Link: 'rel="next" leads to the next page, where there is one' },
+        },
+      },
+      handler: async ({ caller, params, query, request }) => {
+        await fleet.get(caller, params.id);
+        const limit = query.limit ?? httpLimits.page.default;
+        const all = (await runs(params.id)).reverse();
+        const from = query.cursor === undefined ? 0 : all.findIndex((run) => run.run_id === query.cursor) + 1;
+        const page = all.slice(from, from + limit);
+        const last = page.at(-1);
+        const more = last !== undefined && from + limit < all.length;
+        return { status: 200, json: page, headers: more ? nextPage(request.url, last.run_id) : {} };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/sandboxes/{id}/stats",
+      tag: "sandboxes",
+      summary: "What it uses now",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "as the kernel counts", schema: stats } },
+      handler: async ({ caller, params }) => {
+        const found = await fleet.stats(caller, params.id);
+        return {
+          status: 200,
+          json: {
+            cpu_ms: found.cpuMs,
+            memory_bytes: found.memoryBytes,
+            memory_peak_bytes: found.memoryPeakBytes,
+            oom_kills: found.oomKills,
+            processes: found.processes,
+            io_read_bytes: found.ioReadBytes,
+            io_write_bytes: found.ioWriteBytes,
+          },
+        };
+      },
+    }),
+  ];
+}
