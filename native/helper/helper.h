@@ -78,6 +78,9 @@ void rootless_activate(void);
 /* newuidmap, newgidmap, then start and count of the uids and of the gids. */
 NORETURN void rootless_enter(char **arguments);
 
+/* become.c */
+NORETURN void become(char **arguments);
+
 /* remove.c */
 NORETURN void verb_remove(const struct request *request);
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 static int usage(void) {
-  fputs("usage: caisson-helper serve | enter NEWUIDMAP NEWGIDMAP UID COUNT GID COUNT | hold | sha256 | sha256-portable\n", stderr);
+  fputs("usage: caisson-helper serve | enter NEWUIDMAP NEWGIDMAP UID COUNT GID COUNT | become UID GID HOME PROGRAM ARGS... |\n"
+        "  hold | sha256 | sha256-portable\n",
+        stderr);
   return 64;
 }
 
@@ -31,6 +33,7 @@ static int print_sha256(bool portable) {
 
 int main(int argc, char **argv) {
   if (argc == 8 && strcmp(argv[1], "enter") == 0) rootless_enter(argv + 2);
+  if (argc >= 6 && strcmp(argv[1], "become") == 0) become(argv + 2);
   if (argc != 2) return usage();
   if (strcmp(argv[1], "serve") == 0) return serve();
   if (strcmp(argv[1], "serve-rootless") == 0) {

@@ -7,11 +7,15 @@ import { helpOption, reportOptionSpecs } from "./report-options.ts";
 import { runOptionSpecs } from "./run-options.ts";
 import { runsOptionSpecs } from "./runs.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
+import { upOptionSpecs } from "./up-options.ts";
 
 const names = Object.keys(commands).join(" ");
 const specs: Record<string, OptionSpecs> = {
   run: runOptionSpecs,
   shell: shellOptionSpecs,
+  up: upOptionSpecs,
+  down: reportOptionSpecs,
+  status: reportOptionSpecs,
   runs: runsOptionSpecs,
   doctor: reportOptionSpecs,
   config: reportOptionSpecs,

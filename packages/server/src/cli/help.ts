@@ -9,6 +9,9 @@ export const version = "0.1.0";
 export const commands = {
   run: "run a Python, Node or shell script in a sealed sandbox",
   shell: "type in a sealed sandbox of its own",
+  up: "start the daemon, which keeps sandboxes for others",
+  down: "end the daemon; its sandboxes live on",
+  status: "say whether a daemon runs, and where",
   runs: "list what was run, and what came of it",
   doctor: "say what works on this machine, and what to do about the rest",
   config: "print every setting, and where its value comes from",

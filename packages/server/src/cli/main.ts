@@ -16,6 +16,7 @@ import { listRuns, parseRuns, runsHelpText } from "./runs.ts";
 import { shell } from "./shell.ts";
 import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
+import { downHelpText, parseUp, statusHelpText, upHelpText } from "./up-options.ts";
 
 interface Configured {
   configFile?: string;
@@ -48,6 +49,9 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   doctor: doctorHelpText,
   config: configHelpText,
   runs: runsHelpText,
+  up: upHelpText,
+  down: downHelpText,
+  status: statusHelpText,
   completion: completionHelpText,
 };
 
@@ -77,6 +81,22 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       return withPlan(parseReport(rest), configHelpText, io, async (plan) => {
         printConfig(await load(environment, plan), plan, io);
         return 0;
+      });
+    case "up":
+      return withPlan(parseUp(rest), upHelpText, io, async (plan) => {
+        const { up, upDetached } = await import("./up.ts");
+        const configuration = await load(environment, plan);
+        return plan.detach ? upDetached(plan, environment.variables, io) : up(configuration, plan, io);
+      });
+    case "down":
+      return withPlan(parseReport(rest), downHelpText, io, async (plan) => {
+        const { down } = await import("./up.ts");
+        return down(await load(environment, plan), plan, io);
+      });
+    case "status":
+      return withPlan(parseReport(rest), statusHelpText, io, async (plan) => {
+        const { status } = await import("./up.ts");
+        return status(await load(environment, plan), plan, io);
       });
     case "completion":
       return withPlan(completion(rest), completionHelpText, io, async (script) => {

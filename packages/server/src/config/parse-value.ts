@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { AppError } from "../core/errors.ts";
 import { configLimits } from "../core/limits.ts";
 import { nearMiss } from "./near-miss.ts";
@@ -44,6 +45,9 @@ function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
     case "path":
       if (typeof value !== "string" || !value.startsWith("/") || value.includes("\0"))
         throw wrong(place, value, "an absolute path");
+      return value;
+    case "address":
+      if (typeof value !== "string" || isIP(value) === 0) throw wrong(place, value, "an IP address");
       return value;
     case "list":
       if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))

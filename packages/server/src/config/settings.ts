@@ -1,4 +1,12 @@
-import { fleetLimits, poolLimits, queueLimits, type Range, recordLimits, requestLimits } from "../core/limits.ts";
+import {
+  fleetLimits,
+  poolLimits,
+  queueLimits,
+  type Range,
+  recordLimits,
+  requestLimits,
+  serviceLimits,
+} from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 
 const MiB = 1024 ** 2;
@@ -28,6 +36,7 @@ export type SettingSpec = Common &
     | { type: "choice"; choices: readonly string[]; default: string }
     | { type: "boolean"; default: boolean }
     | { type: "path"; default: null }
+    | { type: "address"; default: string }
     | { type: "list"; default: readonly string[] }
   );
 
@@ -164,6 +173,43 @@ const settingSpecs = {
     missing: { why: noNetwork, allowed: [] },
     help: "names that sandboxes may reach",
   },
+  port: {
+    type: "number",
+    range: serviceLimits.port,
+    whole: true,
+    env: "CAISSON_PORT",
+    help: "where the daemon listens",
+  },
+  listen: {
+    type: "address",
+    default: "127.0.0.1",
+    env: "CAISSON_LISTEN",
+    help: "the address on which the daemon listens",
+  },
+  listen_without_tls: {
+    type: "boolean",
+    default: false,
+    env: "CAISSON_LISTEN_WITHOUT_TLS",
+    help: "whether it may listen where others can reach it: keys and files then cross the network unencrypted",
+  },
+  hosts: {
+    type: "list",
+    default: [],
+    env: "CAISSON_HOSTS",
+    help: "names beside localhost by which the daemon may be called",
+  },
+  origins: {
+    type: "list",
+    default: [],
+    env: "CAISSON_ORIGINS",
+    help: "origins of web pages that may call the daemon",
+  },
+  "webhooks.allow_private": {
+    type: "boolean",
+    default: false,
+    env: "CAISSON_WEBHOOKS_ALLOW_PRIVATE",
+    help: "whether webhooks may go to this machine and its networks",
+  },
   max_concurrent_jobs: {
     type: "number",
     range: queueLimits.concurrent,
@@ -243,7 +289,9 @@ type ValueOf<S extends SettingSpec> = S extends { type: "choice"; choices: reado
       ? boolean
       : S extends { type: "path" }
         ? string | null
-        : readonly string[];
+        : S extends { type: "address" }
+          ? string
+          : readonly string[];
 
 export type Settings = { [N in SettingName]: ValueOf<(typeof settingSpecs)[N]> };
 

@@ -45,7 +45,7 @@ export async function readYamlFile(path: string, mustExist: boolean): Promise<Ya
   const text = await readText(path, mustExist);
   if (text === undefined) return [];
   // Few start with a file, and the parser is the largest thing that a start would load.
-  const yaml = await import("yaml");
+  const { default: yaml } = await import("yaml");
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
     lineCounter: lines,

@@ -5,8 +5,8 @@ import type { DiskListener, DiskNews, Engine, EngineName, EngineProbe, KeptSandb
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
+import { LineReader } from "../core/line-reader.ts";
 import type { EngineChoice } from "../core/request.ts";
-import { LineReader } from "./line-reader.ts";
 import { type Answer, type Arguments, errorOf, type FromEngine, protocolVersion, type Verb } from "./protocol.ts";
 import { RemoteEngine } from "./remote-engine.ts";
 

@@ -3,8 +3,9 @@ import type { CreatedSandbox, DiskNews, Engine, EngineName } from "../core/engin
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
+import { LineReader } from "../core/line-reader.ts";
+import { matching, shape, within } from "../core/shape.ts";
 import { HostWatches } from "./host-watches.ts";
-import { LineReader } from "./line-reader.ts";
 import {
   type Answer,
   type Arguments,
@@ -14,7 +15,6 @@ import {
   protocolVersion,
   type Verb,
 } from "./protocol.ts";
-import { matching, shape, within } from "./shape.ts";
 
 const number = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
 const request = shape<{ n: number; verb: string; args: unknown }>({

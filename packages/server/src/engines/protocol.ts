@@ -21,8 +21,8 @@ import { warmChoices } from "../core/engine.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
 import { requestLimits } from "../core/limits.ts";
 import { type EngineChoice, engineChoices } from "../core/request.ts";
+import { type Check, flag, matching, oneOf, optional, shape, within } from "../core/shape.ts";
 import type { FileEvent } from "../core/watch.ts";
-import { type Check, flag, matching, oneOf, optional, shape, within } from "./shape.ts";
 
 export const protocolVersion = 1;
 

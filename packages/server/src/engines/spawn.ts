@@ -16,6 +16,20 @@ export function startProcess(program: string, args: readonly string[]): StartedP
   return spawn(program, args, { stdio: ["pipe", "pipe", "ignore"], env: environment, cwd: "/" });
 }
 
+/** Starts a program that is a service: with pipes, and in a session of its own, so that a terminal's Ctrl-C is not for it. */
+export function startService(
+  program: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): StartedProcess {
+  return spawn(program, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...environment, ...variables },
+    cwd: "/",
+    detached: true,
+  });
+}
+
 /** Runs a program to its end; its output, cut at `outputBytes`, is stdout and stderr together. */
 export function runProcess(
   program: string,

@@ -1,4 +1,4 @@
-import { AppError } from "../core/errors.ts";
+import { AppError } from "./errors.ts";
 
 const newline = 10;
 const nothing = Buffer.alloc(0);

@@ -1,5 +1,5 @@
-import { AppError } from "../core/errors.ts";
-import type { Range } from "../core/limits.ts";
+import { AppError } from "./errors.ts";
+import type { Range } from "./limits.ts";
 
 /** Takes a value from outside apart: what it gives back is made of nothing but what was checked. */
 export type Check<T> = (value: unknown, name: string) => T;

@@ -1,0 +1,104 @@
+import { dirname } from "node:path";
+import type { Configuration } from "../config/config.ts";
+import type { Variables } from "../config/env.ts";
+import { makeHome } from "../host/access.ts";
+import { BoundedLog } from "../host/bounded-log.ts";
+import { askControl } from "../host/control.ts";
+import { layoutOf } from "../host/layout.ts";
+import { openUp, startAgain, type UpStatus } from "../up.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { version } from "./help.ts";
+import type { ReportPlan } from "./report-options.ts";
+import type { RunIo } from "./run.ts";
+import { visible } from "./terminal.ts";
+import type { UpPlan } from "./up-options.ts";
+
+/** Stays until it is asked to end. */
+export async function up(configuration: Configuration, plan: UpPlan, io: RunIo): Promise<number> {
+  const asked = signalled();
+  await makeHome(configuration.home);
+  using file = plan.log ? new BoundedLog(layoutOf(configuration.home).log) : undefined;
+  const log = (name: string, text: string) => {
+    const lines = text.trimEnd().split("\n").map(visible);
+    const stamp = file === undefined ? "" : `${new Date().toISOString()} `;
+    for (const line of lines) (file ?? io.stderr).write(`${stamp}${name}: ${line}\n`);
+  };
+  await using opened = await openUp({ configuration, version, code: dirname(process.argv[1] ?? ""), log });
+  io.stdout.write(describe(opened.address, opened.link, layoutOf(configuration.home).adminKey));
+  await Promise.race([asked, opened.asked]);
+  log("caisson", "going down");
+  return 0;
+}
+
+/** A copy of this program in a session of its own; this one leaves when that one is ready, or has failed. */
+export async function upDetached(plan: UpPlan, variables: Variables, io: RunIo): Promise<number> {
+  const config = plan.configFile === undefined ? [] : ["--config", plan.configFile];
+  const child = startAgain([process.argv[1] ?? "", "up", "--log", ...config], variables);
+  child.stderr?.pipe(io.stderr, { end: false });
+  const code = await new Promise<number>((resolve) => {
+    child.on("error", (error) => {
+      io.stderr.write(`caisson: ${error.message}\n`);
+      resolve(exitCodes.failed);
+    });
+    child.on("close", (ended) => resolve(ended ?? exitCodes.failed));
+    child.stdout?.once("data", (text: Buffer) => {
+      io.stdout.write(text);
+      resolve(0);
+    });
+  });
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy();
+  child.unref();
+  return code;
+}
+
+export async function down(configuration: Configuration, plan: ReportPlan, io: RunIo): Promise<number> {
+  const status = await askControl<UpStatus>(layoutOf(configuration.home).controlSocket, "down");
+  if (plan.json) io.stdout.write(`${JSON.stringify({ was_running: status !== undefined })}\n`);
+  else if (status === undefined) io.stderr.write(`caisson: no daemon of ${configuration.home} runs\n`);
+  return 0;
+}
+
+export async function status(configuration: Configuration, plan: ReportPlan, io: RunIo): Promise<number> {
+  const found = await askControl<UpStatus>(layoutOf(configuration.home).controlSocket, "status");
+  if (plan.json) io.stdout.write(`${JSON.stringify(toJson(found, configuration.home), null, 2)}\n`);
+  else if (found === undefined) io.stdout.write(`no daemon of ${configuration.home} runs\n`);
+  else {
+    const state = found.ready ? "ready" : "starting again";
+    const pids = `pid ${found.pid}, engine ${found.engine?.pid ?? "-"}, daemon ${found.daemon?.pid ?? "-"}`;
+    io.stdout.write(`${state} on ${found.address} (${pids}; started again ${found.restarts} times)\n`);
+  }
+  return found === undefined ? 1 : 0;
+}
+
+function toJson(found: UpStatus | undefined, home: string): object {
+  if (found === undefined) return { running: false, home };
+  const { pid, address, ready, restarts, engine, daemon } = found;
+  return {
+    running: true,
+    home,
+    address,
+    ready,
+    restarts,
+    pid,
+    engine: engine && { pid: engine.pid, started_at: engine.startedAt },
+    daemon: daemon && { pid: daemon.pid, uid: daemon.uid, started_at: daemon.startedAt },
+  };
+}
+
+function describe(address: string, link: string | null, keyFile: string): string {
+  const first = `Caisson listens on ${address}\n`;
+  if (link === null) return `${first}The administrator's key is in ${keyFile}\n`;
+  return `${first}Open once for an administrator's key: ${link}\nOr take the one in ${keyFile}\n`;
+}
+
+/** A second signal ends this process at once; what it started then ends by itself. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    let count = 0;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.on(signal, () => {
+        if (++count > 1) process.exit(exitCodes.failed);
+        resolve();
+      });
+  });
+}

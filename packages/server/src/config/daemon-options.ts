@@ -1,0 +1,33 @@
+import { BlockList, isIPv6 } from "node:net";
+import { AppError } from "../core/errors.ts";
+import { caissonOptions } from "./caisson-options.ts";
+import type { Configuration } from "./config.ts";
+import { fleetOptions } from "./fleet-options.ts";
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Where others could reach it, the daemon listens only when told that it shall do so without TLS (IDN-03). */
+export function listenOptions({ settings }: Configuration): { host: string; port: number } {
+  const { listen: host, port, listen_without_tls: allowed } = settings;
+  if (!allowed && !loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4"))
+    throw new AppError("forbidden", `${host} can be reached by others, and Caisson speaks no TLS`, {
+      hint: "put a proxy with TLS before 127.0.0.1; or set listen_without_tls: true on a network that you trust",
+    });
+  return { host, port };
+}
+
+/** What the daemon is told of its settings. */
+export function daemonOptions(configuration: Configuration) {
+  const { hosts, origins, "webhooks.allow_private": webhooksMayBePrivate } = configuration.settings;
+  const { home: _home, root: _root, runtimePaths: _paths, ...caisson } = caissonOptions(configuration);
+  return {
+    listen: listenOptions(configuration),
+    hosts,
+    origins,
+    webhooksMayBePrivate,
+    caisson,
+    fleet: fleetOptions(configuration),
+  };
+}

@@ -1,0 +1,139 @@
+/** The daemon's process: parses what strangers send, and has no right beyond its own folder and the engine's verbs (S22). */
+import { readFile } from "node:fs/promises";
+import { createServer, isIPv6 } from "node:net";
+import { join } from "node:path";
+import { Caisson } from "./app.ts";
+import type { ConfiguredOptions } from "./config/caisson-options.ts";
+import { systemClock } from "./core/clock.ts";
+import { AppError, errnoOf } from "./core/errors.ts";
+import type { FleetSettings } from "./core/fleet.ts";
+import { serviceLimits } from "./core/limits.ts";
+import { HttpDialer } from "./egress/dialer.ts";
+import { EngineClient } from "./engines/client.ts";
+import { EventFeed } from "./events/event-feed.ts";
+import { tellFeed } from "./events/tell-feed.ts";
+import { WebhookSender } from "./events/webhook-sender.ts";
+import { layoutOf } from "./host/layout.ts";
+import { type Serving, serve } from "./host/serve.ts";
+import { createHttpApp, type HttpApp } from "./http/http-app.ts";
+import { webhookRoutes } from "./http/webhooks.ts";
+import { ensureAdmin } from "./identity/first-admin.ts";
+import { Keyring } from "./identity/keyring.ts";
+import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
+import { openStore } from "./store/open-store.ts";
+
+export interface DaemonConfiguration {
+  /** The data folder as this process sees it. */
+  home: string;
+  version: string;
+  listen: { host: string; port: number };
+  hosts: readonly string[];
+  origins: readonly string[];
+  webhooksMayBePrivate: boolean;
+  caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
+  fleet: FleetSettings;
+}
+
+/** What the supervisor is told. */
+export interface DaemonReady {
+  address: string;
+  /** Of the local administrator. */
+  adminKey: string;
+  /** The path of the one-time link, on a first start. */
+  setupPath: string | null;
+}
+
+/** An error with a code says all in its message; of any other the place tells more. */
+const onError = (error: unknown) =>
+  console.error(
+    error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : String(error),
+  );
+
+async function start(configuration: DaemonConfiguration): Promise<Serving> {
+  await using opened = new AsyncDisposableStack();
+  const { home, version, hosts, origins } = configuration;
+  const { daemon, engineSocket, sandboxes } = layoutOf(home);
+  await checkFree(configuration.listen);
+  const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes }));
+  const store = opened.use(await openStore({ path: join(daemon, "caisson.db") }));
+  const feed = opened.use(new EventFeed());
+  const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
+  const fleet = await SandboxFleet.open({
+    maker: caisson,
+    records: store.sandboxes,
+    audit: store.audit,
+    feed,
+    clock: systemClock,
+    settings: configuration.fleet,
+    onError,
+  });
+  opened.use(fleet);
+  tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
+  const dialer = new HttpDialer({ allowPrivate: configuration.webhooksMayBePrivate });
+  const sender = opened.use(await WebhookSender.open({ feed, webhooks: store.webhooks, dialer, onError }));
+  const keyring = new Keyring({ keys: store.keys });
+  const keyFile = join(daemon, "admin-key");
+  const { isFirst } = await ensureAdmin(keyring, keyFile);
+  const ready = async () => void (await Promise.all([engines.request("searchPath", {}), store.keys.get("none")]));
+  const http = createHttpApp({
+    fleet,
+    keyring,
+    audit: store.audit,
+    feed,
+    idempotency: store.idempotency,
+    ready,
+    version,
+    hosts,
+    origins,
+    onError,
+    routes: webhookRoutes(store.webhooks, sender),
+  });
+  const address = await listen(http, configuration.listen);
+  opened.defer(() => drain(http, fleet));
+  const kept = opened.move();
+  const told: DaemonReady = {
+    address,
+    adminKey: (await readFile(keyFile, "utf8")).trim(),
+    setupPath: isFirst ? http.issueSetupLink() : null,
+  };
+  return { ready: told, lost: engines.lost, close: () => kept.disposeAsync() };
+}
+
+/** Takes no new connection, lets what is under way end, then closes streams that never would. */
+async function drain({ app }: HttpApp, fleet: SandboxFleet): Promise<void> {
+  app.server.close();
+  await fleet.drain(serviceLimits.drainMs);
+  app.server.closeAllConnections();
+  await app.close();
+}
+
+type Place = DaemonConfiguration["listen"];
+
+/** Before anything is opened: the most likely thing to be wrong. */
+async function checkFree({ host, port }: Place): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen({ host, port }, resolve)).catch(
+    (error: unknown) => {
+      throw explainListen(error, { host, port });
+    },
+  );
+  await new Promise((resolve) => server.close(resolve));
+}
+
+async function listen({ app }: HttpApp, place: Place): Promise<string> {
+  const { host, port } = place;
+  try {
+    await app.listen({ host, port });
+    return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  } catch (error) {
+    throw explainListen(error, place);
+  }
+}
+
+function explainListen(error: unknown, { host, port }: Place): AppError {
+  if (errnoOf(error) === "EADDRINUSE")
+    return new AppError("conflict", `port ${port} of ${host} is taken`, { hint: "set CAISSON_PORT to another one" });
+  return new AppError("unavailable", `cannot listen on ${host}, port ${port}: ${errnoOf(error)}`, { cause: error });
+}
+
+await serve(start);

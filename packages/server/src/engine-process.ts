@@ -1,0 +1,25 @@
+/** The engine's process: root where it must be, small, and deaf to all but its list of verbs (S22). */
+import type { EngineName } from "./core/engine.ts";
+import { EngineHost } from "./engines/host.ts";
+import { layoutOf } from "./host/layout.ts";
+import { serve } from "./host/serve.ts";
+import { LocalEngines } from "./local-engines.ts";
+
+export interface EngineConfiguration {
+  home: string;
+  bin: string;
+  runtimePaths: Partial<Record<EngineName, string>>;
+  /** The daemon's user; this one unless named. */
+  owner?: { uid: number; gid: number };
+}
+
+await serve<EngineConfiguration>(async ({ home, owner, ...options }) => {
+  const onError = (error: unknown) => console.error(error instanceof Error ? error.message : error);
+  const host = await EngineHost.listen({
+    path: layoutOf(home).engineSocket,
+    openEngines: () => new LocalEngines({ home, ...options, onError, ...(owner === undefined ? {} : { owner }) }),
+    onError,
+    ...(owner === undefined ? {} : { group: owner.gid }),
+  });
+  return { ready: {}, close: () => host[Symbol.asyncDispose]() };
+});

@@ -1,0 +1,49 @@
+import { chmod, chown, lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { geteuid } from "node:process";
+import { AppError, errnoOf } from "../core/errors.ts";
+import type { Layout } from "./layout.ts";
+import type { ServiceUser } from "./service-user.ts";
+
+/** The folders of a data folder, each with whom it belongs to. What exists under another owner is refused, never taken over. */
+export async function makeFolders(layout: Layout, user: ServiceUser | undefined): Promise<void> {
+  const self = geteuid?.() ?? 0;
+  await makeHome(layout.home);
+  await make(layout.run, self, 0o711, true);
+  await make(layout.daemon, user?.uid ?? self, 0o700, true, user?.gid);
+}
+
+/** One that exists keeps its mode, be it closed to others. */
+export async function makeHome(home: string): Promise<void> {
+  await make(home, geteuid?.() ?? 0, 0o711);
+}
+
+async function make(path: string, uid: number, mode: number, exact = false, gid?: number): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode });
+  } catch (error) {
+    throw new AppError("unavailable", `the folder ${path} cannot be made: ${errnoOf(error)}`, {
+      hint: "set CAISSON_HOME to a folder that you may write",
+      cause: error,
+    });
+  }
+  const info = await lstat(path);
+  const self = geteuid?.() ?? 0;
+  if (!info.isDirectory() || (info.uid !== uid && info.uid !== self))
+    throw new AppError("forbidden", `${path} does not belong to this user`, { hint: "choose another CAISSON_HOME" });
+  if (info.uid !== uid && gid !== undefined) await chown(path, uid, gid);
+  if (exact) await chmod(path, mode);
+}
+
+/** Readable by whoever started it alone, whole or not there. */
+export async function writePrivate(path: string, text: string): Promise<void> {
+  const draft = `${path}.new`;
+  await rm(draft, { force: true });
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+}

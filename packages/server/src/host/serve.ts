@@ -1,0 +1,69 @@
+import { AppError } from "../core/errors.ts";
+import { serviceLimits } from "../core/limits.ts";
+
+export interface Serving {
+  /** What the supervisor is told. */
+  ready: object;
+  /** Resolves when it cannot go on: the process then ends, and is started again. */
+  lost?: Promise<Error>;
+  close(): Promise<void>;
+}
+
+/** The life of a process that a supervisor starts: it is told its configuration, says when it is ready, and leaves when asked. */
+export async function serve<C>(start: (configuration: C) => Promise<Serving>): Promise<never> {
+  process.on("uncaughtException", (error) => {
+    console.error(error.stack ?? error.message);
+    process.exit(1);
+  });
+  const { first, ended } = readInput();
+  const leave = Promise.race([ended, signalled()]);
+  let serving: Serving;
+  try {
+    serving = await start(JSON.parse(await first) as C);
+  } catch (error) {
+    return fail(error);
+  }
+  tell({ ready: serving.ready });
+  const lost = await Promise.race([leave, serving.lost ?? new Promise<never>(() => undefined)]);
+  if (lost instanceof Error) console.error(lost.message);
+  setTimeout(() => process.exit(1), serviceLimits.drainTimeoutMs).unref();
+  await serving.close();
+  process.exit(lost instanceof Error ? 1 : 0);
+}
+
+function tell(message: object): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+/** Exits once the words are on their way: a pipe is written to before this process is gone. */
+function fail(error: unknown): Promise<never> {
+  const known = error instanceof AppError;
+  const { message, code, hint } = known ? error : { message: String(error), code: "internal", hint: undefined };
+  if (!known && error instanceof Error) console.error(error.stack);
+  const line = `${JSON.stringify({ failed: { code, message, hint } })}\n`;
+  return new Promise(() => process.stdout.write(line, () => process.exit(1)));
+}
+
+function readInput(): { first: Promise<string>; ended: Promise<void> } {
+  const first = Promise.withResolvers<string>();
+  const ended = Promise.withResolvers<void>();
+  let text = "";
+  process.stdin.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+    const end = text.indexOf("\n");
+    if (end < 0) return;
+    first.resolve(text.slice(0, end));
+    text = "";
+  });
+  process.stdin.on("close", () => {
+    first.reject(new AppError("invalid", "this program is started by caisson up"));
+    ended.resolve();
+  });
+  return { first: first.promise, ended: ended.promise };
+}
+
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
+  });
+}

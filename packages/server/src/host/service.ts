@@ -1,0 +1,95 @@
+import type { Readable, Writable } from "node:stream";
+import { AppError, type ErrorCode } from "../core/errors.ts";
+import { serviceLimits } from "../core/limits.ts";
+import { LineReader } from "../core/line-reader.ts";
+
+/** A process that was just started, with pipes. */
+export interface StartedService {
+  readonly pid?: number | undefined;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  kill(signal: NodeJS.Signals): boolean;
+  on(event: "exit", listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+}
+
+export interface ServiceOptions<Ready> {
+  name: string;
+  process: StartedService;
+  /** What it is told first. */
+  configuration: object;
+  /** The other end has fewer rights than this process: what it says is checked. */
+  parseReady: (value: unknown) => Ready;
+  log: (name: string, text: string) => void;
+}
+
+/** A process that this one started and ends: it leaves when its standard input does. */
+export class Service<Ready> {
+  readonly pid: number | undefined;
+  readonly startedAt = new Date();
+  readonly ready: Promise<Ready>;
+  /** Resolves with how it ended. */
+  readonly ended: Promise<string>;
+  readonly #process: StartedService;
+  readonly #readyGate = Promise.withResolvers<Ready>();
+
+  constructor({ name, process, configuration, parseReady, log }: ServiceOptions<Ready>) {
+    this.#process = process;
+    this.pid = process.pid;
+    this.ready = this.#readyGate.promise;
+    this.ready.catch(() => undefined);
+    this.ended = new Promise((resolve) => {
+      process.on("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+      process.on("error", (error) => resolve(error.message));
+    });
+    this.ended.then((how) => this.#readyGate.reject(new AppError("unavailable", `the ${name} ended (${how})`)));
+    const messages = new LineReader(serviceLimits.messageBytes);
+    process.stdout?.on("data", (chunk: Buffer) => {
+      try {
+        messages.push(chunk);
+        for (let line = messages.next(); line !== undefined; line = messages.next()) this.#take(line, parseReady);
+      } catch (cause) {
+        this.#readyGate.reject(new AppError("internal", `the ${name} says what cannot be read`, { cause }));
+        process.kill("SIGKILL");
+      }
+    });
+    process.stderr?.setEncoding("utf8").on("data", (text: string) => log(name, text));
+    process.stdin?.on("error", () => undefined); // its end tells
+    process.stdin?.write(`${JSON.stringify(configuration)}\n`);
+  }
+
+  #take(line: string, parseReady: (value: unknown) => Ready): void {
+    const message: unknown = JSON.parse(line);
+    if (typeof message !== "object" || message === null) throw new AppError("invalid", "no message");
+    if ("ready" in message) this.#readyGate.resolve(parseReady(message.ready));
+    else if ("failed" in message) this.#readyGate.reject(failureOf(message.failed));
+  }
+
+  /** Lets it finish what it does, for a while. */
+  async stop(): Promise<void> {
+    this.#process.stdin?.end();
+    const timer = setTimeout(() => this.#process.kill("SIGKILL"), serviceLimits.stopTimeoutMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  kill(): void {
+    this.#process.kill("SIGKILL");
+  }
+}
+
+const codes: readonly ErrorCode[] = [
+  "invalid",
+  "conflict",
+  "unavailable",
+  "unsupported",
+  "forbidden",
+  "limit_exceeded",
+];
+
+function failureOf(failed: unknown): AppError {
+  const { code, message, hint } = (typeof failed === "object" ? failed : null) as Record<string, unknown>;
+  const known = codes.find((one) => one === code) ?? "internal";
+  return new AppError(known, String(message), typeof hint === "string" ? { hint } : {});
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { serviceLimits } from "../core/limits.ts";
+import type { Service } from "./service.ts";
+
+export interface SupervisorParts<Ready> {
+  startEngine: () => Service<unknown>;
+  startDaemon: () => Service<Ready>;
+  /** Called each time the daemon is ready. */
+  onReady: (ready: Ready) => Promise<void>;
+  log: (name: string, text: string) => void;
+}
+
+export interface ServiceStatus {
+  pid: number;
+  startedAt: string;
+}
+
+/**
+ * Keeps an engine and a daemon alive. A daemon that ends is started again; an engine that ends takes its daemon with it.
+ * Both may be killed at any moment: sandboxes live on, and the next daemon finds them.
+ */
+export class Supervisor<Ready> {
+  readonly #parts: SupervisorParts<Ready>;
+  readonly #stopping = new AbortController();
+  #engine: Service<unknown> | undefined;
+  #daemon: Service<Ready> | undefined;
+  #running: Promise<void> | undefined;
+  #restarts = 0;
+  #isReady = false;
+
+  constructor(parts: SupervisorParts<Ready>) {
+    this.#parts = parts;
+  }
+
+  /** The first start tells what is wrong instead of trying again. */
+  async start(): Promise<void> {
+    try {
+      await this.#startEngine();
+      await this.#startDaemon();
+    } catch (error) {
+      await this.#stopBoth();
+      throw error;
+    }
+    this.#running = this.#keepAlive();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#stopBoth();
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  get ready(): boolean {
+    return this.#isReady;
+  }
+
+  get engine(): ServiceStatus | undefined {
+    return describe(this.#engine);
+  }
+
+  get daemon(): ServiceStatus | undefined {
+    return describe(this.#daemon);
+  }
+
+  async #startEngine(): Promise<void> {
+    this.#engine = this.#parts.startEngine();
+    await this.#engine.ready;
+  }
+
+  async #startDaemon(): Promise<void> {
+    this.#daemon = this.#parts.startDaemon();
+    await this.#parts.onReady(await this.#daemon.ready);
+    this.#isReady = true;
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { signal } = this.#stopping;
+    const stopped = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+    for (let delayMs: number = serviceLimits.restartMs; !signal.aborted; ) {
+      const since = Date.now();
+      const how = await Promise.race([this.#engineEnded(), this.#daemonEnded(), stopped]);
+      this.#isReady = false;
+      if (how === undefined || signal.aborted) return;
+      if (Date.now() - since > serviceLimits.steadyMs) delayMs = serviceLimits.restartMs;
+      this.#parts.log("caisson", `${how}; starting again in ${delayMs} ms\n`);
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+      delayMs = Math.min(delayMs * 2, serviceLimits.restartMostMs);
+      if (signal.aborted) return;
+      this.#restarts++;
+      await this.#startAgain().catch((error: unknown) => {
+        this.#parts.log("caisson", `${error instanceof Error ? error.message : error}\n`);
+      });
+    }
+  }
+
+  async #engineEnded(): Promise<string> {
+    return `the engine has ended (${await this.#engine?.ended})`;
+  }
+
+  async #daemonEnded(): Promise<string> {
+    return `the daemon has ended (${await this.#daemon?.ended})`;
+  }
+
+  async #startAgain(): Promise<void> {
+    await this.#daemon?.stop();
+    if (this.#engine === undefined || (await hasEnded(this.#engine))) await this.#startEngine();
+    await this.#startDaemon();
+  }
+
+  async #stopBoth(): Promise<void> {
+    this.#isReady = false;
+    await this.#daemon?.stop();
+    await this.#engine?.stop();
+  }
+}
+
+async function hasEnded(service: Service<unknown>): Promise<boolean> {
+  return (await Promise.race([service.ended, Promise.resolve(undefined)])) !== undefined;
+}
+
+function describe(service: Pick<Service<unknown>, "pid" | "startedAt"> | undefined): ServiceStatus | undefined {
+  if (service?.pid === undefined) return undefined;
+  return { pid: service.pid, startedAt: service.startedAt.toISOString() };
+}

@@ -1,0 +1,193 @@
+/** Wires `caisson up`: who starts what, as whom, from where. */
+import { join } from "node:path";
+import { geteuid } from "node:process";
+import { caissonOptions } from "./config/caisson-options.ts";
+import type { Configuration } from "./config/config.ts";
+import { daemonOptions } from "./config/daemon-options.ts";
+import { AppError } from "./core/errors.ts";
+import { engineLimits } from "./core/limits.ts";
+import { matching, optional, shape } from "./core/shape.ts";
+import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
+import type { EngineConfiguration } from "./engine-process.ts";
+import { HelperClient } from "./engines/oci/helper-client.ts";
+import { makeEngineFolders } from "./engines/oci/sandbox-folder.ts";
+import { findProgram } from "./engines/runtime.ts";
+import { runProcess, startService } from "./engines/spawn.ts";
+import { makeFolders, writePrivate } from "./host/access.ts";
+import { type AppParts, copyApp, removeOldCopies } from "./host/app-copy.ts";
+import { answerControl } from "./host/control.ts";
+import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "./host/layout.ts";
+import { Service } from "./host/service.ts";
+import { type ServiceUser, serviceUser } from "./host/service-user.ts";
+import { Supervisor } from "./host/supervisor.ts";
+
+export interface UpOptions {
+  configuration: Configuration;
+  version: string;
+  /** Where this program's bundles lie. */
+  code: string;
+  log: (name: string, text: string) => void;
+}
+
+/** As `caisson status` tells it. */
+export interface UpStatus {
+  pid: number;
+  home: string;
+  address: string;
+  ready: boolean;
+  restarts: number;
+  engine: { pid: number; startedAt: string } | null;
+  daemon: { pid: number; startedAt: string; uid: number } | null;
+}
+
+export interface Up extends AsyncDisposable {
+  address: string;
+  /** The one-time link of a first start. */
+  link: string | null;
+  status(): UpStatus;
+  /** Resolves when `caisson down` was called. */
+  asked: Promise<void>;
+}
+
+export async function openUp({ configuration, version, code, log }: UpOptions): Promise<Up> {
+  const layout = layoutOf(configuration.home);
+  checkSocketRoom(layout, configuration.home);
+  const told = daemonOptions(configuration);
+  await using opened = new AsyncDisposableStack();
+  const isRoot = geteuid?.() === 0;
+  const user = isRoot ? await findUser(log) : undefined;
+  await makeFolders(layout, user);
+  await makeEngineFolders(layout.home);
+  const bin = join(configuration.root, ".build/bin");
+  opened.use(await takeLock(join(bin, "caisson-helper"), layout));
+  const inPlace: AppParts = { code, bin, node: process.execPath };
+  const parts = isRoot ? await copyApp(layout.app, inPlace) : inPlace;
+  if (isRoot) await removeOldCopies(layout.app, layout.sandboxes, parts);
+
+  let ready: DaemonReady | undefined;
+  const supervisor = new Supervisor<DaemonReady>({
+    startEngine: () => startEngine(layout, parts, configuration, user, log),
+    startDaemon: () => startDaemon(layout, parts, { ...told, version, home: layout.home }, user, log),
+    onReady: async (now) => {
+      ready ??= now;
+      await writePrivate(layout.adminKey, `${now.adminKey}\n`);
+    },
+    log,
+  });
+  await supervisor.start();
+  opened.defer(() => supervisor.stop());
+  if (ready === undefined) throw new AppError("internal", "the daemon is not ready");
+  const { address, setupPath } = ready;
+  const status = (): UpStatus => ({
+    pid: process.pid,
+    home: layout.home,
+    address,
+    ready: supervisor.ready,
+    restarts: supervisor.restarts,
+    engine: supervisor.engine ?? null,
+    daemon: supervisor.daemon === undefined ? null : { ...supervisor.daemon, uid: user?.uid ?? geteuid?.() ?? 0 },
+  });
+  const asked = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const control = await answerControl(layout.controlSocket, async (question) => {
+    if (question === "down") {
+      asked.resolve();
+      await gone.promise;
+    }
+    return status();
+  });
+  const kept = opened.move();
+  return {
+    address,
+    link: setupPath === null ? null : `${address}${setupPath}`,
+    status,
+    asked: asked.promise,
+    [Symbol.asyncDispose]: async () => {
+      await kept.disposeAsync();
+      gone.resolve();
+      control.close();
+    },
+  };
+}
+
+/** This program once more, in a session of its own, with its own variables and no others. */
+export function startAgain(args: readonly string[], variables: Readonly<Record<string, string | undefined>>) {
+  const own = Object.entries(variables).filter(([name]) => name.startsWith("CAISSON_") || name === "HOME");
+  const given = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  return startService(process.execPath, args, Object.fromEntries(given));
+}
+
+async function findUser(log: UpOptions["log"]): Promise<ServiceUser> {
+  const user = await serviceUser(async (args) => {
+    const program = await findProgram("useradd");
+    if (program === undefined) return "this machine has no useradd";
+    const done = await runProcess(program, args, { timeoutMs: engineLimits.killTimeoutMs, outputBytes: 4096 });
+    return done.code === 0 ? undefined : `useradd: ${done.output.trim()}`;
+  });
+  if (user.unnamed !== undefined)
+    log("caisson", `the daemon runs as uid ${user.uid}, without a name: ${user.unnamed}\n`);
+  return user;
+}
+
+/** Held by a helper, and so for exactly as long as this process lives. */
+async function takeLock(helperPath: string, { run, home }: Layout): Promise<HelperClient> {
+  const helper = new HelperClient(helperPath, ["serve"], { onExit: () => undefined, onDeath: () => undefined });
+  try {
+    await helper.request("lock", [["folder", run]]);
+    return helper;
+  } catch (error) {
+    await helper[Symbol.asyncDispose]();
+    if (error instanceof AppError && error.details?.errno === "EAGAIN")
+      throw new AppError("conflict", `a daemon of ${home} runs already`, {
+        hint: "caisson status shows it; CAISSON_HOME and CAISSON_PORT let others run beside it",
+      });
+    throw error;
+  }
+}
+
+function startEngine(
+  layout: Layout,
+  { node, code, bin }: AppParts,
+  configuration: Configuration,
+  user: ServiceUser | undefined,
+  log: UpOptions["log"],
+): Service<unknown> {
+  const told: EngineConfiguration = {
+    home: layout.home,
+    bin,
+    runtimePaths: caissonOptions(configuration).runtimePaths,
+    ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
+  };
+  const process = startService(node, [join(code, "engine.mjs")]);
+  return new Service({ name: "engine", process, configuration: told, parseReady: (value) => value, log });
+}
+
+function startDaemon(
+  layout: Layout,
+  { node, code, bin }: AppParts,
+  configuration: DaemonConfiguration,
+  user: ServiceUser | undefined,
+  log: UpOptions["log"],
+): Service<DaemonReady> {
+  if (user === undefined) {
+    const process = startService(node, [join(code, "daemon.mjs")]);
+    return new Service({ name: "daemon", process, configuration, parseReady, log });
+  }
+  const seen = (path: string) => path.replace(layout.home, viewOfHome);
+  const ids = [String(user.uid), String(user.gid)];
+  const words = ["become", ...ids, layout.home, seen(node), seen(join(code, "daemon.mjs"))];
+  const process = startService(join(bin, "caisson-helper"), words);
+  const told = { ...configuration, home: viewOfHome };
+  return new Service({ name: "daemon", process, configuration: told, parseReady, log });
+}
+
+const check = shape<DaemonReady>({
+  address: matching(/^http:\/\/[0-9a-f.:[\]]{2,64}:\d{1,5}$/),
+  adminKey: matching(/^[\w-]{16,256}$/),
+  setupPath: (value, name) =>
+    value === null ? null : (optional(matching(/^\/setup\?token=[\w-]{8,256}$/))(value, name) ?? null),
+});
+
+function parseReady(value: unknown): DaemonReady {
+  return check(value, "ready");
+}
