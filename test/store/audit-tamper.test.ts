@@ -9,7 +9,7 @@ import { readHead } from "../../packages/server/src/store/audit/head-file.ts";
 import { verifyChain } from "../../packages/server/src/store/audit/verify-chain.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
-import { auditEntry } from "./contract.ts";
+import { auditEntry } from "./entries.ts";
 
 let template: string;
 let folder: string;

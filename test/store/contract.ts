@@ -1,38 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ApiKey } from "../../packages/server/src/core/api-key.ts";
-import type { AuditEntry } from "../../packages/server/src/core/audit.ts";
-import type { SandboxRecord } from "../../packages/server/src/core/sandbox-record.ts";
 import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
+import { auditEntry, sandboxRecord } from "./entries.ts";
 
 /** An empty store, which can be closed and opened again. */
 export interface StoreUnderTest extends AsyncDisposable {
   clock: { nowMs: number };
   open(): Promise<Store>;
-}
-
-export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id,
-    namespace: "default",
-    status: "running",
-    engine: "container",
-    image: "host",
-    sessionKey: null,
-    limits: { memoryBytes: 512, cpus: 0.5, cpuShares: 1024, processes: 64, storageBytes: 1024 },
-    env: { NAME: 'va"lue' },
-    labels: {},
-    createdAtMs: 1_000,
-    lastUsedAtMs: 1_000,
-    idleTimeoutMs: 60_000,
-    expiresAtMs: 100_000,
-    pausedAtMs: null,
-    origin: "pool",
-    failure: null,
-    createdBy: "key-1",
-    ...more,
-  };
 }
 
 export function apiKey(id: string, more: Partial<ApiKey> = {}): ApiKey {
@@ -81,18 +57,6 @@ function skillRecord(id: string, more: Partial<SkillRecord> = {}): SkillRecord {
     totalBytes: 100,
     createdAtMs: 1_000,
     createdBy: "key-1",
-    ...more,
-  };
-}
-
-export function auditEntry(more: Partial<AuditEntry> = {}): AuditEntry {
-  return {
-    type: "sandbox.created",
-    namespace: "default",
-    actor: "key-1",
-    sandboxId: null,
-    requestId: null,
-    detail: {},
     ...more,
   };
 }

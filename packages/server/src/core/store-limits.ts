@@ -18,8 +18,8 @@ export const storeLimits = {
   lockWaitMs: 5_000,
   /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */
   syncMs: 30,
-  /** The log turns over past this size, and not again so soon when a reader holds it. */
-  walBytes: 64 * MiB,
+  /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
+  walBytes: 128 * MiB,
   walRetryMs: 5_000,
   listed: { default: 100, min: 1, max: 1_000 },
   /** How long the answer to a named request is kept, and how often old ones are looked for. */

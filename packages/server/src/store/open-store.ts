@@ -28,14 +28,22 @@ export interface StoreOptions {
   now?: () => number;
   /** Told of what went wrong beside a call; a warning of the process unless given. */
   onError?: (error: unknown) => void;
+  /** The size at which the database's log turns over, when it is not the usual one. */
+  walBytes?: number;
 }
 
 /** Opens the store, made or migrated if need be. Close it: the audit log's end is signed then. */
-export async function openStore({ path, now = Date.now, onError = warn, ...rest }: StoreOptions): Promise<Store> {
+export async function openStore({
+  path,
+  now = Date.now,
+  onError = warn,
+  walBytes,
+  ...rest
+}: StoreOptions): Promise<Store> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const signer = rest.signer ?? (await openSigner(folder));
-  const client = await SqliteClient.open({ path });
+  const client = await SqliteClient.open({ path, ...(walBytes === undefined ? {} : { walBytes }) });
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     await migrate(db, migrations);
@@ -52,10 +60,10 @@ export async function openStore({ path, now = Date.now, onError = warn, ...rest 
         audit
           .close()
           .catch(onError)
-          .finally(() => db.destroy()),
+          .finally(() => client.close()),
     };
   } catch (error) {
-    await db.destroy();
+    await client.close();
     throw error;
   }
 }

@@ -68,9 +68,8 @@ class WorkerDriver implements Driver {
     connection.transaction = undefined;
   }
 
-  async destroy(): Promise<void> {
-    await this.#client.close();
-  }
+  /** The worker is closed by whoever opened it. */
+  async destroy(): Promise<void> {}
 }
 
 /** What is SQLite's own about the store; repositories know Kysely only. */

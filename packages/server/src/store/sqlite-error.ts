@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, type ErrorDetail } from "../core/errors.ts";
+import { AppError, type ErrorCode, type ErrorDetail, errnoOf } from "../core/errors.ts";
 import type { ErrorNote } from "./sqlite-protocol.ts";
 
 /** SQLite's result codes, by the low byte. */
@@ -63,6 +63,8 @@ export function noteOf(error: unknown): ErrorNote {
   const note: ErrorNote = { message: error.message };
   if ("errcode" in error && typeof error.errcode === "number") note.code = error.errcode;
   const { code } = error instanceof AppError ? error : {};
+  // A system error: no permission, no file.
+  if (note.code === undefined && errnoOf(error)?.startsWith("E") && "syscall" in error) note.refused = "unavailable";
   if (code === "invalid" || code === "too_large" || code === "timeout" || code === "unavailable") note.refused = code;
   return note;
 }

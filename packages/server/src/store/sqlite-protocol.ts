@@ -52,5 +52,6 @@ export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
 
 export interface WorkerOptions {
   path: string;
+  walBytes?: number;
   verify?: VerifyOrder;
 }

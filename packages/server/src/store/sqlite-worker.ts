@@ -23,17 +23,17 @@ function open(path: string): DatabaseSync {
 }
 
 /** The thread that owns the database: no disk holds up the daemon's event loop. */
-function serve({ path }: WorkerOptions): void {
+function serve({ path, walBytes = storeLimits.walBytes }: WorkerOptions): void {
   const say = (message: FromWorker) => parentPort?.postMessage(message);
   const db = open(path);
   let failure: ErrorNote | undefined;
-  let turnedOverMs = 0;
+  let turnedOverMs = Number.NEGATIVE_INFINITY;
   const wal = new WalSync(path, (error) => {
     failure = { message: `the disk did not take what was written: ${error.message}`, refused: "unavailable" };
     say({ failed: failure });
   });
   const turnOver = () => {
-    if (wal.sizeBytes < storeLimits.walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs) return;
+    if (wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs) return;
     turnedOverMs = performance.now();
     db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
     db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);

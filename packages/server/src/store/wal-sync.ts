@@ -1,4 +1,4 @@
-import { close, fdatasync, fstatSync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
 import { storeLimits } from "../core/store-limits.ts";
 
 /**
@@ -24,6 +24,11 @@ export class WalSync {
     return fstatSync(this.#fd).size;
   }
 
+  /** Whether something is committed that a loss of power would take. */
+  get dirty(): boolean {
+    return this.#synced < this.#committed;
+  }
+
   committed(): void {
     this.#committed++;
     this.#schedule(storeLimits.syncMs);
@@ -31,7 +36,7 @@ export class WalSync {
 
   /** Calls back when all that is committed now is on the disk. */
   whenSynced(done: () => void): void {
-    if (this.#synced === this.#committed) return done();
+    if (!this.dirty) return done();
     this.#waiting.push({ until: this.#committed, done });
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -40,7 +45,7 @@ export class WalSync {
 
   close(): void {
     clearTimeout(this.#timer);
-    close(this.#fd);
+    closeSync(this.#fd);
   }
 
   #schedule(afterMs: number): void {

@@ -1,0 +1,142 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { storeLimits } from "../../packages/server/src/core/store-limits.ts";
+import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { auditEntry, sandboxRecord } from "./entries.ts";
+
+const run = promisify(execFile);
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp("/var/tmp/caisson-faults-");
+  path = join(folder, "caisson.db");
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+/** Runs a program on a small disk of its own, which only it sees. */
+async function onSmallDisk(script: string, ...args: string[]): Promise<string> {
+  const { stdout } = await run("unshare", [
+    "-rm",
+    "sh",
+    "-ec",
+    `mount -t tmpfs -o size=4m tmpfs "$1"; ${script}`,
+    "sh",
+    folder,
+    process.execPath,
+    ...args,
+  ]);
+  return stdout;
+}
+
+describe("a store", () => {
+  it("says that its disk is full, still reads, and goes on when there is room, without a restart", async () => {
+    const program = join(import.meta.dirname, "full-store.ts");
+    expect(JSON.parse(await onSmallDisk('"$2" "$3" "$1"', program))).toEqual({
+      failure: "limit_exceeded",
+      changed: "limit_exceeded",
+      read: "running",
+      nothingLost: true,
+      again: "ok",
+      changedAgain: "ok",
+      rows: 1,
+      problems: [],
+    });
+  });
+
+  it("says that its disk cannot be written", async () => {
+    const program = join(import.meta.dirname, "open-code.ts");
+    const script = '"$2" "$3" "$1/caisson.db"; mount -o remount,ro "$1"; "$2" "$3" "$1/caisson.db"';
+    expect((await onSmallDisk(script, program)).trim().split("\n")).toEqual(["ok", "unavailable"]);
+  });
+
+  it("reads while another program has locked it, and writes when the lock is gone", async () => {
+    await using store = await openStore({ path });
+    await store.sandboxes.insert(sandboxRecord("one"));
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    let done = false;
+    const written = store.audit.record(auditEntry()).then(() => {
+      done = true;
+    });
+    expect(await store.sandboxes.get("one")).toMatchObject({ id: "one" });
+    expect(done).toBe(false);
+    other.exec("ROLLBACK");
+    other.close();
+    await written;
+    expect(await store.audit.search({})).toHaveLength(1);
+  });
+
+  it("says that it is locked when that takes too long, and goes on later", async () => {
+    await using store = await openStore({ path });
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const writes = [store.audit.record(auditEntry()), store.sandboxes.insert(sandboxRecord("one"))];
+    const outcomes = await Promise.allSettled(writes);
+    expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.code)).toEqual([
+      "unavailable",
+      "unavailable",
+    ]);
+    other.exec("ROLLBACK");
+    other.close();
+    await store.audit.record(auditEntry());
+    expect(await store.audit.search({})).toMatchObject([{ sequence: 1 }]);
+  });
+
+  it("goes on where another program's rows end", async () => {
+    await using store = await openStore({ path });
+    await store.audit.record(auditEntry({ actor: "one" }));
+    {
+      await using other = await openStore({ path });
+      await other.audit.record(auditEntry({ actor: "two" }));
+    }
+    await store.audit.record(auditEntry({ actor: "three" }));
+    expect((await store.audit.search({ after: 0 })).map(({ actor }) => actor)).toEqual(["one", "two", "three"]);
+  });
+
+  it("is not opened when a newer Caisson wrote it", async () => {
+    await (await openStore({ path }))[Symbol.asyncDispose]();
+    const db = new DatabaseSync(path);
+    db.exec("insert into schema_migrations values (9999, 'future', 0)");
+    db.close();
+    await expect(openStore({ path })).rejects.toMatchObject({ code: "unsupported", hint: expect.any(String) });
+  });
+
+  it("is not opened when it is no database, or no file", async () => {
+    await writeFile(path, "x".repeat(10_000));
+    await expect(openStore({ path })).rejects.toMatchObject({ code: "unavailable" });
+    await rm(path);
+    await mkdir(path);
+    await expect(openStore({ path })).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("is readable by its owner alone", async () => {
+    await using store = await openStore({ path });
+    await store.audit.record(auditEntry());
+    for (const name of ["caisson.db", "caisson.db-wal", "caisson.db-shm"]) {
+      expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
+    }
+  });
+
+  it("refuses what is asked when it is closed", async () => {
+    const store = await openStore({ path });
+    await store[Symbol.asyncDispose]();
+    await expect(store.audit.record(auditEntry())).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.sandboxes.living()).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("refuses requests past a limit in place of holding them", async () => {
+    await using store = await openStore({ path });
+    const asked = Array.from({ length: storeLimits.pending + 10 }, () => store.audit.record(auditEntry()));
+    const outcomes = await Promise.allSettled(asked);
+    const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+    expect(refused.map(({ reason }) => reason.code)).toEqual(Array.from({ length: 10 }, () => "unavailable"));
+    expect(await store.audit.verify()).toMatchObject({ ok: true, rows: storeLimits.pending });
+  });
+});
