@@ -16,6 +16,7 @@ import { WebhookSender } from "./events/webhook-sender.ts";
 import { layoutOf } from "./host/layout.ts";
 import { type Serving, serve } from "./host/serve.ts";
 import { createHttpApp, type HttpApp } from "./http/http-app.ts";
+import type { ShownSetting } from "./http/place.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
 import { Keyring } from "./identity/keyring.ts";
@@ -30,6 +31,7 @@ export interface DaemonConfiguration {
   hosts: readonly string[];
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
+  settings: readonly ShownSetting[];
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
 }
@@ -81,6 +83,9 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     audit: store.audit,
     feed,
     idempotency: store.idempotency,
+    runs: (id) => caisson.runs(id),
+    signer: () => caisson.signer(),
+    settings: () => [...configuration.settings],
     ready,
     version,
     hosts,

@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 import { fleetOptions } from "./fleet-options.ts";
+import { settingNames } from "./settings.ts";
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
@@ -27,6 +28,11 @@ export function daemonOptions(configuration: Configuration) {
     hosts,
     origins,
     webhooksMayBePrivate,
+    settings: settingNames.map((name) => ({
+      name,
+      value: configuration.settings[name],
+      origin: configuration.origins[name],
+    })),
     caisson,
     fleet: fleetOptions(configuration),
   };
