@@ -24,6 +24,16 @@ function isThere(pid: number): boolean {
   return command.includes("caisson-helper");
 }
 
+/** With -9, and waits for all of it to be gone. */
+export async function killOwner(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const helpers = childrenOf(child.pid ?? 0);
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+  while (helpers.some(isThere)) await sleep(5);
+}
+
 /** An owner in a process of its own, to be killed or stopped at any moment. */
 export class Owner implements AsyncDisposable {
   readonly #child: ChildProcess;
@@ -54,13 +64,8 @@ export class Owner implements AsyncDisposable {
     this.#child.kill(signal);
   }
 
-  async kill(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const helpers = childrenOf(this.#child.pid ?? 0);
-    const ended = once(this.#child, "exit");
-    this.#child.kill("SIGKILL");
-    await ended;
-    while (helpers.some(isThere)) await sleep(5);
+  kill(): Promise<void> {
+    return killOwner(this.#child);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,12 +1,5 @@
-import {
-  fleetLimits,
-  poolLimits,
-  queueLimits,
-  type Range,
-  recordLimits,
-  requestLimits,
-  serviceLimits,
-} from "../core/limits.ts";
+import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
+import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 
 const MiB = 1024 ** 2;

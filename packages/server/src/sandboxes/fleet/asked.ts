@@ -1,7 +1,8 @@
 import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
-import { fleetLimits, queueLimits, type Range } from "../../core/limits.ts";
+import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
+import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
 

@@ -11,7 +11,7 @@ import type {
   QueueStatus,
   SandboxChanges,
 } from "../../core/fleet.ts";
-import { fleetLimits } from "../../core/limits.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
-import { fleetLimits, poolLimits } from "../../core/limits.ts";
+import { fleetLimits, poolLimits } from "../../core/fleet-limits.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { eachOf, type Slots } from "./slots.ts";

@@ -1,6 +1,6 @@
 import type { EngineName } from "../../core/engine.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
-import { poolLimits } from "../../core/limits.ts";
+import { poolLimits } from "../../core/fleet-limits.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { queueLimits } from "../../core/limits.ts";
+import { queueLimits } from "../../core/fleet-limits.ts";
 import { JobQueue, type QueueOptions } from "./queue.ts";
 
 function open(options: Partial<QueueOptions> = {}): JobQueue {

@@ -1,6 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import type { QueueStatus } from "../../core/fleet.ts";
-import { queueLimits } from "../../core/limits.ts";
+import { queueLimits } from "../../core/fleet-limits.ts";
 
 interface Waiting {
   priority: number;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { KeptSandbox } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/limits.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Ledger } from "./ledger.ts";
 import { equip, type Lifecycle } from "./lifecycle.ts";

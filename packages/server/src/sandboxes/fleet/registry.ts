@@ -1,5 +1,5 @@
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/limits.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { type Member, noSuchSandbox } from "./member.ts";

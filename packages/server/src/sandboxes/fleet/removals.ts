@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/limits.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxMaker } from "./maker.ts";

@@ -1,0 +1,46 @@
+const KiB = 1024;
+
+/** What a sandbox of a daemon is, beyond its limits. */
+export const fleetLimits = {
+  idleTimeoutMs: { default: 1_800_000, min: 1_000, max: 2_592_000_000 },
+  lifetimeMs: { default: 86_400_000, min: 1_000, max: 2_592_000_000 },
+  sandboxes: 1_024,
+  sandboxesPerNamespace: 256,
+  sessionKeyChars: 256,
+  labels: 64,
+  /** Names and values of all labels together; of all variables together, since each run's spec holds them. */
+  labelBytes: 16 * KiB,
+  envBytes: 64 * KiB,
+  /** Timers are looked at this often; what of a use is not yet stored is as old as this, or so. */
+  tickMs: 1_000,
+  saveUsesMs: 10_000,
+  /** Idle and old ones that are stopped or destroyed at once. */
+  expiringAtOnce: 4,
+  recoveringAtOnce: 16,
+  /** How long a failed removal waits before it is tried again. */
+  removeAgainMs: 30_000,
+  drainMs: 30_000,
+  drainRetryMs: 5_000,
+} as const;
+
+/** Runs and cold starts of a daemon that wait for their turn. */
+export const queueLimits = {
+  concurrent: { default: 32, min: 1, max: 1_024 },
+  waiting: 1_024,
+  waitingPerNamespace: 256,
+  priority: { default: 0, min: -100, max: 100 },
+  /** What a caller is told that finds it full. */
+  retryMinMs: 1_000,
+  retryMaxMs: 60_000,
+} as const;
+
+/** Sandboxes that are started before anybody asks. */
+export const poolLimits = {
+  size: { default: 2, min: 0, max: 256 },
+  pools: 8,
+  /** A member that does not answer in this time is thrown away. */
+  healthMs: 500,
+  /** After a failed start, doubled each time. */
+  backoffMs: 1_000,
+  backoffMostMs: 60_000,
+} as const;

@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, it } from "vitest";
+import type { EngineName } from "../../packages/server/src/core/engine.ts";
+import { engines, seed, soak } from "../harness.ts";
+import { killOwner } from "../sandbox/owner.ts";
+import { callerOf, makeHome, until } from "./fixture.ts";
+
+const alice = callerOf("alice");
+const kills = soak ? 20 : 3;
+
+interface Said {
+  what: string;
+  request: string;
+  id: string;
+}
+
+/** Runs an owner and kills it with -9 once it has said so much; returns what it said. */
+async function runAndKill(home: string, engine: EngineName, round: number, most: number): Promise<Said[]> {
+  const script = join(import.meta.dirname, "fleet-owner.ts");
+  const child = spawn(process.execPath, [script, home, engine, String(round)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said: Said[] = [];
+  let killed: Promise<void> | undefined;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [what = "", request = "", id = ""] = line.split(" ");
+    said.push({ what, request, id });
+    if (said.length === most) killed = killOwner(child);
+  }
+  await killed;
+  expect(child.signalCode).toBe("SIGKILL");
+  return said;
+}
+
+describe.each(engines)("a daemon that is killed (%s)", (engine) => {
+  it(`[LIF-12] ${kills} times in the midst of its work has everything in the log that it said was done, and leaks nothing`, async () => {
+    await using own = await makeHome();
+    const said: Said[] = [];
+    for (let round = 0; round < kills; round++)
+      said.push(...(await runAndKill(own.home, engine, round, 5 + ((seed * 7 + round * 5) % 16))));
+    await using test = await own.open({ engine });
+    const rows = await test.store.audit.search({ after: 0, limit: 1_000 });
+    const types = { created: "sandbox.created", ran: "execution.completed", destroyed: "sandbox.destroyed" };
+    for (const { what, request, id } of said.filter(({ what }) => what in types))
+      expect(rows).toContainEqual(
+        expect.objectContaining({ type: types[what as keyof typeof types], requestId: request, sandboxId: id }),
+      );
+    expect(await test.store.audit.verify()).toMatchObject({ ok: true, problems: [] });
+
+    const ending = new Set(said.filter(({ what }) => what === "ending").map(({ id }) => id));
+    const lasting = new Set(said.filter(({ what, id }) => what === "created" && !ending.has(id)).map(({ id }) => id));
+    const records = await test.fleet.list(alice, { limit: 100 });
+    for (const id of lasting) expect(records).toContainEqual(expect.objectContaining({ id, status: "running" }));
+    for (const { id } of records) {
+      const { stdout } = await test.fleet.use(alice, id, (sandbox) => sandbox.exec({ command: "cat log || true" }));
+      for (const ran of said)
+        if (ran.what === "ran" && ran.id === id) expect(stdout.split("\n")).toContain(ran.request);
+    }
+    const kept = async () => (await test.caisson.keptSandboxes()).map(({ id }) => id).sort();
+    await until(async () => (await kept()).length <= records.length); // the pools of the dead are removed
+    expect(await kept()).toEqual(records.map(({ id }) => id).sort());
+    for (const { id } of records) await test.fleet.destroy(alice, id);
+    expect(await kept()).toEqual([]);
+    expect(test.errors).toEqual([]);
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { engines, soak } from "../harness.ts";
+import { killProcessesOf } from "../leaks.ts";
+import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
+
+const alice = callerOf("alice");
+const bob = callerOf("bob");
+
+const isFull = ({ fleet }: TestFleet) => fleet.pools().some(({ ready, size }) => ready === size);
+
+describe.each(engines)("a warm pool (%s)", (engine) => {
+  it("[LIF-02] is filled before anybody asks, hands a sandbox over, and is filled again", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 2 });
+    const { fleet } = test;
+    await until(() => isFull(test));
+    const waiting = (await test.caisson.keptSandboxes()).map(({ id }) => id);
+    expect(waiting.length).toBe(2);
+    expect(waiting.map((id) => fleet.namespaceOf(id))).toEqual([undefined, undefined]);
+    expect(await fleet.list(alice, { limit: 10 })).toEqual([]);
+    await expect(fleet.use(alice, waiting[0] ?? "", async () => 1)).rejects.toMatchObject({ code: "not_found" });
+    const { record } = await fleet.create(alice, {});
+    expect(record).toMatchObject({ origin: "pool", status: "running", namespace: "alice" });
+    expect(waiting).toContain(record.id);
+    expect((await fleet.use(alice, record.id, (sandbox) => sandbox.exec({ command: "pwd; ls" }))).stdout).toBe(
+      "/workspace\n",
+    );
+    await until(() => isFull(test));
+    expect(fleet.pools()).toMatchObject([
+      { image: "host", engine, size: 2, ready: 2, starting: 0, hits: 1, misses: 0 },
+    ]);
+    expect(fleet.pools()[0]?.oldestAgeMs).toBeGreaterThan(0);
+    await fleet.destroy(alice, record.id);
+    const next = await fleet.create(bob, {});
+    expect(next.record.id).not.toBe(record.id);
+    await fleet.destroy(bob, next.record.id);
+  });
+
+  it("[LIF-02] serves no request for more storage: that one starts cold and says so", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 1 });
+    await until(() => isFull(test));
+    const { record } = await test.fleet.create(alice, { limits: { storageBytes: 2 * small.storageBytes } });
+    expect(record.origin).toBe("cold: it asks for more storage than those in the pool have");
+    expect(record.limits.storageBytes).toBe(2 * small.storageBytes);
+    expect(test.fleet.pools()).toMatchObject([{ ready: 1, hits: 0 }]);
+    await test.fleet.destroy(alice, record.id);
+  });
+
+  it("[LIF-02] replaces one that ended while it waited", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 1 });
+    await until(() => isFull(test));
+    const [dead] = (await test.caisson.keptSandboxes()).map(({ id }) => id);
+    killProcessesOf(dead ?? "");
+    await until(async () => {
+      const kept = (await test.caisson.keptSandboxes()).map(({ id }) => id);
+      return isFull(test) && !kept.includes(dead ?? "");
+    });
+    const { record } = await test.fleet.create(alice, {});
+    expect(record.origin).toBe("pool");
+    await test.fleet.destroy(alice, record.id);
+  });
+});
+
+describe("a warm pool", () => {
+  it("[LIF-02] gives no sandbox to two that ask at once, and whoever finds it empty starts cold", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ poolSize: 5 });
+    await until(() => isFull(test));
+    const asked = Array.from({ length: soak ? 50 : 12 }, (_, at) => test.fleet.create(at % 2 === 0 ? alice : bob, {}));
+    const records = (await Promise.all(asked)).map(({ record }) => record);
+    expect(new Set(records.map(({ id }) => id)).size).toBe(records.length);
+    const warm = records.filter(({ origin }) => origin === "pool");
+    expect(warm.length).toBeGreaterThanOrEqual(5);
+    expect(test.fleet.pools()).toMatchObject([{ hits: warm.length, misses: records.length - warm.length }]);
+    for (const { id, namespace } of records) await test.fleet.destroy(callerOf(namespace), id);
+  });
+});
