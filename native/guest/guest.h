@@ -122,6 +122,7 @@ enum spec_flag {
   FLAG_IGNORE_CASE = 128,
   FLAG_BINARY = 256, /* search files that hold a NUL too */
   FLAG_PAUSED = 512, /* CONFIG: the clocks of runs stand still */
+  FLAG_COLD = 1024,  /* CONFIG: no interpreter may wait; those that do go */
   FLAG_EXACT = 1024, /* PACK: in order, with hard links, and with what could not be read */
 };
 
@@ -260,6 +261,7 @@ bool warm_awaits(const struct stream *s, uint64_t patience_us);
 void warm_run_ended(struct stream *s);
 uint64_t warm_due_ms(uint64_t now);
 void warm_step(uint64_t now);
+bool warm_leaving(uint64_t now);
 
 /* oom.c */
 void oom_prepare(void);

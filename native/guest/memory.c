@@ -33,6 +33,7 @@ bool memory_exceeded(void) {
   uint64_t now = now_ms();
   if (!limit_bytes || now < next_look_ms()) return false;
   looked_ms = now;
+  if (warm_leaving(now)) return false;
   used_bytes = memory_used_bytes();
   return used_bytes > limit_bytes;
 }

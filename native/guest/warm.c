@@ -24,6 +24,7 @@ __asm__(".section .rodata\n"
 
 enum { PYTHON, NODE, KINDS };
 enum { REQUEST_BYTES = 128 * 1024, REPLY_BYTES = 128, ENVIRONMENT_BYTES = 4096, VARIABLES_MAX = 64, SETTLE_MS = 2 };
+enum { LEAVE_MOST_MS = 2000, MEMORY_BACK_MS = 200 };
 
 struct warm {
   pid_t pid;
@@ -41,6 +42,8 @@ static char *environment[VARIABLES_MAX + 1];
 static size_t environment_count;
 static uint64_t idle_ms;
 static uint64_t heard_us; /* when a run was begun last */
+static bool cold;
+static uint64_t cold_ms, left_ms; /* since when it is so; when the last one went for it */
 static bool copies_slowly; /* gVisor, told by the memory limit that is ours to watch there */
 
 /* ---- starting one ---- */
@@ -69,7 +72,7 @@ static void begin(int kind) {
   static struct spec spec;
   struct warm *w = &warms[kind];
   int ends[2] = {-1, -1};
-  if (w->pid || w->useless || !environment_count) return;
+  if (w->pid || w->useless || cold || !environment_count) return;
   put_arguments(&spec, kind);
   put_environment(&spec, kind);
   if (pipes_open(&w->pipes, kind == NODE) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
@@ -111,6 +114,9 @@ void warm_configure(const struct spec *spec) {
   }
   idle_ms = spec->timeout_ms;
   copies_slowly = spec->flags & FLAG_WATCH_MEMORY;
+  bool was_cold = cold;
+  cold = spec->flags & FLAG_COLD;
+  if (cold && !was_cold) cold_ms = now_ms();
   if (spec->flags & FLAG_WARM_PYTHON) begin(PYTHON);
   if (spec->flags & FLAG_WARM_NODE) begin(NODE);
 }
@@ -198,7 +204,7 @@ bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes) 
   struct warm *w = &warms[kind];
   w->used_ms = now_ms();
   if (!w->pid) begin(kind);
-  if (!w->ready) return false;
+  if (!w->ready || cold) return false;
   settle(w, false);
   size_t size = put_request(request, s, spec);
   if (!size) return false;
@@ -301,7 +307,8 @@ bool warm_ended(pid_t pid) {
       take_replies(w->channel, w);
     }
     settle(w, true);
-    bool useless = !w->answered;
+    bool useless = !w->answered && !cold;
+    if (cold) left_ms = now_ms();
     hang_up(w);
     if (kind == NODE) pipes_close(&w->pipes);
     if (kind == PYTHON) end_lost();
@@ -319,7 +326,8 @@ void warm_run_ended(struct stream *s) {
 
 static uint64_t due_ms(const struct warm *w) {
   if (w->start) return 0;
-  return w->channel >= 0 && w->ready && w->runs == 0 && idle_ms ? w->used_ms + idle_ms : UINT64_MAX;
+  if (w->channel < 0 || !w->ready || w->runs > 0) return UINT64_MAX;
+  return cold ? 0 : idle_ms ? w->used_ms + idle_ms : UINT64_MAX;
 }
 
 uint64_t warm_due_ms(uint64_t now) {
@@ -329,6 +337,12 @@ uint64_t warm_due_ms(uint64_t now) {
     if (at < due) due = at;
   }
   return due;
+}
+
+/* Whether memory is held, or comes back just now, that is none of any run's: interpreters go for the cold. */
+bool warm_leaving(uint64_t now) {
+  if (!cold || now - cold_ms > LEAVE_MOST_MS) return false;
+  return warms[PYTHON].pid || warms[NODE].pid || now - left_ms < MEMORY_BACK_MS;
 }
 
 /* One that nobody used for long goes: it ends by itself when its channel does. */

@@ -150,6 +150,8 @@ export interface Engine extends AsyncDisposable {
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;
   resume(id: string): Promise<void>;
+  /** Changes what a running sandbox may use, all of it or nothing. Memory below what it uses is refused; storage cannot change. */
+  updateLimits(id: string, limits: SandboxLimits): Promise<void>;
   /** Whom to tell of the host's disk. The engine waits for the answer. */
   watchDisk(id: string, told: DiskListener): void;
   stats(id: string): Promise<SandboxStats>;

@@ -57,6 +57,8 @@ export const wireLimits = {
   leaseMs: 10_000,
   /** An interpreter that waits for runs goes after this long without one. */
   warmIdleMs: 300_000,
+  /** Of a question whether a guest is well; a busy host can stall one for seconds. */
+  healthTimeoutMs: 5_000,
   /** A guest that does not take the news of a pause in this time is paused without. */
   pauseTimeoutMs: 2_000,
 } as const;

@@ -128,6 +128,8 @@ export interface WireConfiguration {
   warm: readonly WarmInterpreter[];
   /** Whether the clocks of runs stand still. */
   paused?: boolean;
+  /** No interpreter may wait: those that do go. */
+  cold?: boolean;
 }
 
 export interface Wire {
@@ -135,6 +137,8 @@ export interface Wire {
   /** As `open`, for what must outlive this owner. */
   openHeld(kind: StreamKind, spec: StreamSpec, listener: OutputListener): HeldStream;
   configure(configuration: WireConfiguration): void;
+  /** Resolves when the guest has answered; fails when it does not in time. */
+  ping(timeoutMs: number): Promise<void>;
   /** Expects no answers from now on: the guest is about to stand still. Resolves when it has taken in what was sent. */
   pause(): Promise<void>;
   resume(): void;

@@ -136,6 +136,7 @@ export class HostSession {
     reset: async ({ engine, id }) => nothing((await this.#open(engine)).reset(id)),
     pause: async ({ engine, id }) => nothing((await this.#open(engine)).pause(id)),
     resume: async ({ engine, id }) => nothing((await this.#open(engine)).resume(id)),
+    updateLimits: async ({ engine, id, limits }) => nothing((await this.#open(engine)).updateLimits(id, limits)),
     stats: async ({ engine, id }) => (await this.#open(engine)).stats(id),
     oomKills: async ({ engine, id }) => (await this.#open(engine)).oomKills(id),
     markFiles: async ({ engine, id }) => nothing((await this.#open(engine)).markFiles(id)),

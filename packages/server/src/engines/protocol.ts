@@ -51,6 +51,7 @@ export interface Verbs {
   reset: [OfSandbox, null];
   pause: [OfSandbox, null];
   resume: [OfSandbox, null];
+  updateLimits: [OfSandbox & { limits: SandboxLimits }, null];
   stats: [OfSandbox, SandboxStats];
   oomKills: [OfSandbox, number];
   markFiles: [OfSandbox, null];
@@ -112,6 +113,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   reset: ofSandbox,
   pause: ofSandbox,
   resume: ofSandbox,
+  updateLimits: shape({ engine, id, limits }),
   stats: ofSandbox,
   oomKills: ofSandbox,
   markFiles: ofSandbox,

@@ -6,6 +6,7 @@ import type {
   DiskListener,
   Engine,
   EngineName,
+  SandboxLimits,
   SandboxSpec,
   SandboxStats,
   StartOptions,
@@ -67,6 +68,10 @@ export class RemoteEngine implements Engine {
 
   async resume(id: string): Promise<void> {
     await this.#client.request("resume", this.#of(id));
+  }
+
+  async updateLimits(id: string, limits: SandboxLimits): Promise<void> {
+    await this.#client.request("updateLimits", { ...this.#of(id), limits });
   }
 
   watchDisk(id: string, told: DiskListener): void {

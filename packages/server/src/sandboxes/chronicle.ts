@@ -5,7 +5,8 @@ import type { Signer } from "../core/manifest.ts";
 import type { ObservedResult, ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
-import type { Sandbox, SandboxChronicle, SandboxEnd } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { SandboxChronicle, SandboxEnd } from "./sandbox-parts.ts";
 
 interface EventSink {
   emit(happening: Happening): void;

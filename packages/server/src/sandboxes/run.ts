@@ -36,10 +36,15 @@ function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   return limits;
 }
 
-export function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>): Record<string, string> {
-  const bad = Object.entries(extra).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
+/** Names and values that a program can be given. */
+export function checkEnvironment<E extends Readonly<Record<string, string>>>(given: E): E {
+  const bad = Object.entries(given).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
   if (bad) throw new AppError("invalid", `environment: '${bad[0]}' is not a valid name, or its value holds a NUL`);
-  return { ...sandbox.environment, ...extra };
+  return given;
+}
+
+export function environment(sandbox: Sandbox, extra: Readonly<Record<string, string>>): Record<string, string> {
+  return { ...sandbox.environment, ...checkEnvironment(extra) };
 }
 
 /** What the guest is told of a command. */

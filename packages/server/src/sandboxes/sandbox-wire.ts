@@ -20,7 +20,7 @@ export class SandboxWire implements Wire {
   readonly lost: Promise<string>;
   readonly #lostGate = Promise.withResolvers<string>();
   readonly #connect: () => Promise<Wire>;
-  readonly #configuration: WireConfiguration;
+  #configuration: WireConfiguration;
   #inner: Wire | undefined;
   readonly #holders = new Set<Holder>();
   #standing: Promise<void> = Promise.resolve();
@@ -60,6 +60,16 @@ export class SandboxWire implements Wire {
 
   configure(configuration: WireConfiguration): void {
     this.#inner?.configure(configuration);
+  }
+
+  /** One that stands still is told when it goes on. */
+  reconfigure(changes: Pick<WireConfiguration, "memoryBytes" | "cold">): void {
+    this.#configuration = { ...this.#configuration, ...changes, warm: [] };
+    if (this.#holders.size === 0) this.configure(this.#configuration);
+  }
+
+  async ping(timeoutMs: number): Promise<void> {
+    return this.#usable().ping(timeoutMs);
   }
 
   /** A full disk holds a sandbox as its caller does, but refuses nothing: what is asked for waits. */

@@ -15,12 +15,11 @@ import { AppError } from "../core/errors.ts";
 import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
-import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
+import { changeLimits } from "../core/request.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
-import type { Adopt, Wire } from "../core/wire.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
@@ -29,47 +28,19 @@ import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
 import { Processes } from "./processes.ts";
 import { startRun } from "./run.ts";
+import type { SandboxEnd, SandboxParts } from "./sandbox-parts.ts";
 import { SandboxWire } from "./sandbox-wire.ts";
-
-export interface SandboxParts {
-  engine: Engine;
-  attach: (created: CreatedSandbox, died: Promise<string>, adopt: Adopt) => Promise<Wire>;
-  /** What every run finds in its environment. */
-  environment: Readonly<Record<string, string>>;
-  /** What a run gets that asks for no limits of its own. */
-  runLimits: Readonly<Partial<RunLimits>>;
-  background: BackgroundPolicy;
-  chronicle: SandboxChronicle;
-  /** Called, and waited for, once a handle is destroyed or detached. */
-  afterLeave?: () => Promise<void>;
-}
-
-export type SandboxEnd = "sandbox.destroyed" | "sandbox.detached" | "sandbox.stopped";
-
-/** Who is told what happens to a sandbox. */
-export interface SandboxChronicle extends RunObserver {
-  events(sandboxId: string): Events;
-  records(sandboxId: string): Promise<RunRecord[]>;
-  disk(sandboxId: string, news: "standstill" | "room"): void;
-  /** Its owner is done with it. */
-  left(sandboxId: string, how: SandboxEnd): Promise<void>;
-  signer(): Promise<Signer>;
-  signed(sandboxId: string, files: number): void;
-}
+import { Terms } from "./terms.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
   readonly engine: EngineName;
-  readonly limits: SandboxLimits;
   readonly enforced: Containment[];
   readonly notEnforced: NotEnforced[];
-  readonly environment: Readonly<Record<string, string>>;
   readonly files: SandboxFiles;
   readonly contexts: Contexts;
   readonly processSlack: number;
-  /** Whether code may run in an interpreter that has started before. */
-  readonly warm: boolean;
   readonly runsWatchMemory: boolean;
   readonly kept: boolean;
   readonly processes: SandboxProcesses;
@@ -83,19 +54,18 @@ export class Sandbox implements AsyncDisposable {
   #isLeft = false;
   readonly #leftGate = Promise.withResolvers<void>();
   readonly #tracking: FileTracking;
+  readonly #terms: Terms;
   #oomKills = 0;
 
   private constructor(created: CreatedSandbox, paused: boolean, parts: SandboxParts) {
     this.id = created.id;
     this.engine = created.engine;
     this.kept = created.kept;
-    this.limits = created.limits;
     this.enforced = created.enforced;
     this.notEnforced = created.notEnforced;
-    this.environment = parts.environment;
     this.processSlack = created.processSlack;
     this.runsWatchMemory = created.runsWatchMemory;
-    this.warm = created.warm !== "never";
+    this.#terms = new Terms(created, parts.environment);
     this.#engine = parts.engine;
     this.#parts = parts;
     this.#tracking = new FileTracking(parts.engine, created.id);
@@ -193,6 +163,40 @@ export class Sandbox implements AsyncDisposable {
 
   async executeCode(request: CodeRequest): Promise<RunResult> {
     return (await this.startCode(request)).result;
+  }
+
+  get limits(): SandboxLimits {
+    return this.#terms.limits;
+  }
+
+  /** For runs from now on, and for the sandbox as a whole at once. Storage cannot change; memory not below what is in use. */
+  updateLimits(asked: Partial<SandboxLimits>): Promise<void> {
+    return this.#inTurn(async () => {
+      const limits = changeLimits(this.id, this.limits, asked);
+      await this.#engine.updateLimits(this.id, limits);
+      this.#terms.limits = limits;
+      this.wire.reconfigure({ memoryBytes: limits.memoryBytes, cold: this.#terms.isTight });
+    });
+  }
+
+  /** Whether code may run in an interpreter that has started before. */
+  get warm(): boolean {
+    return this.#terms.warm;
+  }
+
+  /** What every run finds in its environment. */
+  get environment(): Readonly<Record<string, string>> {
+    return this.#terms.environment;
+  }
+
+  /** What runs find from now on beside the usual ones, in place of what was set before. A later owner sets it again. */
+  setEnvironment(env: Readonly<Record<string, string>>): void {
+    this.#terms.setEnvironment(env);
+  }
+
+  /** Resolves when the guest has answered. */
+  ping(timeoutMs: number = wireLimits.healthTimeoutMs): Promise<void> {
+    return this.wire.ping(timeoutMs);
   }
 
   get runLimits(): Readonly<Partial<RunLimits>> {

@@ -24,7 +24,7 @@ import { HostStream, parseState } from "./stream.ts";
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
 const helloBytes = 40;
-/** No moment of a clock: the pong says that all before it was read. */
+/** No ping's number: the pong says that all before it was read. */
 const pausePing = Number.MAX_SAFE_INTEGER;
 const streamIdMost = 0xffff_ffff;
 /** Twice what an owner opens: the guest holds an ended stream until its owner has said CLOSE. */
@@ -57,6 +57,8 @@ export class WireConnection implements Wire {
   /** Streams of former owners: how many the guest named in its hello, and which have told their state. */
   #statesDue: number | undefined;
   readonly #known = new Set<number>();
+  #lastPing = 0;
+  readonly #pings = new Map<number, PromiseWithResolvers<void>>();
   #pauseGate: PromiseWithResolvers<void> | undefined;
   #pingTimer: NodeJS.Timeout | undefined;
   /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
@@ -134,6 +136,35 @@ export class WireConnection implements Wire {
     this.#send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
   }
 
+  async ping(timeoutMs: number): Promise<void> {
+    if (this.#reason !== undefined) throw this.#lostError(this.#reason);
+    const gate = Promise.withResolvers<void>();
+    const number = this.#sendPing();
+    this.#pings.set(number, gate);
+    const timer = setTimeout(
+      () => gate.reject(new AppError("timeout", `the guest did not answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    try {
+      await gate.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#pings.delete(number);
+    }
+  }
+
+  /** Numbered: a guest that reads several answers the last. */
+  #sendPing(): number {
+    this.#send(frameTypes.ping, 0, 0, ++this.#lastPing);
+    return this.#lastPing;
+  }
+
+  #ponged(number: number): void {
+    this.#unanswered = 0;
+    if (number === pausePing) this.#pauseGate?.resolve();
+    for (const [asked, gate] of this.#pings) if (asked <= number) gate.resolve();
+  }
+
   async pause(): Promise<void> {
     clearInterval(this.#pingTimer);
     this.#pingTimer = undefined;
@@ -148,7 +179,7 @@ export class WireConnection implements Wire {
   resume(): void {
     if (this.#reason !== undefined || this.#pingTimer !== undefined) return;
     this.#keepPinging();
-    this.#send(frameTypes.ping, 0, 0, 0);
+    this.#sendPing();
   }
 
   #keepPinging(): void {
@@ -165,6 +196,7 @@ export class WireConnection implements Wire {
     closeSync(this.#toGuestFd);
     const error = this.#lostError(reason);
     this.#pauseGate?.resolve();
+    for (const gate of this.#pings.values()) gate.reject(error);
     this.#helloGate.reject(error);
     for (const stream of this.#streams.values()) stream.fail(error);
     this.#streams.clear();
@@ -186,7 +218,7 @@ export class WireConnection implements Wire {
     if (this.#unanswered * wireLimits.pingIntervalMs > wireLimits.pongTimeoutMs)
       return this.close("the guest no longer answers");
     this.#unanswered++;
-    this.#send(frameTypes.ping, 0, 0, Math.floor(performance.now()));
+    this.#sendPing();
   }
 
   #receive(size: number): boolean {
@@ -225,9 +257,7 @@ export class WireConnection implements Wire {
       case frameTypes.hello:
         return this.#hello(payload);
       case frameTypes.pong:
-        this.#unanswered = 0;
-        if (header.offset === pausePing) this.#pauseGate?.resolve();
-        return;
+        return this.#ponged(header.offset);
       case frameTypes.error:
         return this.#failure(header, payload);
       case frameTypes.state:

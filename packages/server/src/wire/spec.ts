@@ -35,6 +35,7 @@ export const flags = {
   ignoreCase: 128,
   binary: 256,
   paused: 512,
+  cold: 1024,
   exact: 1024,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
@@ -101,7 +102,7 @@ export function encodeConfiguration(configuration: WireConfiguration): Buffer {
   for (const [name, value] of Object.entries(configuration.environment))
     rows.text(tags.environment, `${name}=${value}`);
   let bits = 0;
-  for (const name of ["watchMemory", "paused"] as const) if (configuration[name]) bits |= flags[name];
+  for (const name of ["watchMemory", "paused", "cold"] as const) if (configuration[name]) bits |= flags[name];
   for (const interpreter of configuration.warm) bits |= warmFlags[interpreter];
   rows.number(tags.flags, bits);
   return rows.bytes();

@@ -4,6 +4,7 @@ import type { Containment, EngineName, SandboxLimits } from "../../core/engine.t
 import { errnoOf } from "../../core/errors.ts";
 import { sandboxLimits } from "../../core/limits.ts";
 import type { Controller } from "./cgroup-mounts.ts";
+import { readHeldBytes } from "./cgroup-stats.ts";
 
 const PERIOD_US = 100_000;
 const PAGE_BYTES = 4096;
@@ -73,21 +74,57 @@ const toPages = (bytes: number) => Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 export const limitsBeforeStart = ["memory", "processes"] as const;
 export const limitsAfterStart = ["cpu"] as const;
 
+type FolderOf = (controller: Controller) => { path: string; version: 1 | 2 } | undefined;
+
+const fieldsOf = {
+  memory: ["memoryBytes"],
+  cpu: ["cpus", "cpuShares"],
+  processes: ["processes"],
+} as const satisfies Partial<Record<Containment, readonly (keyof SandboxLimits)[]>>;
+
+/** As applyLimits, of what differs. Memory comes first: it alone can be refused, and then nothing else has changed. */
+export function changeLimits(
+  folderOf: FolderOf,
+  engine: EngineName,
+  from: SandboxLimits,
+  to: SandboxLimits,
+): Map<Containment, string | null> {
+  const kinds = ["memory", "cpu", "processes"] as const;
+  const changed = kinds.filter((what) => fieldsOf[what].some((field) => from[field] !== to[field]));
+  const memory = folderOf("memory");
+  if (to.memoryBytes < from.memoryBytes && memory?.version === 2) {
+    const heldBytes = readHeldBytes(memory.path);
+    const limitBytes = to.memoryBytes + sandboxLimits.memoryHeadroomBytes[engine];
+    if (heldBytes > limitBytes) return new Map([["memory", `${heldBytes} bytes are in use`]]);
+  }
+  const outcome = new Map<Containment, string | null>();
+  for (const what of changed) {
+    const isMore = what === "memory" && to.memoryBytes > from.memoryBytes;
+    for (const [kind, why] of applyLimits(folderOf, engine, to, [what], isMore)) outcome.set(kind, why);
+    if (what === "memory" && outcome.get(what) != null) break;
+  }
+  return outcome;
+}
+
 /** Sets limits and reads them back: what is returned, by kind, is why one does not hold, or null. */
 export function applyLimits(
-  folderOf: (controller: Controller) => { path: string; version: 1 | 2 } | undefined,
+  folderOf: FolderOf,
   engine: EngineName,
   limits: SandboxLimits,
   wanted: readonly Containment[],
+  isMore = false,
 ): Map<Containment, string | null> {
   const outcome = new Map<Containment, string | null>();
   for (const { what, controller, settings } of describe(engine, limits)) {
     if (!wanted.includes(what)) continue;
     const folder = folderOf(controller);
-    outcome.set(
-      what,
-      folder === undefined ? `this host has no ${controller} cgroup` : applyAll(folder.path, settings[folder.version]),
-    );
+    if (folder === undefined) {
+      outcome.set(what, `this host has no ${controller} cgroup`);
+      continue;
+    }
+    // Version 1 holds memory and memory with swap apart, and never the first above the second.
+    const ordered = isMore ? settings[folder.version].toReversed() : settings[folder.version];
+    outcome.set(what, applyAll(folder.path, ordered));
   }
   return outcome;
 }

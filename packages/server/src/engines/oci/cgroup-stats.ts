@@ -28,6 +28,13 @@ export function readOomKills(folderOf: (controller: Controller) => Folder): numb
   return reader(folderOf("memory"))(["memory.oom_control", count], ["memory.events", count]);
 }
 
+/** What cannot be taken back: the kernel would end processes for a limit below it. Version 2 only: version 1 refuses by itself. */
+export function readHeldBytes(folder: string): number {
+  const stat = readIfThere(join(folder, "memory.stat"));
+  const cached = field("inactive_file")(stat) + field("active_file")(stat);
+  return Math.max(0, first(readIfThere(join(folder, "memory.current"))) - cached);
+}
+
 type Parse = (text: string) => number;
 type Source = readonly [file: string, parse: Parse, scale?: number];
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Containment, EngineName, SandboxLimits, SandboxStats } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
-import { applyLimits } from "./cgroup-limits.ts";
+import { applyLimits, changeLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
 import { readOomKills, readStats } from "./cgroup-stats.ts";
 import { type SliceProcesses, signalIfThere } from "./slice-processes.ts";
@@ -57,6 +57,10 @@ export class SandboxCgroup {
 
   limit(engine: EngineName, limits: SandboxLimits, wanted: readonly Containment[]): Map<Containment, string | null> {
     return applyLimits((controller) => this.#folderOf(controller), engine, limits, wanted);
+  }
+
+  change(engine: EngineName, from: SandboxLimits, to: SandboxLimits): Map<Containment, string | null> {
+    return changeLimits((controller) => this.#folderOf(controller), engine, from, to);
   }
 
   oomKills(): number {

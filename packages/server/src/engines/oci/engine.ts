@@ -8,6 +8,7 @@ import type {
   DiskListener,
   Engine,
   EngineName,
+  SandboxLimits,
   SandboxSpec,
   SandboxStats,
   StartOptions,
@@ -33,6 +34,7 @@ import { isSandboxId, makeEngineFolders, newSandboxId, readBootId } from "./sand
 import { describe, saveKept, startBoundary } from "./start.ts";
 import { stopBoundary } from "./stop.ts";
 import { openUidRange } from "./uid-range.ts";
+import { reapplyLimits, updateLimits } from "./update-limits.ts";
 import { openWatch } from "./watch.ts";
 import { DiskWatermark } from "./watermark.ts";
 
@@ -111,6 +113,8 @@ class OciEngine implements Engine {
 
   async attach(id: string): Promise<AttachedSandbox> {
     const { live, kept } = await adoptSandbox(this.#unowned(id));
+    live.settled = kept;
+    reapplyLimits(this.#parts, live);
     this.#live.set(id, live);
     return { ...describe(this.#parts, live, kept), paused: kept.paused };
   }
@@ -162,6 +166,10 @@ class OciEngine implements Engine {
     await live.freezer.release("caller");
     const kept = live.record?.kept;
     if (kept != null) saveKept(this.#parts, live, { ...kept, paused: false });
+  }
+
+  async updateLimits(id: string, limits: SandboxLimits): Promise<void> {
+    updateLimits(this.#parts, this.#find(id), limits);
   }
 
   watchDisk(id: string, told: DiskListener): void {

@@ -1,7 +1,9 @@
-import type { DiskListener } from "../../core/engine.ts";
+import type { CreatedSandbox, DiskListener } from "../../core/engine.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import { Freezer } from "./freezer.ts";
 import type { SandboxRecord } from "./record.ts";
+
+export type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
 
 /** A sandbox that this engine owns. */
 export interface Live {
@@ -14,6 +16,8 @@ export interface Live {
   /** Whose root is the sandbox's. */
   rootPid: number;
   hasInput: boolean;
+  /** While it runs: what was found to hold. */
+  settled: Settled | undefined;
   /** As it was last written. */
   record: SandboxRecord | undefined;
   exit: PromiseWithResolvers<string>;
@@ -38,6 +42,7 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     base: undefined,
     rootPid: 0,
     hasInput,
+    settled: undefined,
     record: undefined,
     exit,
     lastLook: Promise.resolve(),

@@ -8,16 +8,13 @@ import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
 import { imageName } from "./disk.ts";
 import { guestWords } from "./guest-words.ts";
 import { launch, type Volume } from "./launch.ts";
-import type { Live } from "./live.ts";
+import type { Live, Settled } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
 import { type KeptRecord, type SandboxRecord, writeRecord } from "./record.ts";
 import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
 import { makeOwnerFolder, ownersPaths, writeBundle } from "./sandbox-folder.ts";
 import { keepUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
-
-/** What the engine found to hold. */
-export type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
 
 interface Prepared extends Volume {
   /** Why the workspace has no limit. */
@@ -66,6 +63,7 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
     const state = { paused: false, stopped: false, emptied: false };
     saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, ...settled, ...state });
   }
+  live.settled = settled;
   return describe(parts, live, settled);
 }
 

@@ -1,0 +1,34 @@
+import type { CreatedSandbox, Engine } from "../core/engine.ts";
+import type { Events } from "../core/event.ts";
+import type { Signer } from "../core/manifest.ts";
+import type { BackgroundPolicy } from "../core/process.ts";
+import type { RunLimits } from "../core/run.ts";
+import type { RunObserver } from "../core/run-observer.ts";
+import type { RunRecord } from "../core/run-record.ts";
+import type { Adopt, Wire } from "../core/wire.ts";
+
+export interface SandboxParts {
+  engine: Engine;
+  attach: (created: CreatedSandbox, died: Promise<string>, adopt: Adopt) => Promise<Wire>;
+  /** What every run finds in its environment. */
+  environment: Readonly<Record<string, string>>;
+  /** What a run gets that asks for no limits of its own. */
+  runLimits: Readonly<Partial<RunLimits>>;
+  background: BackgroundPolicy;
+  chronicle: SandboxChronicle;
+  /** Called, and waited for, once a handle is destroyed or detached. */
+  afterLeave?: () => Promise<void>;
+}
+
+export type SandboxEnd = "sandbox.destroyed" | "sandbox.detached" | "sandbox.stopped";
+
+/** Who is told what happens to a sandbox. */
+export interface SandboxChronicle extends RunObserver {
+  events(sandboxId: string): Events;
+  records(sandboxId: string): Promise<RunRecord[]>;
+  disk(sandboxId: string, news: "standstill" | "room"): void;
+  /** Its owner is done with it. */
+  left(sandboxId: string, how: SandboxEnd): Promise<void>;
+  signer(): Promise<Signer>;
+  signed(sandboxId: string, files: number): void;
+}
