@@ -69,6 +69,8 @@ const verdict = z
     rows: z.number(),
     first: z.number(),
     last: z.number(),
+    hash: z.string(),
+    pruned: z.number(),
     checkpoints: z.number(),
     problems: z.array(z.object({ sequence: z.number().nullable(), what: z.string() })),
   })

@@ -147,10 +147,16 @@ function serveSocket(
     await call.noted();
   };
   serve().then(
-    () => socket.close(1000),
+    () => closeSocket(socket, 1000),
     (error: unknown) => {
       const reason = error instanceof AppError ? `${error.code}: ${error.message}` : "internal";
-      socket.close(4000, Buffer.from(reason).subarray(0, 120).toString());
+      closeSocket(socket, 4000, Buffer.from(reason).subarray(0, 120).toString());
     },
   );
+}
+
+/** One that is not read from would never hear the other side's goodbye. */
+function closeSocket(socket: import("ws").WebSocket, code: number, reason?: string): void {
+  socket.resume();
+  socket.close(code, reason);
 }
