@@ -1,15 +1,26 @@
+import { AuditLog } from "./audit.ts";
+import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
+import { Keys } from "./keys.ts";
+import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
+import { Webhooks } from "./webhooks.ts";
 
 const sandboxes = "/api/v1/sandboxes";
 
 /** A daemon, as the holder of one key sees it. */
 export class Caisson {
+  readonly keys: Keys;
+  readonly webhooks: Webhooks;
+  readonly audit: AuditLog;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
+    this.keys = new Keys(this.#transport);
+    this.webhooks = new Webhooks(this.#transport);
+    this.audit = new AuditLog(this.#transport);
   }
 
   /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */
@@ -32,6 +43,32 @@ export class Caisson {
       cursor = nextCursor(response.headers.get("link"));
       if (cursor === undefined) return;
     }
+  }
+
+  /** What happens in the namespace from now on, until the loop is left. */
+  events(options: EventOptions = {}): AsyncGenerator<DaemonEvent, void> {
+    return readEvents(this.#transport, options);
+  }
+
+  stats(): Promise<PlaceStats> {
+    return this.#transport.json("GET", "/api/v1/stats");
+  }
+
+  queue(): Promise<QueueInfo> {
+    return this.#transport.json("GET", "/api/v1/queue");
+  }
+
+  pools(): Promise<PoolInfo[]> {
+    return this.#transport.json("GET", "/api/v1/pool");
+  }
+
+  /** What a request may ask for. */
+  limits(): Promise<Record<string, { default: number; min: number; max: number }>> {
+    return this.#transport.json("GET", "/api/v1/limits");
+  }
+
+  config(): Promise<{ name: string; value: unknown; origin: string }[]> {
+    return this.#transport.json("GET", "/api/v1/config");
   }
 }
 

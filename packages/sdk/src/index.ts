@@ -1,8 +1,32 @@
 /** Client of a Caisson daemon: the whole public surface. docs/sdk.md says how to use it. */
+export type { Artifact, Artifacts, Manifest } from "./artifacts.ts";
+export type { AuditFilter, AuditLog, AuditRow, AuditVerdict } from "./audit.ts";
 export { Caisson } from "./caisson.ts";
+export type {
+  Context,
+  ContextInfo,
+  ContextMessage,
+  ContextOptions,
+  ContextRunOptions,
+  ContextRunResult,
+  ContextValue,
+} from "./contexts.ts";
 export { ApiError, CaissonError, ConnectionError, type ErrorCode, TimeoutError } from "./error.ts";
+export type { DaemonEvent, EventOptions } from "./events.ts";
 export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult, SignedUrl } from "./files.ts";
+export type { ApiKeyInfo, CreateKey, Keys, Role } from "./keys.ts";
+export type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
+export type {
+  OutputMessage,
+  OutputOptions,
+  OutputPiece,
+  Process,
+  ProcessInfo,
+  StartOptions,
+  TerminalSize,
+} from "./processes.ts";
 export type { FileChange, ProcessResult, RunEnd, RunMessage, RunOptions, RunResult } from "./run.ts";
+export type { RunRecord, SandboxStats } from "./run-record.ts";
 export type { Command, Language, Sandbox } from "./sandbox.ts";
 export type {
   CreateOptions,
@@ -12,4 +36,6 @@ export type {
   SandboxInfo,
   SandboxState,
 } from "./sandbox-info.ts";
+export type { Terminal, TerminalEnd, TerminalOptions } from "./terminal.ts";
 export type { ClientOptions } from "./transport.ts";
+export type { WebhookDelivery, WebhookInfo, Webhooks } from "./webhooks.ts";

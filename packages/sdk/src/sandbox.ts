@@ -1,7 +1,12 @@
+import { Artifacts } from "./artifacts.ts";
+import { Contexts } from "./contexts.ts";
 import { Files } from "./files.ts";
 import { type LiveOptions, readLive } from "./live.ts";
+import { Processes } from "./processes.ts";
 import type { RunMessage, RunOptions, RunResult } from "./run.ts";
+import type { RunRecord, SandboxStats } from "./run-record.ts";
 import type { SandboxChanges, SandboxInfo } from "./sandbox-info.ts";
+import { Terminal, type TerminalOptions } from "./terminal.ts";
 import type { Transport } from "./transport.ts";
 
 /** A line for the shell, or a program and its arguments. */
@@ -14,6 +19,9 @@ export class Sandbox implements AsyncDisposable {
   /** As it was when this handle was made or last refreshed. */
   info: SandboxInfo;
   readonly files: Files;
+  readonly processes: Processes;
+  readonly contexts: Contexts;
+  readonly artifacts: Artifacts;
   readonly #transport: Transport;
   readonly #path: string;
 
@@ -23,6 +31,9 @@ export class Sandbox implements AsyncDisposable {
     this.#transport = transport;
     this.#path = `/api/v1/sandboxes/${encodeURIComponent(info.id)}`;
     this.files = new Files(transport, this.#path);
+    this.processes = new Processes(transport, this.#path);
+    this.contexts = new Contexts(transport, this.#path);
+    this.artifacts = new Artifacts(transport, this.#path);
   }
 
   /** Runs a command and waits for its end, whatever its exit code. */
@@ -45,6 +56,20 @@ export class Sandbox implements AsyncDisposable {
     options: RunOptions & LiveOptions = {},
   ): AsyncGenerator<RunMessage, void> {
     return this.#stream("execute_code", { language, code }, options);
+  }
+
+  /** A terminal of its own: a shell, unless a command is given. */
+  terminal(options: TerminalOptions): Promise<Terminal> {
+    return Terminal.open(this.#transport, this.#path, options);
+  }
+
+  /** Records of what was run, newest first. */
+  runs(options: { limit?: number; cursor?: string } = {}): Promise<RunRecord[]> {
+    return this.#transport.json("GET", `${this.#path}/runs`, { query: { ...options } });
+  }
+
+  stats(): Promise<SandboxStats> {
+    return this.#transport.json("GET", `${this.#path}/stats`);
   }
 
   async refresh(): Promise<SandboxInfo> {

@@ -1,0 +1,58 @@
+import { readLines } from "./lines.ts";
+import type { Transport } from "./transport.ts";
+
+export interface AuditRow {
+  sequence: number;
+  at: string;
+  type: string;
+  namespace: string;
+  actor: string;
+  sandbox_id: string | null;
+  request_id: string | null;
+  detail: Record<string, unknown>;
+  hash: string;
+}
+
+export interface AuditFilter {
+  sandbox_id?: string;
+  actor?: string;
+  type?: string;
+  /** In type, actor or detail. */
+  text?: string;
+  from?: string;
+  to?: string;
+  all_namespaces?: boolean;
+}
+
+export interface AuditVerdict {
+  ok: boolean;
+  rows: number;
+  first: number;
+  last: number;
+  checkpoints: number;
+  problems: { sequence: number | null; what: string }[];
+}
+
+/** The timeline of a daemon. */
+export class AuditLog {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Newest first. */
+  search(filter: AuditFilter & { limit?: number; cursor?: string } = {}): Promise<AuditRow[]> {
+    return this.#transport.json("GET", "/api/v1/audit", { query: { ...filter } });
+  }
+
+  verify(): Promise<AuditVerdict> {
+    return this.#transport.json("POST", "/api/v1/audit/verify", { timeoutMs: null });
+  }
+
+  /** All rows, oldest first, as they come. */
+  async *export(filter: AuditFilter & { format?: "jsonl" | "ocsf" } = {}): AsyncGenerator<object, void> {
+    const call = { query: { ...filter }, timeoutMs: null };
+    yield* readLines<object>(await this.#transport.send("GET", "/api/v1/audit/export", call));
+  }
+}

@@ -1,0 +1,42 @@
+import type { Transport } from "./transport.ts";
+
+export type Role = "viewer" | "agent" | "operator" | "admin";
+
+export interface ApiKeyInfo {
+  id: string;
+  name: string;
+  namespace: string;
+  role: Role;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface CreateKey {
+  name: string;
+  role: Role;
+  namespace?: string;
+  expires_in_seconds?: number;
+}
+
+export class Keys {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The answer alone shows the key. */
+  create(key: CreateKey): Promise<ApiKeyInfo & { key: string }> {
+    return this.#transport.json("POST", "/api/v1/keys", { json: key });
+  }
+
+  list(options: { all_namespaces?: boolean } = {}): Promise<ApiKeyInfo[]> {
+    return this.#transport.json("GET", "/api/v1/keys", { query: { ...options } });
+  }
+
+  async revoke(id: string): Promise<void> {
+    await this.#transport.json("DELETE", `/api/v1/keys/${encodeURIComponent(id)}`);
+  }
+}

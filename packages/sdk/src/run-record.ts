@@ -1,0 +1,36 @@
+import type { ErrorCode } from "./error.ts";
+import type { FileChange } from "./run.ts";
+import type { EngineName } from "./sandbox-info.ts";
+
+/** What is kept of a run. */
+export interface RunRecord {
+  run_id: string;
+  sandbox_id: string;
+  engine: EngineName;
+  started_at: string;
+  command: string;
+  language: string | null;
+  exit_code: number | null;
+  signal: string | null;
+  duration_ms: number;
+  cpu_ms: number;
+  timed_out: boolean;
+  cpu_limit: boolean;
+  oom_killed: boolean;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  files_changed: FileChange[];
+  error: { code: ErrorCode; message: string } | null;
+}
+
+/** What a sandbox uses now, as the kernel counts. */
+export interface SandboxStats {
+  cpu_ms: number;
+  memory_bytes: number;
+  memory_peak_bytes: number;
+  oom_kills: number;
+  processes: number;
+  io_read_bytes: number;
+  io_write_bytes: number;
+}
