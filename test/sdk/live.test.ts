@@ -57,19 +57,15 @@ describe("what lives on, through the SDK", () => {
   });
 
   it("[API-04] events come as they happen", async () => {
-    const stop = new AbortController();
+    const types = ["sandbox.created", "sandbox.destroyed"];
+    const sandbox = await caisson.createSandbox();
     const seen: string[] = [];
-    const events = caisson.events({ types: ["sandbox.created", "sandbox.destroyed"], after: 0, signal: stop.signal });
-    const following = (async () => {
-      for await (const { type, sandbox_id } of events) {
-        if (sandbox_id === id) seen.push(type);
-        if (seen.length === 2) break;
-      }
-    })();
-    const { id, destroy } = await caisson.createSandbox().then((made) => ({ id: made.id, destroy: () => made.destroy() }));
-    await destroy();
-    await following;
-    stop.abort();
+    for await (const { type, sandbox_id } of caisson.events({ types, after: 0 })) {
+      if (sandbox_id !== sandbox.id) continue;
+      seen.push(type);
+      if (type === "sandbox.destroyed") break;
+      await sandbox.destroy();
+    }
     expect(seen).toEqual(["sandbox.created", "sandbox.destroyed"]);
   });
 
