@@ -383,6 +383,9 @@ export const httpLimits = {
   streams: 2_048,
   /** Of one stream, before its source must wait. */
   streamBufferBytes: 64 * KiB,
+  /** Of a body that nobody wanted, read after the answer so that its connection lives on. */
+  discardBytes: 16 * MiB,
+  discardMs: 5_000,
   /** A comment goes out this often on a stream that is silent. */
   heartbeatMs: 15_000,
   page: { default: 100, min: 1, max: 1_000 },

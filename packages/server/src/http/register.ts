@@ -9,6 +9,7 @@ import type { Idempotency } from "./idempotency.ts";
 import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
+import { bodyPieces, discardRest } from "./request-body.ts";
 import type { Answer, Call, Note, Route } from "./route.ts";
 import type { TokenBuckets } from "./token-bucket.ts";
 
@@ -75,6 +76,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
     try {
       return await route.handler(call as never);
     } finally {
+      if (route.raw !== undefined) discardRest(request.body);
       await call.noted();
     }
   };
@@ -111,7 +113,7 @@ function openCall(
     writing.push(written);
   };
   return {
-    ...parseRequest(route, params, request.query, request.body),
+    ...parseRequest(route, params, request.query, route.raw === undefined ? request.body : bodyPieces(request.body)),
     request,
     requestId: request.id,
     signal: goneSignal(request, reply),

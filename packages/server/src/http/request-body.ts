@@ -1,0 +1,27 @@
+import { Readable } from "node:stream";
+import { httpLimits } from "../core/limits.ts";
+
+/** The bytes of a body. To stop early is no end of the connection: what is left is discarded after the answer. */
+export function bodyPieces(body: unknown): AsyncIterable<Uint8Array> | undefined {
+  if (!(body instanceof Readable)) return undefined;
+  return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) };
+}
+
+/**
+ * Reads what nobody wanted of a body, or the next request on this connection would wait behind it for ever.
+ * A client that has much more to say, or says nothing, loses its connection.
+ */
+export function discardRest(body: unknown): void {
+  if (!(body instanceof Readable) || body.readableEnded || body.destroyed) return;
+  let bytes = 0;
+  const timer = setTimeout(() => body.destroy(), httpLimits.discardMs);
+  timer.unref();
+  body.on("data", (piece: Uint8Array) => {
+    bytes += piece.length;
+    if (bytes > httpLimits.discardBytes) body.destroy();
+  });
+  body.once("close", () => clearTimeout(timer));
+  body.once("end", () => clearTimeout(timer));
+  body.on("error", () => undefined); // the client is gone, and so is what it had to say
+  body.resume();
+}
