@@ -12,9 +12,13 @@ import { tellFeed } from "../../packages/server/src/events/tell-feed.ts";
 import { WebhookSender } from "../../packages/server/src/events/webhook-sender.ts";
 import { createHttpApp, type HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
+import { skillRoutes } from "../../packages/server/src/http/skills.ts";
+import { snapshotRoutes } from "../../packages/server/src/http/snapshots.ts";
 import { webhookRoutes } from "../../packages/server/src/http/webhooks.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { SandboxFleet } from "../../packages/server/src/sandboxes/fleet/fleet.ts";
+import { openStorage, type Storage } from "../../packages/server/src/sandboxes/open-storage.ts";
+import { FileBlobs } from "../../packages/server/src/store/blobs.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { guestPath, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
@@ -28,6 +32,7 @@ export interface TestServer extends AsyncDisposable {
   home: string;
   caisson: Caisson;
   store: Store;
+  storage: Storage;
   fleet: SandboxFleet;
   feed: EventFeed;
   keyring: Keyring;
@@ -51,6 +56,9 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
   const caisson = openCaisson({ home, root, guestPath, records, onError });
   const store = await openStore({ path: join(home, "daemon/caisson.db") });
   const feed = new EventFeed();
+  const { snapshots, skills, audit } = store;
+  const blobs = await FileBlobs.open(join(home, "daemon/blobs"));
+  const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock: systemClock, onError });
   const fleet = await SandboxFleet.open({
     maker: caisson,
     clock: systemClock,
@@ -69,6 +77,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     records: store.sandboxes,
     audit: store.audit,
     feed,
+    restore: async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id)),
     onError,
   });
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
@@ -93,7 +102,11 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
     onError,
-    routes: webhookRoutes(store.webhooks, webhooks),
+    routes: [
+      ...snapshotRoutes(fleet, storage.snapshots),
+      ...skillRoutes(fleet, storage.skills),
+      ...webhookRoutes(store.webhooks, webhooks),
+    ],
     ...options,
   });
   await app.listen({ host: "127.0.0.1", port: 0 });
@@ -104,6 +117,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
     home,
     caisson,
     store,
+    storage,
     fleet,
     feed,
     keyring,
@@ -124,6 +138,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
       await fleet.drain(0);
       for (const { id } of await caisson.keptSandboxes()) await caisson.destroySandbox(id);
       await caisson[Symbol.asyncDispose]();
+      await storage.sweeper.settled();
       await store[Symbol.asyncDispose]();
       const leaks = findLeaks(home);
       await rm(home, { recursive: true, force: true });

@@ -61,6 +61,7 @@ export const skillLimits = {
   uploadBytes: 64 * MiB,
   nameCharacters: 64,
   descriptionCharacters: 1_024,
+  frontMatterCharacters: 16 * KiB,
   /** Of SKILL.md, whose front matter is read. */
   textBytes: 1 * MiB,
   /** Installed by one call. */

@@ -20,8 +20,8 @@ export type TakeChunk = (chunk: Chunk) => Promise<void> | undefined;
  * Reads a workspace as a worker with the user's rights packs it: no path of user code is opened on the host (hazard 1).
  * What comes is hostile all the same, and checked as it comes.
  */
-export async function scanWorkspace(files: SandboxFiles, take: TakeChunk): Promise<ScannedWorkspace> {
-  const packed = files.pack("", { exact: true });
+export async function scanWorkspace(files: SandboxFiles, take: TakeChunk, folder = ""): Promise<ScannedWorkspace> {
+  const packed = files.pack(folder, { exact: true });
   const reader = new TarReader(packed, { depth: snapshotLimits.depth, exact: true });
   const entries: TreeEntry[] = [];
   let totalBytes = 0;
@@ -62,7 +62,8 @@ function treeEntry({ type, path, mode, mtimeNs, size, target }: TarEntry): TreeE
   return { type, path, mode, mtimeNs, size, target, sha256: "", chunks: [] };
 }
 
-async function readBody(
+/** Cuts a file into chunks and hands them on. */
+export async function readBody(
   reader: TarReader,
   found: TarEntry,
   take: TakeChunk,

@@ -170,7 +170,7 @@ function checkName(name: string, mostDepth: number): { path: string; depth: numb
 
 /** A target stays in the folder whatever other links it passes: relative, with `..` only at its start, and no more of
  *  them than there are folders above the link. */
-function checkTarget(path: string, depth: number, target: string): void {
+export function checkTarget(path: string, depth: number, target: string): void {
   const out = () => refuseArchive(`${quoted(path)} is a link to ${quoted(target)}, out of the folder`);
   if (target === "" || target.startsWith("/")) throw out();
   let up = 0;

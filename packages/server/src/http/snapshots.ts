@@ -1,0 +1,206 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { httpLimits } from "../core/limits.ts";
+import type { SnapshotRecord } from "../core/snapshot.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Snapshots } from "../sandboxes/snapshots.ts";
+import { defined } from "./defined.ts";
+import { nextPage, pageQuery } from "./page.ts";
+import { type Answer, defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+import {
+  createSnapshot,
+  diff,
+  restored,
+  sandboxSnapshotId,
+  showDiff,
+  showFile,
+  showRestored,
+  showSnapshot,
+  snapshot,
+  snapshotFile,
+  snapshotId,
+} from "./snapshot-schema.ts";
+
+const path = "/api/v1/snapshots";
+const ofSandbox = "/api/v1/sandboxes/{id}/snapshots";
+const tag = "snapshots";
+const links = { Link: 'rel="next" leads to the next page, where there is one' };
+
+function page(records: readonly SnapshotRecord[], limit: number, url: string): Answer {
+  const last = records.at(-1);
+  const headers = records.length < limit || last === undefined ? {} : nextPage(url, last.id);
+  return { status: 200, json: records.map(showSnapshot), headers };
+}
+
+/** Snapshots of a sandbox's workspace: taken, listed, compared, restored (LIF-09). */
+export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path: ofSandbox,
+      tag,
+      summary: "Takes a snapshot of the workspace",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      body: createSnapshot,
+      bodyOptional: true,
+      idempotent: true,
+      responses: { 201: { description: "the snapshot", schema: snapshot } },
+      handler: async ({ caller, params, body }) => {
+        const record = await fleet.use(caller, params.id, (sandbox) =>
+          snapshots.create(caller, sandbox, body.description),
+        );
+        return { status: 201, json: showSnapshot(record), headers: { location: `${path}/${record.id}` } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: ofSandbox,
+      tag,
+      summary: "Lists the snapshots of a sandbox, newest first",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      query: pageQuery,
+      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: links } },
+      handler: async ({ caller, params, query, request }) => {
+        const limit = query.limit ?? httpLimits.page.default;
+        const { id: sandboxId } = await fleet.get(caller, params.id);
+        const records = await snapshots.list(caller, { sandboxId, limit, ...defined({ cursor: query.cursor }) });
+        return page(records, limit, request.url);
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${ofSandbox}/{snapshot_id}/restore`,
+      tag,
+      summary: "Makes the workspace what it was: extra files go, changed and missing ones come back",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxSnapshotId,
+      responses: { 200: { description: "what it took", schema: restored } },
+      handler: async ({ caller, params }) => {
+        await snapshots.get(caller, params.snapshot_id); // before a sandbox is started for it
+        const outcome = await fleet.use(caller, params.id, (sandbox) =>
+          snapshots.restore(caller, sandbox, params.snapshot_id),
+        );
+        return { status: 200, json: showRestored(outcome) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${ofSandbox}/{snapshot_id}/diff`,
+      tag,
+      summary: "What has changed in the workspace since",
+      permission: "read",
+      audit: null,
+      params: sandboxSnapshotId,
+      responses: { 200: { description: "names that are different", schema: diff } },
+      handler: async ({ caller, params }) => {
+        await snapshots.get(caller, params.snapshot_id);
+        const found = await fleet.use(caller, params.id, (sandbox) =>
+          snapshots.diffLive(caller, params.snapshot_id, sandbox),
+        );
+        return { status: 200, json: showDiff(found) };
+      },
+    }),
+    ...storedRoutes(snapshots),
+  ];
+}
+
+/** What needs no sandbox: a snapshot outlives its own. */
+function storedRoutes(snapshots: Snapshots): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists snapshots, also of sandboxes that are gone, newest first",
+      permission: "read",
+      audit: null,
+      query: pageQuery.extend({ sandbox_id: z.string().min(1).max(64).optional() }),
+      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: links } },
+      handler: async ({ caller, query, request }) => {
+        const limit = query.limit ?? httpLimits.page.default;
+        const { cursor, sandbox_id: sandboxId } = query;
+        return page(await snapshots.list(caller, { limit, ...defined({ cursor, sandboxId }) }), limit, request.url);
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{snapshot_id}`,
+      tag,
+      summary: "Shows a snapshot",
+      permission: "read",
+      audit: null,
+      params: snapshotId,
+      responses: { 200: { description: "the snapshot", schema: snapshot } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showSnapshot(await snapshots.get(caller, params.snapshot_id)),
+      }),
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: `${path}/{snapshot_id}`,
+      tag,
+      summary: "Deletes a snapshot for good",
+      permission: "use",
+      audit: "fleet",
+      params: snapshotId,
+      responses: { 204: { description: "it is gone" } },
+      handler: async ({ caller, params }) => {
+        await snapshots.delete(caller, params.snapshot_id);
+        return { status: 204 };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{snapshot_id}/files`,
+      tag,
+      summary: "Lists what is in a snapshot, in the order of paths",
+      permission: "read",
+      audit: null,
+      params: snapshotId,
+      query: pageQuery.extend({ cursor: z.string().min(1).max(8_192).optional() }),
+      responses: { 200: { description: "a page of it", schema: z.array(snapshotFile), headers: links } },
+      handler: async ({ caller, params, query, request }) => {
+        const limit = query.limit ?? httpLimits.page.default;
+        const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+        const entries = await snapshots.entries(caller, params.snapshot_id, { limit, ...defined({ after }) });
+        const last = entries.at(-1);
+        const headers =
+          entries.length < limit || last === undefined ? {} : nextPage(request.url, encodeCursor(last.path));
+        return { status: 200, json: entries.map(showFile), headers };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{snapshot_id}/diff`,
+      tag,
+      summary: "What is different in another snapshot",
+      permission: "read",
+      audit: null,
+      params: snapshotId,
+      query: z.strictObject({ with: z.string().min(1).max(64).describe("the other snapshot's id") }),
+      responses: { 200: { description: "names that are different", schema: diff } },
+      handler: async ({ caller, params, query }) => ({
+        status: 200,
+        json: showDiff(await snapshots.diff(caller, params.snapshot_id, query.with)),
+      }),
+    }),
+  ];
+}
+
+/** Names are bytes: a cursor carries them as such. */
+function encodeCursor(path: string): string {
+  return Buffer.from(path, "latin1").toString("base64url");
+}
+
+function decodeCursor(cursor: string): string {
+  if (!/^[\w-]+$/.test(cursor)) throw new AppError("invalid", "this cursor leads nowhere");
+  return Buffer.from(cursor, "base64url").toString("latin1");
+}

@@ -1,0 +1,39 @@
+import type { Audit } from "../core/audit.ts";
+import type { Blobs } from "../core/blob.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Feed } from "../core/feed.ts";
+import type { SkillRecords } from "../core/skill.ts";
+import type { SnapshotRecords } from "../core/snapshot.ts";
+import { Skills } from "./skills.ts";
+import { Snapshots } from "./snapshots.ts";
+import { Sweeper } from "./sweeper.ts";
+
+export interface StorageParts {
+  blobs: Blobs;
+  snapshots: SnapshotRecords;
+  skills: SkillRecords;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Clock;
+  onError: (error: unknown) => void;
+}
+
+export interface Storage {
+  snapshots: Snapshots;
+  skills: Skills;
+  sweeper: Sweeper;
+}
+
+/** Snapshots and skills over one blob store. What a former daemon left half made is swept soon. */
+export function openStorage(parts: StorageParts): Storage {
+  const { blobs, audit, feed, clock, onError } = parts;
+  const manifests = async () => [...(await parts.snapshots.manifests()), ...(await parts.skills.manifests())];
+  const sweeper = new Sweeper(blobs, manifests, onError);
+  sweeper.request();
+  const shared = { blobs, sweeper, audit, feed, clock };
+  return {
+    snapshots: new Snapshots({ ...shared, records: parts.snapshots }),
+    skills: new Skills({ ...shared, records: parts.skills }),
+    sweeper,
+  };
+}

@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import type { Audit, AuditEntry } from "../core/audit.ts";
+import type { Blobs } from "../core/blob.ts";
+import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed, FeedType, FeedValue } from "../core/feed.ts";
+import type { SandboxFiles } from "../core/file.ts";
+import type { Caller } from "../core/principal.ts";
+import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
+import { snapshotLimits } from "../core/snapshot-limits.ts";
+import { comparePaths, type TreeEntry } from "../core/tree.ts";
+import { changesBetween } from "./compare-trees.ts";
+import { describeChanges } from "./describe-changes.ts";
+import { Slots } from "./fleet/slots.ts";
+import { Turn } from "./fleet/turn.ts";
+import { scanWorkspace } from "./scan-workspace.ts";
+import type { Sweeper } from "./sweeper.ts";
+import { restoreTree, type TakenTree, takeTree } from "./take-tree.ts";
+import { readManifest } from "./tree-manifest.ts";
+
+/** What a snapshot needs of a sandbox. */
+export interface Workspace {
+  readonly id: string;
+  readonly files: SandboxFiles;
+}
+
+export interface SnapshotParts {
+  blobs: Blobs;
+  records: SnapshotRecords;
+  sweeper: Pick<Sweeper, "request">;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Clock;
+}
+
+/** Snapshots of workspaces (LIF-09). A caller sees those of its own namespace, and others do not exist for it. */
+export class Snapshots {
+  readonly #parts: SnapshotParts;
+  readonly #slots = new Slots(snapshotLimits.atOnce);
+  readonly #turns = new Map<string, Turn>();
+  /** Being read: they cannot be deleted meanwhile. */
+  readonly #inUse = new Map<string, number>();
+  readonly #leaving = new Set<string>();
+  /** Being taken, by namespace: they count before they have a record. */
+  readonly #coming = new Map<string, number>();
+
+  constructor(parts: SnapshotParts) {
+    this.#parts = parts;
+  }
+
+  async create(caller: Caller, workspace: Workspace, description = ""): Promise<SnapshotRecord> {
+    const { namespace } = caller.principal;
+    if (description.length > snapshotLimits.descriptionCharacters)
+      throw new AppError("invalid", `a description has at most ${snapshotLimits.descriptionCharacters} characters`);
+    return counted(this.#coming, namespace, async () => {
+      await this.#checkRoom(namespace, workspace.id);
+      return this.#inTurn(workspace, async () => {
+        let record: SnapshotRecord | undefined;
+        await takeTree(this.#parts.blobs, workspace.files, async (tree) => {
+          record = recordOf(caller, workspace, description, tree, this.#parts.clock.wallMs());
+          await this.#insert(caller, record);
+        });
+        if (record === undefined) throw new AppError("internal", "a snapshot has no record");
+        return record;
+      });
+    });
+  }
+
+  list(caller: Caller, query: Omit<SnapshotQuery, "namespace">): Promise<SnapshotRecord[]> {
+    return this.#parts.records.list({ ...query, namespace: caller.principal.namespace });
+  }
+
+  async get(caller: Caller, id: string): Promise<SnapshotRecord> {
+    const record = this.#leaving.has(id) ? undefined : await this.#parts.records.get(id);
+    if (record === undefined || record.namespace !== caller.principal.namespace) throw noSnapshot(id);
+    return record;
+  }
+
+  async delete(caller: Caller, id: string): Promise<void> {
+    const record = await this.get(caller, id);
+    if (this.#inUse.has(id))
+      throw new AppError("conflict", `snapshot ${id} is being read`, { hint: "try again when the restore is done" });
+    this.#leaving.add(id);
+    try {
+      await this.#parts.records.delete(id);
+      await this.#tell(caller, record.sandboxId, "snapshot.deleted", { snapshot_id: id });
+    } finally {
+      this.#leaving.delete(id);
+    }
+    this.#parts.sweeper.request();
+  }
+
+  /** Makes the workspace what it was: also that of another sandbox. */
+  restore(caller: Caller, workspace: Workspace, id: string): Promise<RestoreOutcome> {
+    return this.#reading(caller, id, ({ manifest }) =>
+      this.#inTurn(workspace, async () => {
+        const outcome = await restoreTree(this.#parts.blobs, workspace.files, manifest);
+        const { removed, written, changed } = outcome;
+        const detail = { snapshot_id: id, removed, written, changed };
+        await this.#tell(caller, workspace.id, "snapshot.restored", detail);
+        return outcome;
+      }),
+    );
+  }
+
+  /** What has changed in the workspace since. */
+  diffLive(caller: Caller, id: string, workspace: Workspace): Promise<SnapshotDiff> {
+    return this.#reading(caller, id, ({ manifest }) =>
+      this.#inTurn(workspace, async () => {
+        const before = await this.#entries(manifest);
+        const { entries } = await scanWorkspace(workspace.files, () => undefined);
+        return describeChanges(changesBetween(before, entries));
+      }),
+    );
+  }
+
+  /** What is different in the second. */
+  diff(caller: Caller, id: string, otherId: string): Promise<SnapshotDiff> {
+    return this.#reading(caller, id, ({ manifest }) =>
+      this.#reading(caller, otherId, (other) =>
+        this.#slots.with(async () =>
+          describeChanges(changesBetween(await this.#entries(manifest), await this.#entries(other.manifest))),
+        ),
+      ),
+    );
+  }
+
+  /** Names in their order, from after that path on. */
+  entries(caller: Caller, id: string, page: { after?: string; limit: number }): Promise<TreeEntry[]> {
+    return this.#reading(caller, id, async ({ manifest }) => {
+      const found: TreeEntry[] = [];
+      for await (const entry of readManifest(this.#parts.blobs, manifest)) {
+        if (page.after !== undefined && comparePaths(entry.path, page.after) <= 0) continue;
+        if (found.length >= page.limit) break;
+        found.push(entry);
+      }
+      return found;
+    });
+  }
+
+  #entries(manifest: string): Promise<TreeEntry[]> {
+    return Array.fromAsync(readManifest(this.#parts.blobs, manifest));
+  }
+
+  #reading<T>(caller: Caller, id: string, act: (record: SnapshotRecord) => Promise<T>): Promise<T> {
+    return counted(this.#inUse, id, async () => act(await this.get(caller, id)));
+  }
+
+  /** One at a time in a workspace, a few in all. */
+  async #inTurn<T>({ id }: Workspace, act: () => Promise<T>): Promise<T> {
+    const turn = this.#turns.get(id) ?? new Turn();
+    this.#turns.set(id, turn);
+    try {
+      return await turn.take(() => this.#slots.with(act));
+    } finally {
+      if (!turn.busy) this.#turns.delete(id);
+    }
+  }
+
+  async #checkRoom(namespace: string, sandboxId: string): Promise<void> {
+    const { perNamespace, perSandbox } = snapshotLimits;
+    const { records } = this.#parts;
+    const coming = (this.#coming.get(namespace) ?? 1) - 1;
+    if ((await records.count({ namespace })) + coming >= perNamespace)
+      throw full(`the namespace has ${perNamespace} snapshots already`);
+    if ((await records.count({ namespace, sandboxId })) >= perSandbox)
+      throw full(`the sandbox has ${perSandbox} snapshots already`);
+  }
+
+  async #insert(caller: Caller, record: SnapshotRecord): Promise<void> {
+    await this.#parts.records.insert(record);
+    const { id, sandboxId, manifest, files, totalBytes, addedBytes } = record;
+    const detail = { snapshot_id: id, manifest, files, total_bytes: totalBytes, added_bytes: addedBytes };
+    try {
+      await this.#tell(caller, sandboxId, "snapshot.created", detail);
+    } catch (error) {
+      await this.#parts.records.delete(id); // nobody hears of it: it is not there
+      throw error;
+    }
+  }
+
+  /** Into the timeline, then to whoever listens. */
+  async #tell(
+    { principal, requestId }: Caller,
+    sandboxId: string,
+    type: FeedType,
+    data: Readonly<Record<string, FeedValue>>,
+  ): Promise<void> {
+    const entry: AuditEntry = {
+      type,
+      namespace: principal.namespace,
+      actor: principal.id,
+      sandboxId,
+      requestId,
+      detail: data,
+    };
+    await this.#parts.audit.record(entry);
+    this.#parts.feed.publish({ type, namespace: principal.namespace, sandboxId, data });
+  }
+}
+
+async function counted<T>(counts: Map<string, number>, key: string, act: () => Promise<T>): Promise<T> {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+  try {
+    return await act();
+  } finally {
+    const left = (counts.get(key) ?? 1) - 1;
+    if (left > 0) counts.set(key, left);
+    else counts.delete(key);
+  }
+}
+
+function recordOf(
+  { principal }: Caller,
+  workspace: Workspace,
+  description: string,
+  { entries, manifest, totalBytes, addedBytes, summary }: TakenTree,
+  nowMs: number,
+): SnapshotRecord {
+  const count = (...types: TreeEntry["type"][]) => entries.filter(({ type }) => types.includes(type)).length;
+  return {
+    id: randomUUID(),
+    namespace: principal.namespace,
+    sandboxId: workspace.id,
+    description,
+    createdAtMs: nowMs,
+    createdBy: principal.id,
+    manifest,
+    files: count("file", "hard-link"),
+    folders: count("directory"),
+    links: count("link"),
+    totalBytes,
+    addedBytes,
+    skipped: summary.skipped,
+    unreadable: summary.unreadable,
+    changed: summary.changed,
+  };
+}
+
+function noSnapshot(id: string): AppError {
+  return new AppError("not_found", `there is no snapshot ${id.slice(0, 64)}`);
+}
+
+function full(what: string): AppError {
+  return new AppError("limit_exceeded", what, { hint: "delete some first" });
+}

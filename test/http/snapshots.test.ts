@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engines } from "../harness.ts";
+import type { Api } from "./api.ts";
+import { openTestServer, type TestServer } from "./server.ts";
+
+describe.each(engines)("snapshots over REST (%s)", (engine) => {
+  let server: TestServer;
+  let api: Api;
+  let id: string;
+  let at: string;
+  beforeAll(async () => {
+    server = await openTestServer(engine);
+    api = await server.as("agent");
+    id = await api.create();
+    at = `/api/v1/sandboxes/${id}`;
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const shell = async (command: string, sandbox = at) => {
+    const { json } = await api.post(`${sandbox}/exec`, { command });
+    expect(json.exit_code, json.stderr).toBe(0);
+    return json.stdout as string;
+  };
+  const paths = (rows: { path: string }[]) => rows.map(({ path }) => path);
+
+  it("[LIF-09] are taken, compared, restored, made into a new sandbox, listed and deleted", async () => {
+    await shell("mkdir d empty; echo one > d/one; echo two > two; ln -s d/one link; touch -d @1000000000.5 two");
+    const taken = await api.post(`${at}/snapshots`, { description: "before" });
+    expect(taken.status).toBe(201);
+    expect(taken.json).toMatchObject({
+      sandbox_id: id,
+      description: "before",
+      file_count: 2,
+      folder_count: 2,
+      link_count: 1,
+      total_size: 8,
+    });
+    const snapshot = taken.json.id as string;
+    expect(taken.headers.get("location")).toBe(`/api/v1/snapshots/${snapshot}`);
+
+    await shell("echo more >> two; rm -r d; mkdir new; echo x > new/file; chmod 700 empty");
+    const since = await api.get(`${at}/snapshots/${snapshot}/diff`);
+    expect(paths(since.json.created)).toEqual(["new", "new/file"]);
+    expect(paths(since.json.modified)).toEqual(["empty", "two"]);
+    expect(paths(since.json.deleted)).toEqual(["d", "d/one"]);
+    const second = (await api.post(`${at}/snapshots`)).json.id;
+    const between = await api.get(`/api/v1/snapshots/${snapshot}/diff?with=${second}`);
+    expect(between.json).toEqual(since.json);
+
+    const restored = await api.post(`${at}/snapshots/${snapshot}/restore`);
+    expect(restored.json).toMatchObject({ deleted: 1, written: 2 });
+    expect(await shell("ls -A; cat d/one two link; stat -c %a,%.9Y empty two | tr '\\n' ' '")).toMatch(
+      /^d\nempty\nlink\ntwo\none\ntwo\none\n755,\S+ 644,1000000000\.500000000 $/,
+    );
+    expect((await api.get(`${at}/snapshots/${snapshot}/diff`)).json).toEqual({
+      created: [],
+      modified: [],
+      deleted: [],
+      truncated: false,
+    });
+    expect((await api.post(`${at}/snapshots/${snapshot}/restore`)).json).toEqual({
+      deleted: 0,
+      written: 0,
+      changed: 0,
+      written_size: 0,
+    });
+
+    const other = await api.create({ snapshot_id: second });
+    expect(await shell("cat two new/file; ls d 2>&1 || true", `/api/v1/sandboxes/${other}`)).toContain("more\nx\n");
+
+    const listed = await api.get(`${at}/snapshots?limit=1`);
+    expect(listed.json.map((row: { id: string }) => row.id)).toEqual([second]);
+    const next = listed.headers.get("link")?.match(/<([^>]+)>/)?.[1] ?? "";
+    expect((await api.get(next)).json.map((row: { id: string }) => row.id)).toEqual([snapshot]);
+
+    expect((await api.delete(`/api/v1/snapshots/${second}`)).status).toBe(204);
+    expect((await api.get(`/api/v1/snapshots/${second}`)).status).toBe(404);
+    expect((await api.delete(`/api/v1/snapshots/${second}`)).status).toBe(404);
+    expect((await api.post(`${at}/snapshots/${second}/restore`)).status).toBe(404);
+    expect((await api.post("/api/v1/sandboxes", { snapshot_id: second })).status).toBe(404);
+    await server.storage.sweeper.settled();
+    expect((await api.post(`${at}/snapshots/${snapshot}/restore`)).status).toBe(200);
+
+    const types = (await server.store.audit.search({ sandboxId: id })).map(({ type }) => type);
+    for (const type of ["snapshot.created", "snapshot.restored", "snapshot.deleted"]) expect(types).toContain(type);
+  });
+
+  it("[LIF-09] tell what is in them, page by page, with sizes, times and hashes", async () => {
+    const own = `/api/v1/sandboxes/${await api.create()}`;
+    await shell("printf abc > a; mkdir b; touch -d @1000000000 a b; ln a b/hard; ln -s /etc/passwd out", own);
+    const { id: snapshot } = (await api.post(`${own}/snapshots`, { description: "" })).json;
+    const first = await api.get(`/api/v1/snapshots/${snapshot}/files?limit=3`);
+    expect(first.json).toMatchObject([
+      {
+        path: "a",
+        type: "file",
+        size: 3,
+        mode: "0644",
+        mtime: "2001-09-09T01:46:40.000Z",
+        sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+      },
+      { path: "b", type: "directory", sha256: null },
+      { path: "b/hard", type: "hard-link", target: "a" },
+    ]);
+    const next = first.headers.get("link")?.match(/<([^>]+)>/)?.[1] ?? "";
+    expect((await api.get(next)).json).toMatchObject([{ path: "out", type: "link", target: "/etc/passwd" }]);
+    // It outlives its sandbox.
+    expect((await api.delete(own)).status).toBe(204);
+    expect((await api.get(`/api/v1/snapshots/${snapshot}`)).status).toBe(200);
+    expect((await api.get(`/api/v1/snapshots?sandbox_id=${own.split("/").at(-1)}`)).json).toHaveLength(1);
+  });
+
+  it("of another namespace do not exist, and a viewer only looks", async () => {
+    const { id: snapshot } = (await api.post(`${at}/snapshots`, { description: "mine" })).json;
+    const stranger = await server.as("admin", "other");
+    const theirs = `/api/v1/sandboxes/${await stranger.create()}`;
+    for (const [method, path] of [
+      ["GET", `/api/v1/snapshots/${snapshot}`],
+      ["GET", `/api/v1/snapshots/${snapshot}/files`],
+      ["GET", `/api/v1/snapshots/${snapshot}/diff?with=${snapshot}`],
+      ["GET", `${theirs}/snapshots/${snapshot}/diff`],
+      ["POST", `${theirs}/snapshots/${snapshot}/restore`],
+      ["DELETE", `/api/v1/snapshots/${snapshot}`],
+      ["POST", `${at}/snapshots`],
+      ["GET", `${at}/snapshots`],
+    ] as const)
+      expect([method, path, (await stranger.send(method, path)).status]).toEqual([method, path, 404]);
+    expect((await stranger.post("/api/v1/sandboxes", { snapshot_id: snapshot })).status).toBe(404);
+    expect((await stranger.get("/api/v1/snapshots")).json).toEqual([]);
+    const viewer = await server.as("viewer");
+    expect((await viewer.get(`/api/v1/snapshots/${snapshot}`)).status).toBe(200);
+    expect((await viewer.post(`${at}/snapshots`)).status).toBe(403);
+    expect((await viewer.post(`${at}/snapshots/${snapshot}/restore`)).status).toBe(403);
+    expect((await viewer.delete(`/api/v1/snapshots/${snapshot}`)).status).toBe(403);
+  });
+});
