@@ -17,10 +17,14 @@ import { layoutOf } from "./host/layout.ts";
 import { type Serving, serve } from "./host/serve.ts";
 import { createHttpApp, type HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
+import { skillRoutes } from "./http/skills.ts";
+import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
+import { openStorage } from "./sandboxes/open-storage.ts";
+import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
 
 export interface DaemonConfiguration {
@@ -60,6 +64,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const store = opened.use(await openStore({ path: join(daemon, "caisson.db") }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
+  const { snapshots, skills, audit } = store;
+  const blobs = await FileBlobs.open(join(daemon, "blobs"));
+  const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock: systemClock, onError });
+  opened.defer(() => storage.sweeper.settled());
   const fleet = await SandboxFleet.open({
     maker: caisson,
     records: store.sandboxes,
@@ -67,6 +75,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     feed,
     clock: systemClock,
     settings: configuration.fleet,
+    restore: async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id)),
     onError,
   });
   opened.use(fleet);
@@ -91,7 +100,11 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     hosts,
     origins,
     onError,
-    routes: webhookRoutes(store.webhooks, sender),
+    routes: [
+      ...snapshotRoutes(fleet, storage.snapshots),
+      ...skillRoutes(fleet, storage.skills),
+      ...webhookRoutes(store.webhooks, sender),
+    ],
   });
   const address = await listen(http, configuration.listen);
   opened.defer(() => drain(http, fleet));

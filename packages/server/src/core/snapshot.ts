@@ -52,7 +52,7 @@ export interface SnapshotDiff {
   truncated: boolean;
 }
 
-export interface DiffEntry extends Pick<TreeEntry, "type" | "size" | "mode"> {
+interface DiffEntry extends Pick<TreeEntry, "type" | "size" | "mode"> {
   /** As people see it. */
   path: string;
   sha256: string | null;

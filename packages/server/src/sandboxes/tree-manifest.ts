@@ -39,7 +39,7 @@ export async function writeManifest(session: BlobSession, entries: Iterable<Tree
 }
 
 /** Digests of the parts of a manifest. */
-export async function manifestParts(blobs: Blobs, manifest: string): Promise<string[]> {
+async function manifestParts(blobs: Blobs, manifest: string): Promise<string[]> {
   const list = await blobs.read(manifest);
   const parts: string[] = [];
   for (let at = 0; at < list.length; at += digestBytes) parts.push(list.toString("hex", at, at + digestBytes));

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { access, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from "node:fs/promises";
+import { access, mkdir, open, readdir, readFile, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
@@ -221,12 +221,4 @@ class FileSession implements BlobSession {
     for (const digest of this.#digests) this.#parts.release(digest);
     this.#digests.clear();
   }
-}
-
-/** What the files of a folder of blobs take, as they lie on the disk. */
-export async function blobBytes(folder: string): Promise<number> {
-  let total = 0;
-  for (const shard of await readdir(folder, { recursive: true, withFileTypes: true }))
-    if (shard.isFile()) total += (await stat(join(shard.parentPath, shard.name))).size;
-  return total;
 }
