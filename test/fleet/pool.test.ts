@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { engines, soak } from "../harness.ts";
-import { killProcessesOf } from "../leaks.ts";
+import { killProcessesOf, processesOf } from "../leaks.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
@@ -45,6 +45,45 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     expect(record.limits.storageBytes).toBe(2 * small.storageBytes);
     expect(test.fleet.pools()).toMatchObject([{ ready: 1, hits: 0 }]);
     await test.fleet.destroy(alice, record.id);
+  });
+
+  it("[LIF-02] hands over with the limits and the environment that were asked for", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 1 });
+    await until(() => isFull(test));
+    const limits = { memoryBytes: 128 * 1024 ** 2, cpus: 0.5, processes: 8 };
+    const { record } = await test.fleet.create(alice, { limits, env: { COLOUR: "blue" } });
+    expect(record).toMatchObject({ origin: "pool", limits: { ...limits, storageBytes: small.storageBytes } });
+    const { id } = record;
+    const exec = async (command: string) =>
+      (await test.fleet.use(alice, id, (sandbox) => sandbox.exec({ command, limits: { timeoutMs: 20_000 } }))).stdout;
+    expect(await exec("echo $COLOUR")).toBe("blue\n");
+    // 100 MB fit into what it has now, and not into what the pool's have.
+    const fill = `python3 -c 'print(len(bytearray(${100 * 1024 ** 2})))'`;
+    expect(await exec(`${fill} || echo no`)).toBe(`${100 * 1024 ** 2}\n`);
+    const other = (await test.fleet.create(alice, {})).record.id;
+    expect((await test.fleet.use(alice, other, (sandbox) => sandbox.exec({ command: "echo $COLOUR" }))).stdout).toBe(
+      "\n",
+    );
+    await test.fleet.stop(alice, id);
+    expect(await exec("echo $COLOUR")).toBe("blue\n");
+    const more = await test.fleet.change(alice, id, { limits: { processes: 16 } });
+    expect(more.limits).toMatchObject({ ...limits, processes: 16 });
+    await test.fleet.use(alice, id, async (sandbox) => expect(sandbox.limits).toEqual(more.limits));
+    for (const one of [id, other]) await test.fleet.destroy(alice, one);
+  });
+
+  it("[LIF-02] throws away one that does not answer, and hands over the next", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 2 });
+    await until(() => isFull(test));
+    const [oldest = "", next] = (await test.caisson.keptSandboxes()).map(({ id }) => id);
+    for (const pid of processesOf(oldest)) process.kill(pid, "SIGSTOP");
+    const { record } = await test.fleet.create(alice, {});
+    expect(record).toMatchObject({ id: next, origin: "pool" });
+    await until(async () => (await test.caisson.keptSandboxes()).every(({ id }) => id !== oldest));
+    await test.fleet.destroy(alice, record.id);
+    expect(test.errors).toEqual([]);
   });
 
   it("[LIF-02] replaces one that ended while it waited", async () => {

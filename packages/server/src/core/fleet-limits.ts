@@ -39,7 +39,7 @@ export const poolLimits = {
   size: { default: 2, min: 0, max: 256 },
   pools: 8,
   /** A member that does not answer in this time is thrown away. */
-  healthMs: 500,
+  healthMs: 3_000,
   /** After a failed start, doubled each time. */
   backoffMs: 1_000,
   backoffMostMs: 60_000,

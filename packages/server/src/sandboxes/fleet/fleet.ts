@@ -31,7 +31,6 @@ import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
 import { Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
-import { verb } from "./verbs.ts";
 
 export interface FleetParts extends LedgerParts {
   maker: SandboxMaker;
@@ -144,8 +143,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     await member.turn.take(async () => {
       member.checkThere();
       const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
-      if (changes.limits !== undefined && member.sandbox !== undefined)
-        await verb(member.sandbox, "updateLimits")(limits);
+      if (changes.limits !== undefined && member.sandbox !== undefined) await member.sandbox.updateLimits(limits);
       const changed = { ...(labels === undefined ? {} : { labels }), ...member.retime(changes), limits };
       member.record = { ...member.record, ...changed };
       const what = Object.keys(changes).sort().join(",");
@@ -258,16 +256,23 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   #tick(): void {
+    const now = this.#parts.clock.monotonicMs();
     void this.#removeAll(this.#removals.due());
     for (const member of this.#registry.all) {
       const due = member.due();
-      if (due === undefined || member.expiring) continue;
-      member.expiring = true;
+      if (due === undefined || member.expireAgainMs > now) continue;
+      member.expireAgainMs = Number.POSITIVE_INFINITY;
       this.#expiring
         .with(() => this.#expire(member, due))
-        .catch(this.#parts.onError)
-        .finally(() => {
-          member.expiring = false;
+        .then(
+          () => 0,
+          (error) => {
+            this.#parts.onError(error);
+            return this.#parts.clock.monotonicMs() + fleetLimits.removeAgainMs;
+          },
+        )
+        .then((againMs) => {
+          member.expireAgainMs = againMs;
         });
     }
     this.#saveUses();

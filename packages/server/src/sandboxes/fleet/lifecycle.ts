@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../../core/errors.ts";
+import { checkTransition } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Actor, Ledger } from "./ledger.ts";
@@ -7,7 +8,6 @@ import type { SandboxMaker } from "./maker.ts";
 import type { Member } from "./member.ts";
 import type { Removals } from "./removals.ts";
 import type { Slots } from "./slots.ts";
-import { hasVerb, verb } from "./verbs.ts";
 
 export interface LifecycleParts {
   maker: SandboxMaker;
@@ -48,6 +48,7 @@ export class Lifecycle {
       return member.sandbox;
     }
     if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
+    if (status === "failed") await maker.stopSandbox(id); // it may hang and not have ended
     const sandbox = await starts.with(() => maker.startSandbox(id, { limits: member.record.limits }));
     await this.#took(member, sandbox);
     await member.become(ledger, "running", actor);
@@ -68,6 +69,7 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       if (member.record.status === "stopped" || unless?.() === true) return;
+      checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, async (sandbox) => sandbox?.stop());
       await member.become(this.#parts.ledger, "stopped", actor, actor === undefined ? "it was idle" : null);
     });
@@ -91,6 +93,7 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       if (member.record.status === "paused") return;
+      checkTransition(member.record.id, member.record.status, "paused");
       const sandbox = handleOf(member);
       await sandbox.pause();
       await member.become(this.#parts.ledger, "paused", actor);
@@ -101,6 +104,7 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       if (member.record.status === "running") return;
+      if (member.record.status !== "paused") throw notPaused(member);
       const sandbox = handleOf(member);
       await sandbox.resume();
       await member.become(this.#parts.ledger, "running", actor);
@@ -112,6 +116,7 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       const { ledger, maker } = this.#parts;
+      if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
       if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
       await ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail: { workspace: "empty" } });
@@ -123,14 +128,15 @@ export class Lifecycle {
   destroy(member: Member, actor: Actor, reason: string | null = null): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
-      const { sandbox } = member;
-      const { id } = member.record;
-      member.sandbox = undefined;
+      const { sandbox, record } = member;
       try {
         await member.become(this.#parts.ledger, "destroyed", actor, reason);
-      } finally {
-        await this.#parts.removals.remove(id, sandbox);
+      } catch (error) {
+        member.record = record; // what cannot be logged is not done
+        throw error;
       }
+      member.sandbox = undefined;
+      await this.#parts.removals.remove(record.id, sandbox);
     });
   }
 
@@ -148,8 +154,14 @@ export class Lifecycle {
 
 /** Gives a boundary the limits and the environment of its record, as far as it has others. */
 export async function equip(sandbox: Sandbox, { env, limits }: Pick<SandboxRecord, "env" | "limits">): Promise<void> {
-  if (!isDeepStrictEqual(limits, sandbox.limits)) await verb(sandbox, "updateLimits")(limits);
-  if (Object.keys(env).length > 0 || hasVerb(sandbox, "setEnvironment")) verb(sandbox, "setEnvironment")(env);
+  if (!isDeepStrictEqual(limits, sandbox.limits)) await sandbox.updateLimits(limits);
+  sandbox.setEnvironment(env);
+}
+
+function notPaused({ record }: Member): AppError {
+  return new AppError("conflict", `sandbox ${record.id} is ${record.status}: it cannot be resumed`, {
+    hint: "start it instead",
+  });
 }
 
 function handleOf({ sandbox, record }: Member): Sandbox {

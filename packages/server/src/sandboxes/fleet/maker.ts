@@ -17,6 +17,8 @@ export interface SandboxMaker {
   attachSandbox(id: string): Promise<Sandbox>;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
   startSandbox(id: string, options: { limits: SandboxLimits }): Promise<Sandbox>;
+  /** Ends what runs in it, whatever state it is in; its workspace stays. */
+  stopSandbox(id: string): Promise<void>;
   /** Ends what runs in it, and empties its workspace. */
   resetSandbox(id: string): Promise<void>;
   destroySandbox(id: string): Promise<void>;

@@ -18,8 +18,8 @@ export class Member {
   uses = 0;
   /** A use ended since the record was last stored. */
   touched = false;
-  /** A timer acts on it. */
-  expiring = false;
+  /** A timer acts on it, or did so in vain: not before then again. */
+  expireAgainMs = 0;
   readonly #clock: Clock;
   readonly #clocks: Clocks;
 

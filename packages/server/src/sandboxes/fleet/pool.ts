@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
-import { AppError } from "../../core/errors.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
 import { fleetLimits, poolLimits } from "../../core/fleet-limits.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { eachOf, type Slots } from "./slots.ts";
-import { hasVerb, verb } from "./verbs.ts";
 
 export interface PoolParts {
   maker: Pick<SandboxMaker, "createSandbox">;
@@ -142,17 +140,8 @@ export class WarmPool {
 
 /** One round trip over the wire. */
 async function isHealthy(sandbox: Sandbox): Promise<boolean> {
-  if (!hasVerb(sandbox, "ping")) return true;
-  const late = new AbortController();
-  try {
-    const silent = sleep(poolLimits.healthMs, undefined, { signal: late.signal }).then(() => {
-      throw new AppError("timeout", "no answer");
-    });
-    await Promise.race([verb(sandbox, "ping")(), silent]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    late.abort();
-  }
+  return sandbox.ping(poolLimits.healthMs).then(
+    () => true,
+    () => false,
+  );
 }
