@@ -20,9 +20,17 @@ const MAY_IMPORT: Record<string, string[]> = {
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
   http: ["core", ...USE_CASES],
   mcp: ["core", ...USE_CASES],
-  cli: ["core", "config", "app.ts", "up.ts", ...USE_CASES],
+  cli: ["core", "config", "app.ts", "audit-file.ts", "up.ts", ...USE_CASES],
 };
-const TOP_FILES = ["app.ts", "daemon.ts", "engine-process.ts", "index.ts", "local-engines.ts", "up.ts"];
+const TOP_FILES = [
+  "app.ts",
+  "audit-file.ts",
+  "daemon.ts",
+  "engine-process.ts",
+  "index.ts",
+  "local-engines.ts",
+  "up.ts",
+];
 const SDK_IMPORTERS = ["cli", "mcp"];
 
 /** The one file that may start a process and the one that may read the environment. */

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, isIPv6 } from "node:net";
 import { join } from "node:path";
 import { Caisson } from "./app.ts";
+import { toOcsf } from "./audit/ocsf.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
@@ -61,7 +62,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes }));
-  const store = opened.use(await openStore({ path: join(daemon, "caisson.db") }));
+  const store = opened.use(await openStore({ path: join(daemon, "caisson.db"), onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   const { snapshots, skills, audit } = store;
@@ -90,6 +91,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     fleet,
     keyring,
     audit: store.audit,
+    toOcsf,
     feed,
     idempotency: store.idempotency,
     runs: (id) => caisson.runs(id),

@@ -1,6 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
+import { auditOptionSpecs } from "./audit-options.ts";
 import { commands } from "./help.ts";
 import { type OptionSpecs, parseOptions } from "./options.ts";
 import { helpOption, reportOptionSpecs } from "./report-options.ts";
@@ -19,6 +20,7 @@ const specs: Record<string, OptionSpecs> = {
   runs: runsOptionSpecs,
   doctor: reportOptionSpecs,
   config: reportOptionSpecs,
+  audit: auditOptionSpecs,
 };
 const words = (options: OptionSpecs) =>
   Object.keys(options)

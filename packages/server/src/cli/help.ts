@@ -13,6 +13,7 @@ export const commands = {
   down: "end the daemon; its sandboxes live on",
   status: "say whether a daemon runs, and where",
   runs: "list what was run, and what came of it",
+  audit: "verify the audit log, list or export it, without the daemon",
   doctor: "say what works on this machine, and what to do about the rest",
   config: "print every setting, and where its value comes from",
   completion: "print a completion script for bash, zsh or fish",

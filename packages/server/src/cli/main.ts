@@ -4,6 +4,7 @@ import { caissonOptions } from "../config/caisson-options.ts";
 import { type Configuration, loadConfiguration } from "../config/config.ts";
 import { type Environment, readEnvironment } from "../config/env.ts";
 import { AppError } from "../core/errors.ts";
+import { auditHelpText, parseAudit } from "./audit-options.ts";
 import { completion, completionHelpText } from "./completion.ts";
 import { configHelpText, printConfig } from "./config.ts";
 import { doctor, doctorHelpText } from "./doctor.ts";
@@ -52,6 +53,7 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   up: upHelpText,
   down: downHelpText,
   status: statusHelpText,
+  audit: auditHelpText,
   completion: completionHelpText,
 };
 
@@ -97,6 +99,11 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       return withPlan(parseReport(rest), statusHelpText, io, async (plan) => {
         const { status } = await import("./up.ts");
         return status(await load(environment, plan), plan, io);
+      });
+    case "audit":
+      return withPlan(parseAudit(rest), auditHelpText, io, async (plan) => {
+        const { audit } = await import("./audit.ts");
+        return audit(await load(environment, plan), plan, io);
       });
     case "completion":
       return withPlan(completion(rest), completionHelpText, io, async (script) => {

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
+import { toJson } from "../audit/audit-json.ts";
 import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/limits.ts";
@@ -35,20 +36,6 @@ const filters = z.strictObject({
   all_namespaces: z.stringbool().optional().describe("for administrators"),
 });
 
-function show(found: AuditRow): z.output<typeof row> {
-  return {
-    sequence: found.sequence,
-    at: new Date(found.atMs).toISOString(),
-    type: found.type,
-    namespace: found.namespace,
-    actor: found.actor,
-    sandbox_id: found.sandboxId,
-    request_id: found.requestId,
-    detail: { ...found.detail },
-    hash: found.hash,
-  };
-}
-
 function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
   if (asked.all_namespaces && !isAllowed(principal, "administer"))
     throw new AppError("forbidden", "only an administrator may look into all namespaces");
@@ -69,8 +56,8 @@ const verdict = z
     rows: z.number(),
     first: z.number(),
     last: z.number(),
-    hash: z.string(),
-    pruned: z.number(),
+    hash: z.string().describe("of the last row; noted elsewhere, it holds all rows up to it"),
+    pruned: z.number().describe("rows up to this one were pruned"),
     checkpoints: z.number(),
     problems: z.array(z.object({ sequence: z.number().nullable(), what: z.string() })),
   })
@@ -118,7 +105,11 @@ export function auditRoutes(audit: Audit, toOcsf?: ToOcsf): Route[] {
         const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
         const last = rows.at(-1);
         const more = rows.length === limit && last !== undefined;
-        return { status: 200, json: rows.map(show), headers: more ? nextPage(request.url, String(last.sequence)) : {} };
+        return {
+          status: 200,
+          json: rows.map(toJson),
+          headers: more ? nextPage(request.url, String(last.sequence)) : {},
+        };
       },
     }),
     defineRoute({
@@ -142,7 +133,7 @@ export function auditRoutes(audit: Audit, toOcsf?: ToOcsf): Route[] {
       responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
       handler: async ({ caller, query, signal, note, openStream }) => {
         if (query.format === "ocsf" && toOcsf === undefined) throw new AppError("unsupported", "there is no OCSF here");
-        const shown = query.format === "ocsf" && toOcsf !== undefined ? toOcsf : show;
+        const shown = query.format === "ocsf" && toOcsf !== undefined ? toOcsf : toJson;
         const rows = allRows(audit, queryOf(caller.principal, query), signal);
         const stream = Readable.from(lines(rows, shown), {
           objectMode: false,

@@ -52,6 +52,7 @@ export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
 
 export interface WorkerOptions {
   path: string;
+  readOnly?: boolean;
   walBytes?: number;
   verify?: VerifyOrder;
 }

@@ -73,6 +73,22 @@ function serve({ path, walBytes = storeLimits.walBytes }: WorkerOptions): void {
   say({ ready: true });
 }
 
+function serveReads(path: string): void {
+  const say = (message: FromWorker) => parentPort?.postMessage(message);
+  const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
+  const close = ({ id }: Request) => {
+    db.close();
+    say({ replies: [{ id, answer: null }] });
+    parentPort?.close();
+  };
+  const reads = new GroupCommit({ db, reply: (replies) => say({ replies }), committed: () => {}, other: close });
+  parentPort?.on("message", (requests: Request[]) => {
+    reads.push(requests);
+    reads.run();
+  });
+  say({ ready: true });
+}
+
 function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
   const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
   parentPort?.postMessage({ verdict: verifyChain(db, { ...rest, keys: readKeys(keys) }) });
@@ -81,8 +97,9 @@ function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
 
 const options: WorkerOptions = workerData;
 try {
-  if (options.verify === undefined) serve(options);
-  else verifyOnly(options.path, options.verify);
+  if (options.verify !== undefined) verifyOnly(options.path, options.verify);
+  else if (options.readOnly) serveReads(options.path);
+  else serve(options);
 } catch (error) {
   parentPort?.postMessage({ failed: noteOf(error) } satisfies FromWorker);
 }

@@ -22,7 +22,7 @@ function name(text: string): string {
 }
 
 /** The row that an entry becomes. */
-export function rowOf(entry: AuditEntry, sequence: number, atMs: number): ChainedRow {
+function rowOf(entry: AuditEntry, sequence: number, atMs: number): ChainedRow {
   const detail = canonical(entry.detail);
   if (Buffer.byteLength(detail) > auditLimits.entryBytes)
     throw new AppError("too_large", `the detail of an audit entry is larger than ${auditLimits.entryBytes} bytes`);

@@ -20,7 +20,7 @@ export interface KeeperParts {
 }
 
 /** What the log says of itself when it opens and something is missing: a row that no later cleaning takes away unseen. */
-export function brokenEntry(what: string): AuditEntry {
+function brokenEntry(what: string): AuditEntry {
   return {
     type: "audit.broken",
     namespace: "system",

@@ -4,7 +4,7 @@ import { AppError } from "../../core/errors.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { AuditTableRow, Schema } from "../schema.ts";
 
-export function toAuditRow(row: AuditTableRow): AuditRow {
+function toAuditRow(row: AuditTableRow): AuditRow {
   const { sequence, at_ms, type, namespace, actor, sandbox_id, request_id, detail, hash } = row;
   return {
     sequence,

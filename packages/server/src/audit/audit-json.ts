@@ -1,0 +1,29 @@
+import type { AuditRow, AuditValue } from "../core/audit.ts";
+
+/** A row as it leaves the store: over REST, in an export, on the command line. */
+export interface AuditJson {
+  sequence: number;
+  /** ISO 8601, to the millisecond. */
+  at: string;
+  type: string;
+  namespace: string;
+  actor: string;
+  sandbox_id: string | null;
+  request_id: string | null;
+  detail: { [key: string]: AuditValue };
+  hash: string;
+}
+
+export function toJson(row: AuditRow): AuditJson {
+  return {
+    sequence: row.sequence,
+    at: new Date(row.atMs).toISOString(),
+    type: row.type,
+    namespace: row.namespace,
+    actor: row.actor,
+    sandbox_id: row.sandboxId,
+    request_id: row.requestId,
+    detail: { ...row.detail },
+    hash: row.hash,
+  };
+}

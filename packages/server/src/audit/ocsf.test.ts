@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import type { AuditRow } from "../core/audit.ts";
+import { feedTypes } from "../core/feed.ts";
+import { toOcsf } from "./ocsf.ts";
+
+function row(type: string, detail: AuditRow["detail"] = {}): AuditRow {
+  return {
+    sequence: 7,
+    atMs: 1_750_000_000_000,
+    type,
+    namespace: "default",
+    actor: "key-1",
+    sandboxId: "s1",
+    requestId: "r1",
+    detail,
+    hash: "ab",
+  };
+}
+
+/** Required attributes of version 1.3, by class; those of all classes under 0. A dot leads into an object. */
+const required: Record<number, string[]> = {
+  0: [
+    "activity_id",
+    "category_uid",
+    "class_uid",
+    "type_uid",
+    "time",
+    "severity_id",
+    "metadata.version",
+    "metadata.product.name",
+  ],
+  1001: ["actor.user.uid", "device.type_id", "file.name", "file.type_id"],
+  1007: ["actor.user.uid", "device.type_id", "process.uid"],
+  2004: ["finding_info.uid", "finding_info.title"],
+  3001: ["user.uid"],
+  6003: ["actor.user.uid", "api.operation", "src_endpoint.uid"],
+};
+/** activity_id of each class. */
+const activities: Record<number, number[]> = {
+  1001: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 99],
+  1007: [0, 1, 2, 3, 4, 5, 99],
+  2004: [0, 1, 2, 3, 99],
+  3001: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 99],
+  6003: [0, 1, 2, 3, 4, 99],
+};
+
+function at(event: unknown, path: string): unknown {
+  return path.split(".").reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], event);
+}
+
+// biome-ignore format: a list of words
+const types = [
+  ...feedTypes, "file.written", "file.deleted", "file.moved", "folder.created", "archive.unpacked", "execution.denied",
+  "process.started", "process.killed", "process.signalled", "process.input", "context.created", "access.denied",
+  "audit.broken", "audit.exported", "audit.pruned", "signed_url.created", "something.else", "odd",
+];
+
+describe("an entry as an event of OCSF", () => {
+  it.each(types)("[AUD-05] has what its class requires: %s", (type) => {
+    const event = toOcsf(row(type));
+    const uid = Number(event.class_uid);
+    expect(required[uid]).toBeDefined();
+    const missing = [...(required[0] ?? []), ...(required[uid] ?? [])].filter((path) => at(event, path) === undefined);
+    expect(missing).toEqual([]);
+    expect(activities[uid]).toContain(event.activity_id);
+    expect(event.category_uid).toBe(Math.floor(uid / 1000));
+    expect(event.type_uid).toBe(uid * 100 + Number(event.activity_id));
+  });
+
+  it("[AUD-05] says which file was written, with its hash", () => {
+    const event = toOcsf(row("file.written", { path: "a/b.txt", size_bytes: 5, sha256: "00ff" }));
+    expect(event).toMatchObject({
+      class_uid: 1001,
+      activity_id: 3,
+      file: { name: "b.txt", path: "a/b.txt", size: 5, hashes: [{ algorithm_id: 3, value: "00ff" }] },
+      device: { uid: "s1" },
+    });
+  });
+
+  it("[AUD-05] says what ran, how it ended, and what was refused", () => {
+    expect(toOcsf(row("execution.completed", { id: "p1", exit_code: 3 }))).toMatchObject({
+      class_uid: 1007,
+      activity_id: 2,
+      exit_code: 3,
+      process: { uid: "p1" },
+      status_id: 1,
+    });
+    expect(toOcsf(row("access.denied"))).toMatchObject({ class_uid: 6003, status_id: 2, severity_id: 3 });
+    expect(toOcsf(row("key.revoked", { key_id: "k9" }))).toMatchObject({ class_uid: 3001, user: { uid: "k9" } });
+    expect(toOcsf(row("audit.broken"))).toMatchObject({ class_uid: 2004, severity_id: 5 });
+  });
+});

@@ -1,0 +1,99 @@
+import { AppError } from "../core/errors.ts";
+import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
+import { type ReportPlan, readReport, reportOptionSpecs } from "./report-options.ts";
+
+const actions = ["verify", "list", "export"] as const;
+type Action = (typeof actions)[number];
+const formats = ["jsonl", "ocsf"] as const;
+type Format = (typeof formats)[number];
+
+export const auditOptionSpecs = {
+  file: { type: "string", value: "FILE", help: "another store than the daemon's: a copy of its caisson.db" },
+  key: { type: "string", multiple: true, value: "FILE", help: "verify: the key that signed, when it lies elsewhere" },
+  expect: { type: "string", value: "N:HASH", help: "verify: that row N has this hash, as was noted before" },
+  format: { type: "string", value: "NAME", help: "export: jsonl, or ocsf" },
+  limit: { type: "string", value: "N", help: "list: so many rows, the newest (100)" },
+  sandbox: { type: "string", value: "ID", help: "list, export: of this sandbox" },
+  actor: { type: "string", value: "ID", help: "list, export: by this key" },
+  type: { type: "string", value: "TYPE", help: "list, export: of this type, as execution.completed" },
+  text: { type: "string", value: "TEXT", help: "list, export: with this text in type, actor or detail" },
+  since: { type: "string", value: "TIME", help: "list, export: from this time on (ISO 8601)" },
+  until: { type: "string", value: "TIME", help: "list, export: before this time" },
+  ...reportOptionSpecs,
+} as const satisfies OptionSpecs;
+
+export interface AuditPlan extends ReportPlan {
+  action: Action;
+  file?: string;
+  keyFiles: string[];
+  expected?: { sequence: number; hash: string };
+  format: Format;
+  limit: number;
+  filter: { sandboxId?: string; actor?: string; type?: string; text?: string; fromMs?: number; toMs?: number };
+}
+
+function oneOf<T extends string>(known: readonly T[], given: string, what: string): T {
+  const found = known.find((name) => name === given);
+  if (found !== undefined) return found;
+  throw new AppError("invalid", given === "" ? `which ${what}?` : `there is no ${what} '${given}'`, {
+    hint: known.join(", "),
+  });
+}
+
+function timeOf(options: ParsedOptions, name: "since" | "until"): number | undefined {
+  const text = options.text(name);
+  if (text === undefined) return undefined;
+  const timeMs = Date.parse(text);
+  if (Number.isNaN(timeMs)) throw new AppError("invalid", `--${name}: '${text}' is not a time`);
+  return timeMs;
+}
+
+function expectedOf(text: string | undefined): AuditPlan["expected"] {
+  if (text === undefined) return undefined;
+  const [, sequence, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (sequence === undefined || hash === undefined)
+    throw new AppError("invalid", "--expect takes a row and its hash, as verify prints them: N:HASH");
+  return { sequence: Number(sequence), hash };
+}
+
+/** Leaves out what is undefined. */
+function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}
+
+/** Undefined when help was asked for. */
+export function parseAudit(args: readonly string[]): AuditPlan | undefined {
+  const options = parseOptions(args, auditOptionSpecs);
+  if (options.flag("help")) return undefined;
+  const [action = "", extra] = options.rest;
+  if (extra !== undefined) throw new AppError("invalid", `'${extra}' is not expected here`);
+  const limit = Number(options.text("limit") ?? 100);
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError("invalid", "--limit takes a number of rows");
+  return {
+    ...readReport(options),
+    action: oneOf(actions, action, "action"),
+    keyFiles: options.texts("key"),
+    format: oneOf(formats, options.text("format") ?? "jsonl", "format"),
+    limit,
+    filter: given({
+      sandboxId: options.text("sandbox"),
+      actor: options.text("actor"),
+      type: options.text("type"),
+      text: options.text("text"),
+      fromMs: timeOf(options, "since"),
+      toMs: timeOf(options, "until"),
+    }),
+    ...given({ file: options.text("file"), expected: expectedOf(options.text("expect")) }),
+  };
+}
+
+export function auditHelpText(): string {
+  return `usage: caisson audit verify|list|export [OPTIONS]
+
+Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks the whole chain and says what was
+changed, taken out or cut off; it ends with 1 when something was. Note the last line that it prints elsewhere: with
+--expect nobody can put an older log in its place. list prints the newest rows, export all, oldest first, a line each.
+
+${formatOptions(auditOptionSpecs)}
+`;
+}
