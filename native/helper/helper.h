@@ -132,6 +132,11 @@ struct started {
 };
 struct started runtime_run(const struct launch *launch);
 
+/* sealed.c: the copy is made by the resident process, and executed by a child. */
+void sealed_prepare(const char *path);
+/* Returns where it cannot. */
+void sealed_execute(char **argv, char **environment);
+
 /* walk.c and mark.c: the regular files and symbolic links of a workspace. */
 struct entry {
   uint64_t ino;

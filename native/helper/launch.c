@@ -39,7 +39,7 @@ void verb_launch(const struct request *request) {
   reply_step("volume");
   volume_prepare(&launch);
   view_finish(&launch);
-  reply_step("runtime");
+  reply_step("process");
   struct started started = runtime_run(&launch);
   fifo_restore(&launch);
   reply_ok("pid=%d gofer=%d timings=%s", (int)started.pid, (int)started.gofer, reply_timings());

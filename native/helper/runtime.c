@@ -104,6 +104,7 @@ static NORETURN void child(const struct launch *launch, int status_fd, int ready
   become_first_of_range(launch, status_fd);
   become_root_of_range(status_fd, ready_fd, go_fd);
   die_with_parent();
+  if (request_find(launch->request, "sealed") != NULL) sealed_execute(argv, environment);
   execve(path, argv, environment);
   child_fail(status_fd, path);
 }
@@ -227,6 +228,7 @@ struct started runtime_run(const struct launch *launch) {
   join_cgroups(launch, pid);
   if (read_whole(ready[0], &byte, 1) != 1) fail_runtime(EPERM, "the runtime cannot be started", outcome[0]);
   map_range(launch, pid);
+  reply_step("runtime");
   if (!write_whole(go[1], &byte, 1)) fail_runtime(EPERM, "the runtime cannot be started", outcome[0]);
 
   if (!wait_for_child(pid, (int64_t)request_number(launch->request, "timeoutMs") * 1000, &status)) {

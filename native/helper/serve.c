@@ -105,6 +105,12 @@ static void start_job(void (*verb)(const struct request *), bool resident) {
   *slot = job;
 }
 
+static void start_launch(void) {
+  const char *runtime = request_find(&request, "runtime");
+  if (runtime != NULL && request_find(&request, "sealed") != NULL) sealed_prepare(runtime);
+  start_job(verb_launch, false);
+}
+
 /* A process that a job started is watched before the owner hears of it: its end is never missed. */
 static void end_job(struct job *job) {
   job->line[job->length] = '\0';
@@ -167,7 +173,7 @@ static void dispatch(char *bytes, size_t length) {
   const char *verb = request.verb;
   const char *folder = request_find(&request, "folder");
   const char *id = request_find(&request, "id");
-  if (strcmp(verb, "launch") == 0) return start_job(verb_launch, false);
+  if (strcmp(verb, "launch") == 0) return start_launch();
   if (strcmp(verb, "changes") == 0) return start_job(verb_changes, false);
   if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);
   if (strcmp(verb, "follow") == 0) return start_job(verb_follow, true);

@@ -86,6 +86,13 @@ static char *split(const char *value, const char **rest) {
   return format_text("%.*s", (int)(equals - value), value);
 }
 
+/* gVisor lives on and keeps its log open: a tmpfs bounds what it could write, and needs no disk at the start. */
+static void mount_for_runtime(const struct launch *launch, const char *path, const char *bounds) {
+  make_folder(path, 0700);
+  mount_tmpfs(path, MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              format_text("mode=0700,%s,uid=%u,gid=%u", bounds, launch->base, launch->base));
+}
+
 void view_begin(struct launch *launch) {
   if (unshare(CLONE_NEWNS) != 0) fail("cannot make a mount namespace");
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail("cannot make mounts private");
@@ -103,18 +110,8 @@ void view_begin(struct launch *launch) {
   make_folder(bundle, 0755);
   view_bind(format_text("%s/bundle", launch->folder), bundle, READ_ONLY | MS_NOEXEC);
 
-  char *kept_state = format_text("%s/runtime", launch->folder);
-  char *state = format_text("%s/state", inside);
-  make_folder(kept_state, 0700);
-  make_folder(state, 0700);
-  if (chown(kept_state, launch->base, launch->base) != 0) fail("cannot give %s to the range", kept_state);
-  view_bind(kept_state, state, MS_NOSUID | MS_NODEV | MS_NOEXEC);
-
-  /* gVisor keeps its log open for life: a tmpfs bounds what it could write. */
-  char *log = format_text("%s/log", inside);
-  make_folder(log, 0700);
-  mount_tmpfs(log, MS_NOSUID | MS_NODEV | MS_NOEXEC,
-              format_text("mode=0700,size=256k,nr_inodes=8,uid=%u,gid=%u", launch->base, launch->base));
+  mount_for_runtime(launch, format_text("%s/state", inside), "size=1m,nr_inodes=64");
+  mount_for_runtime(launch, format_text("%s/log", inside), "size=256k,nr_inodes=8");
 }
 
 static void mask(const char *rootfs, const char *path) {

@@ -20,6 +20,8 @@ export interface Runtime {
   alternative?: string;
   /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
   gofer: boolean;
+  /** Whether it would copy itself into memory for every sandbox, unless it runs from a sealed copy. */
+  sealed: boolean;
   options: readonly string[];
   guestWatchesMemory: boolean;
   processSlack: number;
@@ -32,6 +34,7 @@ export const runtimes: Record<EngineName, Runtime> = {
     engine: "gvisor",
     program: "runsc",
     gofer: true,
+    sealed: false,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
     options: [...shared, "--platform=ptrace", "--network=none", "--ignore-cgroups"],
     guestWatchesMemory: true,
@@ -42,6 +45,7 @@ export const runtimes: Record<EngineName, Runtime> = {
     program: "runc",
     alternative: "crun",
     gofer: false,
+    sealed: true,
     options: shared,
     guestWatchesMemory: false,
     processSlack: 0,

@@ -71,6 +71,7 @@ function launchArguments(options: LaunchOptions, input: string | undefined): Arg
     ...runArguments(runtime, options.id).map((word): Argument => ["arg", word]),
     ...options.cgroupPaths.map((path): Argument => ["cgroup", path]),
     ...(runtime.gofer ? [["gofer", 1] as const] : []),
+    ...(runtime.sealed ? [["sealed", 1] as const] : []),
     ...(options.volume.isImage ? [["image", 1] as const] : []),
     ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
     ...(options.keepsInput ? [["keepInput", 1] as const] : []),
