@@ -132,6 +132,10 @@ struct started {
 };
 struct started runtime_run(const struct launch *launch);
 
+/* cgroup.c */
+pid_t cgroup_fork(const struct request *request, int *born_in);
+const char *cgroup_join(const struct request *request, int born_in);
+
 /* sealed.c: the copy is made by the resident process, and executed by a child. */
 void sealed_prepare(const char *path);
 /* Returns where it cannot. */

@@ -85,7 +85,7 @@ static void become_root_of_range(int status_fd, int ready_fd, int go_fd) {
   if (unshare(CLONE_NEWCGROUP) != 0) child_fail(status_fd, "cannot make a cgroup namespace");
 }
 
-static NORETURN void child(const struct launch *launch, int status_fd, int ready_fd, int go_fd) {
+static NORETURN void child(const struct launch *launch, int born_in, int status_fd, int ready_fd, int go_fd) {
   const char *path = request_text(launch->request, "runtime");
   char *argv[RUNTIME_ARGUMENTS_MAX + 2] = {(char *)path};
   char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -95,6 +95,8 @@ static NORETURN void child(const struct launch *launch, int status_fd, int ready
     if (strcmp(launch->request->arguments[i].key, "arg") == 0)
       argv[count++] = (char *)launch->request->arguments[i].value;
 
+  const char *refused = cgroup_join(launch->request, born_in);
+  if (refused != NULL) child_fail(status_fd, format_text("cannot join %s", refused));
   setsid();
   umask(022);
   setrlimit(RLIMIT_CORE, &no_core);
@@ -107,15 +109,6 @@ static NORETURN void child(const struct launch *launch, int status_fd, int ready
   if (request_find(launch->request, "sealed") != NULL) sealed_execute(argv, environment);
   execve(path, argv, environment);
   child_fail(status_fd, path);
-}
-
-static void join_cgroups(const struct launch *launch, pid_t pid) {
-  char *number = format_text("%d", (int)pid);
-  for (size_t i = 0; i < launch->request->count; i++) {
-    const struct argument *argument = &launch->request->arguments[i];
-    if (strcmp(argument->key, "cgroup") != 0) continue;
-    if (!write_file(format_text("%s/cgroup.procs", argument->value), number)) fail("cannot join %s", argument->value);
-  }
 }
 
 /* The whole range of a sandbox that root makes; of an ordinary user's the few ids that it needs. */
@@ -217,15 +210,15 @@ struct started runtime_run(const struct launch *launch) {
   char byte = 0;
   if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(go, O_CLOEXEC) != 0 || pipe2(outcome, O_CLOEXEC) != 0)
     fail("cannot make a pipe");
-  pid_t pid = fork();
+  int born_in;
+  pid_t pid = cgroup_fork(launch->request, &born_in);
   if (pid < 0) fail("cannot fork");
   if (pid == 0) {
     close(go[1]);
-    child(launch, outcome[1], ready[1], go[0]);
+    child(launch, born_in, outcome[1], ready[1], go[0]);
   }
   close(outcome[1]);
   close(ready[1]);
-  join_cgroups(launch, pid);
   if (read_whole(ready[0], &byte, 1) != 1) fail_runtime(EPERM, "the runtime cannot be started", outcome[0]);
   map_range(launch, pid);
   reply_step("runtime");
