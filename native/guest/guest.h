@@ -13,7 +13,7 @@ enum {
   WIRE_VERSION = 1,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
-  TO_HOST_PAYLOAD_BYTES = 64 * 1024,
+  TO_HOST_PAYLOAD_BYTES = 128 * 1024,
   OUTPUT_RING_BYTES = 256 * 1024,
   SMALL_RING_BYTES = 16 * 1024,
   PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
@@ -213,6 +213,8 @@ uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);
 void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
 void stream_pump_output(struct stream *s, int index);
+struct iovec;
+int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iovec *parts);
 void stream_resync(struct stream *s);
 void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size);
 void streams_sweep(void);

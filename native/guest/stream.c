@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct stream *streams[STREAMS_MAX];
@@ -32,6 +33,15 @@ static void ring_give(struct output *o) {
   if (o->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = o->ring;
   else free(o->ring);
   o->ring = NULL;
+}
+
+/* Where `size` bytes from an offset on lie: in two parts where they pass the end of the ring. */
+int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iovec *parts) {
+  size_t at = (size_t)(offset % o->size), run = o->size - at;
+  if (run >= size) return parts[0] = (struct iovec){o->ring + at, size}, 1;
+  parts[0] = (struct iovec){o->ring + at, run};
+  parts[1] = (struct iovec){o->ring, size - run};
+  return 2;
 }
 
 struct stream *stream_find(uint32_t id) {
@@ -176,13 +186,16 @@ static ssize_t read_first(struct output *o) {
   return size;
 }
 
+/* A ring is filled again when half of it is free: under gVisor a call costs more than the bytes it moves. What is in it is
+   acknowledged but for less than half of the smallest ring, so that room always comes. */
+static bool output_full(const struct output *o) { return o->ring && o->tail - o->acked > o->size / 2; }
+
 static ssize_t read_output(struct output *o, uint32_t *room) {
-  uint64_t held = o->tail - o->acked;
   if (!o->ring && o->tail == 0) return *room = SMALL_RING_BYTES, read_first(o);
   if (!o->ring) o->ring = ring_take(&o->size);
-  uint32_t at = (uint32_t)(o->tail % o->size), run = o->size - at;
-  *room = run > o->size - held ? (uint32_t)(o->size - held) : run;
-  return read(o->fd, o->ring + at, *room);
+  *room = o->size - (uint32_t)(o->tail - o->acked);
+  struct iovec parts[2];
+  return readv(o->fd, parts, ring_parts(o, o->tail, *room, parts));
 }
 
 void stream_pump_output(struct stream *s, int index) {
@@ -192,7 +205,7 @@ void stream_pump_output(struct stream *s, int index) {
     return;
   }
   for (;;) {
-    if (o->ring && o->tail - o->acked == o->size) break;
+    if (output_full(o)) break;
     if (s->terminal && s->finished && o->tail >= s->drain_end) return output_eof(o); /* somebody else writes there */
     uint32_t room;
     ssize_t size = read_output(o, &room);
@@ -211,7 +224,7 @@ void stream_pump_output(struct stream *s, int index) {
     return output_eof(o);
   }
   if (s->terminal) return;
-  bool wanted = !o->ring || o->tail - o->acked < o->size;
+  bool wanted = !output_full(o);
   if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
 }

@@ -44,7 +44,8 @@ static size_t failure_count;
 /* The frame under way: control bytes, then maybe a piece of a ring. */
 static uint8_t control[CONTROL_BYTES];
 static size_t control_size;
-static const uint8_t *slice;
+static const struct output *slice;
+static uint64_t slice_at;
 static size_t slice_size, written;
 static struct stream *slice_of;
 static uint32_t turn;
@@ -53,7 +54,7 @@ bool wire_holds(const struct stream *s) { return slice_of == s; }
 
 /* Bytes that count as sent and still lie in the ring, to be written. */
 uint64_t wire_unwritten(const struct output *o) {
-  if (!slice_of || !o->ring || slice < o->ring || slice >= o->ring + o->size) return 0;
+  if (!slice_of || slice != o) return 0;
   return written < control_size ? slice_size : control_size + slice_size - written;
 }
 
@@ -232,11 +233,9 @@ static bool choose_slice(void) {
     if (!s || s->closing) continue;
     struct output *o = &s->out[turn % 2];
     if (o->sent == o->tail) continue;
-    uint32_t at = (uint32_t)(o->sent % o->size);
-    slice_size = o->size - at;
-    if (slice_size > o->tail - o->sent) slice_size = (size_t)(o->tail - o->sent);
-    if (slice_size > TO_HOST_PAYLOAD_BYTES) slice_size = TO_HOST_PAYLOAD_BYTES;
-    slice = o->ring + at;
+    slice_size = o->tail - o->sent > TO_HOST_PAYLOAD_BYTES ? TO_HOST_PAYLOAD_BYTES : (size_t)(o->tail - o->sent);
+    slice = o;
+    slice_at = o->sent;
     slice_of = s;
     put(FRAME_DATA, (uint8_t)(CHANNEL_OUT + turn % 2), s->id, o->sent, NULL, 0);
     uint32_t size = (uint32_t)slice_size;
@@ -248,11 +247,11 @@ static bool choose_slice(void) {
 }
 
 static bool write_some(void) {
-  struct iovec parts[2];
+  struct iovec parts[3];
   int count = 0;
   if (written < control_size) parts[count++] = (struct iovec){control + written, control_size - written};
   size_t of_slice = written > control_size ? written - control_size : 0;
-  if (of_slice < slice_size) parts[count++] = (struct iovec){(void *)(slice + of_slice), slice_size - of_slice};
+  if (of_slice < slice_size) count += ring_parts(slice, slice_at + of_slice, slice_size - of_slice, parts + count);
   ssize_t size = writev(WIRE_OUT, parts, count);
   if (size < 0) return false;
   written += (size_t)size;

@@ -31,7 +31,7 @@ export const wireLimits = {
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
-  fromGuestPayloadBytes: 64 * KiB,
+  fromGuestPayloadBytes: 128 * KiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
