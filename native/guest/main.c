@@ -33,8 +33,9 @@ void die(const char *what) {
   _exit(70);
 }
 
+/* That the other end has gone is told whatever is asked for: where nothing is, once, and not at every turn. */
 static void poll_control(int op, int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
-  struct epoll_event event = {.events = events, .data.u64 = (uint64_t)tag << 32 | slot};
+  struct epoll_event event = {.events = events ? events : EPOLLET, .data.u64 = (uint64_t)tag << 32 | slot};
   if (epoll_ctl(guest_epoll, op, fd, &event) < 0) die("epoll_ctl");
 }
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {

@@ -225,8 +225,7 @@ void stream_pump_output(struct stream *s, int index) {
   }
   if (s->terminal) return;
   bool wanted = !output_full(o);
-  /* That the writers have gone is told whatever is asked for: once then, not at every turn. */
-  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : EPOLLET, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
+  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
 }
 

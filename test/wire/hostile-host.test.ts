@@ -134,6 +134,19 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     expect(bytes.equals(Buffer.alloc(200_000, "x"))).toBe(true);
   });
 
+  it.runIf(engineName === "container")(
+    "costs no processor by a run that has closed its input, nor by one that has ended with output nobody takes",
+    async () => {
+      const closed = words("/bin/sh", "-c", "exec 0<&-; echo closed; exec sleep 1000");
+      await host.frames(
+        opening(1, Buffer.concat([closed, row(tags.flags, 1n)])),
+        opening(2, words("/bin/sh", "-c", "head -c 300000 /dev/zero")),
+      );
+      for (const id of [1, 2]) await host.answer(({ type, stream }) => type === data && stream === id);
+      await host.calm();
+    },
+  );
+
   it("says why it ends at a frame that is too long, also behind a crowd of other refusals", async () => {
     const refused: HostFrame[] = Array.from({ length: 40 }, (_, i) => ({ type: open, channel: 99, stream: i + 1 }));
     refused.push({ type: config, payload: Buffer.alloc(1) });
