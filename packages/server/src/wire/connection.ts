@@ -64,6 +64,9 @@ export class WireConnection implements Wire {
   /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
   #unanswered = 0;
   #reason: string | undefined;
+  /** Of one reading, a channel gets the last credit only: each one wakes the guest. */
+  readonly #credits = new Map<number, { channel: number; stream: number; offset: number }>();
+  #receiving = false;
   #adopt: Adopt;
 
   private constructor(paths: WirePaths, adopt: Adopt) {
@@ -208,6 +211,10 @@ export class WireConnection implements Wire {
   }
 
   #send(type: number, channel: number, stream: number, offset: number, payload?: Uint8Array): void {
+    if (type === frameTypes.credit && this.#receiving) {
+      this.#credits.set(stream * 4 + channel, { channel, stream, offset });
+      return;
+    }
     const size = payload?.length ?? 0;
     writeHeader(this.#frame, { size, type, channel, epoch: this.#epoch, stream, offset });
     if (payload !== undefined) this.#frame.set(payload, wireLimits.headerBytes);
@@ -223,15 +230,25 @@ export class WireConnection implements Wire {
 
   #receive(size: number): boolean {
     const chunk = this.#buffers.current.bytes.subarray(0, size);
+    this.#receiving = true;
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
       else this.#parser?.push(chunk);
     } catch (error) {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
+    } finally {
+      this.#receiving = false;
     }
+    this.#giveCredits();
     this.#buffers.turn();
     return true;
+  }
+
+  #giveCredits(): void {
+    for (const { channel, stream, offset } of this.#credits.values())
+      this.#send(frameTypes.credit, channel, stream, offset);
+    this.#credits.clear();
   }
 
   #findHello(finder: HelloFinder, chunk: Buffer): void {
