@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { engines, seed, soak } from "../harness.ts";
+import { engines, guestPath, root, seed, soak } from "../harness.ts";
 import { killOwner } from "../sandbox/owner.ts";
-import { callerOf, makeHome, until } from "./fixture.ts";
+import { callerOf, makeHome, small, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const kills = soak ? 20 : 3;
@@ -64,5 +65,21 @@ describe.each(engines)("a daemon that is killed (%s)", (engine) => {
     for (const { id } of records) await test.fleet.destroy(alice, id);
     expect(await kept()).toEqual([]);
     expect(test.errors).toEqual([]);
+  });
+});
+
+describe("a daemon that starts", () => {
+  it("[LIF-12] removes what a daemon left without a record, and nothing that others keep in its data folder", async () => {
+    await using own = await makeHome();
+    const ids: string[] = [];
+    {
+      await using caisson = openCaisson({ home: own.home, root, guestPath });
+      for (const fleet of [true, false])
+        ids.push((await caisson.createSandbox({ engine: "container", limits: small, keep: true, fleet })).id);
+    }
+    await using test = await own.open();
+    await until(async () => (await test.caisson.keptSandboxes()).length === 1);
+    expect(await test.caisson.keptSandboxes()).toMatchObject([{ id: ids[1], state: "running" }]);
+    expect(await test.fleet.list(alice, { limit: 10 })).toEqual([]);
   });
 });

@@ -68,6 +68,8 @@ export interface CreateOptions {
   afterLeave?: () => Promise<void>;
   /** Whether it outlives this process: it then ends only when it is destroyed. */
   keep?: boolean;
+  /** Whether it is one of a daemon's. */
+  fleet?: boolean;
 }
 
 /** The sandboxes that this process owns. */
@@ -136,6 +138,7 @@ export class Caisson implements AsyncDisposable {
       warm: limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine.name] ? "never" : (options.warm ?? "first-use"),
       listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
       keep: options.keep ?? false,
+      ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
     });
     return this.#own(sandbox, "sandbox.created");

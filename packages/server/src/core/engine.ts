@@ -45,6 +45,8 @@ export interface SandboxSpec {
   listeners?: boolean;
   /** Whether it outlives its owner. */
   keep?: boolean;
+  /** Whether a daemon keeps it, which knows it by its own store: one of those that the store does not know is nobody's. */
+  fleet?: boolean;
 }
 
 /** When interpreters start that wait for code: with the sandbox, after the first code of their language, or never. */
@@ -84,6 +86,8 @@ export interface KeptSandbox {
   engine: EngineName;
   state: "running" | "paused" | "stopped" | "ended";
   createdAt: string;
+  /** A daemon made it. */
+  fleet: boolean;
 }
 
 /** What a start may change; what is not named is as it was. Storage cannot change. */

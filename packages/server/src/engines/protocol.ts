@@ -96,6 +96,7 @@ const spec = shape<RemoteSpec>({
   warm: optional(oneOf(warmChoices)),
   listeners: optional(flag),
   keep: optional(flag),
+  fleet: optional(flag),
 });
 
 export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {

@@ -19,7 +19,7 @@ export async function listKept(home: string, onError: (error: unknown) => void):
       if (record === undefined || record.kept === null) continue;
       const cgroup = openCgroup(privilege, engineFolder, id, () => record.base);
       const state = stateOf(record.kept, isAlive(record, bootId, cgroup));
-      found.push({ id, engine: record.engine, state, createdAt: record.createdAt });
+      found.push({ id, engine: record.engine, state, createdAt: record.createdAt, fleet: record.kept.fleet });
     } catch (error) {
       onError(error);
     }

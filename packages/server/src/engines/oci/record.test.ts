@@ -18,6 +18,7 @@ const kept = {
   emptied: false,
   output: false,
   listeners: true,
+  fleet: false,
 };
 const record = {
   version: 2,

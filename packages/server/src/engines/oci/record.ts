@@ -34,6 +34,8 @@ export interface KeptRecord {
   emptied: boolean;
   output: boolean;
   listeners: boolean;
+  /** A daemon made it. */
+  fleet: boolean;
 }
 
 export interface SandboxRecord {
@@ -121,7 +123,7 @@ function isRecord(value: Fields): value is Fields & SandboxRecord {
 
 function isKept(value: Fields): boolean {
   const { pid, rootPid, limits, warm, enforced, notEnforced } = value;
-  const flags = ["runsWatchMemory", "hasInput", "paused", "stopped", "emptied", "output", "listeners"];
+  const flags = ["runsWatchMemory", "hasInput", "paused", "stopped", "emptied", "output", "listeners", "fleet"];
   return (
     hasExactly(value, ["pid", "rootPid", "limits", "warm", "enforced", "notEnforced", ...flags]) &&
     isWhole(pid) &&

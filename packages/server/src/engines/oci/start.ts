@@ -60,8 +60,9 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
   if (spec.keep === true) {
     const { rootPid, hasInput } = live;
     const { output = live.record?.kept?.output ?? false, listeners = true } = spec;
+    const fleet = spec.fleet ?? live.record?.kept?.fleet ?? false;
     const state = { paused: false, stopped: false, emptied: false };
-    saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, ...settled, ...state });
+    saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, fleet, ...settled, ...state });
   }
   live.settled = settled;
   return describe(parts, live, settled);

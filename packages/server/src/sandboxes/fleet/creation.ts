@@ -67,7 +67,7 @@ function startCold(
   why: string,
 ): Promise<Made> {
   return queue.with({ namespace, priority }, async () => {
-    const sandbox = await starts.with(() => maker.createSandbox({ engine, limits, warm, keep: true }));
+    const sandbox = await starts.with(() => maker.createSandbox({ engine, limits, warm, keep: true, fleet: true }));
     try {
       await equip(sandbox, { env, limits });
     } catch (error) {

@@ -7,6 +7,7 @@ export interface MakeOptions {
   limits: SandboxLimits;
   warm: WarmChoice;
   keep: true;
+  fleet: true;
 }
 
 /** Whoever makes the boundaries of a fleet. */

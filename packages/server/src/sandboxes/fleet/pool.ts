@@ -91,7 +91,9 @@ export class WarmPool {
     const { maker, starts, engine, limits, warm, clock } = this.#parts;
     this.#starting++;
     try {
-      const sandbox = await starts.withPatience(() => maker.createSandbox({ engine, limits, warm, keep: true }));
+      const sandbox = await starts.withPatience(() =>
+        maker.createSandbox({ engine, limits, warm, keep: true, fleet: true }),
+      );
       const ready = { sandbox, sinceMs: clock.monotonicMs() };
       this.#ready.push(ready);
       void sandbox.lost.then(() => this.#lose(ready));

@@ -23,7 +23,7 @@ export interface RecoverParts {
 }
 
 export interface Recovered {
-  /** Boundaries of no record, that are to be removed: of pools, of creations that never ended, of destructions likewise. */
+  /** Boundaries of a daemon without a record, that are to be removed: of pools, of creations that never ended, of destructions likewise. */
   strays: string[];
 }
 
@@ -35,7 +35,7 @@ export async function recover(parts: RecoverParts): Promise<Recovered> {
     recoverOne(parts, record, found.get(record.id)),
   );
   for (const error of failed) parts.onError(error);
-  const strays = kept.flatMap(({ id }) => (parts.registry.get(id) === undefined ? [id] : []));
+  const strays = kept.flatMap(({ id, fleet }) => (fleet && parts.registry.get(id) === undefined ? [id] : []));
   const destroyed = await parts.records.list({ status: "destroyed", limit: fleetLimits.sandboxes });
   return { strays: [...new Set([...strays, ...destroyed.map(({ id }) => id)])] };
 }
