@@ -119,6 +119,28 @@ describe("the door of the REST API", () => {
     expect(await say({ host, origin: "null" })).toBe(403);
   });
 
+  it("[IDN-07] answers the pages of a configured origin, and their preflights", async () => {
+    const origin = "https://dashboard.example";
+    await using open = await openTestServer(engine, { origins: [origin] });
+    const preflight = await fetch(open.base + list, { method: "OPTIONS", headers: { origin } });
+    expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, origin]);
+    expect(preflight.headers.get("access-control-allow-headers")).toContain("x-api-key");
+    expect(preflight.headers.get("access-control-allow-credentials")).toBeNull();
+    const answer = await (await open.as("viewer")).get(list, { headers: { origin } });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    const other = await fetch(open.base + list, { method: "OPTIONS", headers: { origin: "https://evil.example" } });
+    expect(other.status).toBe(403);
+  });
+
+  it("lets a client go that stops in the middle of its body", async () => {
+    await using impatient = await openTestServer(engine, { bodyIdleMs: 100 });
+    const key = (await impatient.as("agent")).headers["x-api-key"];
+    const socket = connect(Number(new URL(impatient.base).port), "127.0.0.1");
+    const headers = `host: localhost\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: 100`;
+    socket.write(`POST ${list} HTTP/1.1\r\n${headers}\r\n\r\n{`);
+    expect(await text(socket).catch((error: Error) => error.message)).toMatch(/^(|read ECONNRESET)$/);
+  });
+
   it("[IDN-07] says on every answer what a browser may do with it, and sets no cookie", async () => {
     for (const path of ["/docs", "/healthz", "/nothing", "/openapi.json"]) {
       const { headers } = await fetch(server.base + path);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
@@ -72,7 +73,12 @@ describe.each(engines)("other resources over REST (%s)", (engine) => {
     await api.post(`${at}/exec`, { command: "echo secret-command-text" });
     const found = await operator.get(`/api/v1/audit?sandbox_id=${id}&type=execution.completed&limit=2`);
     expect(found.json[0]).toMatchObject({ type: "execution.completed", sandbox_id: id, namespace: "default" });
-    expect(found.json[0].detail.command_sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(found.json[0].detail).toMatchObject({
+      command_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      exit_code: 0,
+      files_changed: 0,
+      files_changed_sha256: createHash("sha256").update("[]").digest("hex"),
+    });
     const next = /<([^>]+)>; rel="next"/.exec(found.headers.get("link") ?? "")?.[1] ?? "";
     expect((await operator.get(next)).json[0].sequence).toBeLessThan(found.json[1].sequence);
     expect((await operator.post("/api/v1/audit/verify")).json).toMatchObject({ ok: true, problems: [] });

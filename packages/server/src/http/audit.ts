@@ -3,7 +3,7 @@ import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
 import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { isAllowed, type Principal } from "../core/principal.ts";
 import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "./context-schema.ts";

@@ -1,5 +1,5 @@
 /** Who may knock at all: claims S30 and S31 of SECURITY.md. */
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../core/errors.ts";
 import type { Principal } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
@@ -23,6 +23,21 @@ export function checkOrigin(request: FastifyRequest, allowed: readonly string[])
   throw new AppError("forbidden", "pages of another origin may not call this server", {
     hint: "add the origin to the configured ones",
   });
+}
+
+/** Lets the pages of a configured origin read what they are answered; true when this request is of one. */
+export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): boolean {
+  const { origin } = request.headers;
+  if (origin === undefined || !allowed.includes(origin)) return false;
+  reply.header("access-control-allow-origin", origin);
+  reply.header("vary", "origin");
+  reply.header("access-control-expose-headers", "content-range, link, location, retry-after, x-request-id");
+  reply.header("access-control-allow-methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+  reply.header(
+    "access-control-allow-headers",
+    "authorization, content-type, idempotency-key, last-event-id, range, x-api-key, x-caisson-namespace",
+  );
+  return true;
 }
 
 /** The token of a request; a request that names two different ones is refused. */

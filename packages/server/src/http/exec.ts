@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Fleet, Job } from "../core/fleet.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
-import { httpLimits } from "../core/limits.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defined } from "./defined.ts";

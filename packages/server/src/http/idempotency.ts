@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
-import { httpLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { HttpError } from "./problem.ts";
 import type { Answer, Route } from "./route.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed } from "../core/feed.ts";
-import { httpLimits, identityLimits } from "../core/limits.ts";
+import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import { roles } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { defined } from "./defined.ts";

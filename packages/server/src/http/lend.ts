@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Answer, Call } from "./route.ts";
 

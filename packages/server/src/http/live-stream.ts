@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { toAppError, toProblem } from "./problem.ts";
 import type { Answer, Call } from "./route.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 
 /** How many responses without an end are open, for each key and in all. */
 export class OpenStreams {

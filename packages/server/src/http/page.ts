@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 
 const { min, max } = httpLimits.page;
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
-import { httpLimits, type Range, requestLimits } from "../core/limits.ts";
+import { type Range, requestLimits } from "../core/limits.ts";
 import { isAllowed } from "../core/principal.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits, processLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
+import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defined } from "./defined.ts";

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { type Caller, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import type { TokenBuckets } from "../identity/token-bucket.ts";
 import { authenticate } from "./door.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { toEntry } from "./note.ts";
@@ -11,7 +12,6 @@ import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
 import { bodyPieces, discardRest } from "./request-body.ts";
 import type { Answer, Call, Note, Route } from "./route.ts";
-import type { TokenBuckets } from "./token-bucket.ts";
 
 export interface RegistrarParts {
   keyring: Keyring;

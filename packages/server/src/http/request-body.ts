@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 
 /** The bytes of a body. To stop early is no end of the connection: what is left is discarded after the answer. */
 export function bodyPieces(body: unknown): AsyncIterable<Uint8Array> | undefined {

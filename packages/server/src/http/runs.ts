@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
-import { httpLimits } from "../core/limits.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { nextPage, pageQuery } from "./page.ts";

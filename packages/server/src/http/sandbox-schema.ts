@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { warmChoices } from "../core/engine.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
-import { httpLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 

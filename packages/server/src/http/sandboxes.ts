@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { SandboxLimits } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
-import { httpLimits } from "../core/limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";

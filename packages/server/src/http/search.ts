@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits, searchLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
+import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defined } from "./defined.ts";

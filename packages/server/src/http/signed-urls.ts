@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { isAllowed } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { SkillRecord } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";

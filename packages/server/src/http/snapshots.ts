@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";

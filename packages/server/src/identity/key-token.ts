@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { identityLimits } from "../core/limits.ts";
+import { identityLimits } from "../core/http-limits.ts";
 
 /** Makes a key recognisable to people and to scanners for leaked secrets. */
 const prefix = "csn_";

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { ApiKey, ApiKeys } from "../core/api-key.ts";
 import { AppError } from "../core/errors.ts";
-import { identityLimits } from "../core/limits.ts";
+import { identityLimits } from "../core/http-limits.ts";
 import type { Principal, Role } from "../core/principal.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
+import { TokenBuckets } from "./token-bucket.ts";
 
 export interface KeyRequest {
   name: string;
@@ -21,25 +22,26 @@ export interface IssuedKey {
 export interface KeyringParts {
   keys: ApiKeys;
   now?: () => number;
-  /** Asked before a key that is not remembered is looked up; throws when that happens too often. */
-  beforeLookup?: () => void;
 }
 
 /** Who a token stands for. Keys are remembered by their hash, so that a call costs no look into the store (IDN-01). */
 export class Keyring {
   readonly #keys: ApiKeys;
   readonly #now: () => number;
-  readonly #beforeLookup: () => void;
+  readonly #lookups = new TokenBuckets({
+    perSecond: identityLimits.lookupsPerSecond,
+    burst: identityLimits.lookupsPerSecond,
+    most: 1,
+  });
   /** The least recently used first. */
   readonly #known = new Map<string, ApiKey>();
   readonly #noted = new Map<string, number>();
   /** Of this process's life: a look-up that began before a revocation must not bring the key back. */
   readonly #revoked = new Set<string>();
 
-  constructor({ keys, now = Date.now, beforeLookup = () => undefined }: KeyringParts) {
+  constructor({ keys, now = Date.now }: KeyringParts) {
     this.#keys = keys;
     this.#now = now;
-    this.#beforeLookup = beforeLookup;
   }
 
   async issue(request: KeyRequest): Promise<IssuedKey> {
@@ -105,8 +107,10 @@ export class Keyring {
     return { ...key, revokedAtMs };
   }
 
+  /** Guessing is slow for everybody together; keys that are remembered do not notice. */
   async #lookUp(hash: string): Promise<ApiKey | undefined> {
-    this.#beforeLookup();
+    const waitMs = this.#lookups.take("all");
+    if (waitMs > 0) throw new AppError("limit_exceeded", "too many unknown keys", { retryAfterMs: waitMs });
     return this.#keys.byHash(hash);
   }
 

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/limits.ts";
+import { httpLimits } from "../core/http-limits.ts";
 
 /** What the holder of a URL may do: one method on one path of one sandbox. */
 export interface SignedPass {

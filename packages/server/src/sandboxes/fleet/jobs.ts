@@ -72,7 +72,16 @@ const told = ["id", "exit_code", "duration_ms", "timed_out", "oom_killed", "cpu_
 
 function describeResult(result: object): Detail {
   const rows = Object.entries(result).filter(([name]) => told.some((known) => known === name));
-  return Object.fromEntries(
-    rows.filter(([, value]) => value === null || ["string", "number", "boolean"].includes(typeof value)),
-  );
+  const plain = rows.filter(([, value]) => value === null || ["string", "number", "boolean"].includes(typeof value));
+  return { ...Object.fromEntries(plain), ...describeFiles(result) };
+}
+
+/** How many, and a hash of the list: paths may tell what the log must not. */
+function describeFiles(result: object): Detail {
+  if (!("files_changed" in result) || !Array.isArray(result.files_changed)) return {};
+  const text = JSON.stringify(result.files_changed);
+  return {
+    files_changed: result.files_changed.length,
+    files_changed_sha256: createHash("sha256").update(text).digest("hex"),
+  };
 }

@@ -1,0 +1,63 @@
+/** What bounds the REST API and who may call it, like limits.ts. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** API keys and what else lets somebody in. */
+export const identityLimits = {
+  keyBytes: 32,
+  /** Keys that are remembered between calls. */
+  cachedKeys: 4096,
+  /** Keys that are not remembered and must be looked up, for all callers together. */
+  lookupsPerSecond: 500,
+  /** How often the last use of a key is written down. */
+  lastUsedMs: 60_000,
+  /** Of one namespace, revoked ones left out. */
+  keysPerNamespace: 1_000,
+  /** The longest that a key may last, where it expires at all. */
+  keyLifetimeSeconds: 10 * 365 * 86_400,
+  setupLinkMs: 15 * 60_000,
+  setupLinks: 16,
+  /** A ticket opens one stream, for whoever cannot send a header. */
+  ticketMs: 30_000,
+  tickets: 4096,
+} as const;
+
+/** The REST API. */
+export const httpLimits = {
+  jsonBytes: 1 * MiB,
+  /** A body that may hold code: JSON writes a byte as up to six. */
+  codeBodyBytes: 24 * MiB,
+  headerBytes: 16 * KiB,
+  /** Time for a request's headers. */
+  headersTimeoutMs: 20_000,
+  /** How long a body may stand still before its client is let go. */
+  bodyIdleMs: 120_000,
+  keepAliveMs: 60_000,
+  connections: 12_000,
+  /** A bucket of tokens for each key. */
+  requestsPerSecond: { default: 1_000, min: 1, max: 100_000 },
+  requestBurst: { default: 2_000, min: 1, max: 100_000 },
+  buckets: 4096,
+  /** Responses without an end that one key may have open, and all keys. */
+  streamsPerKey: { default: 256, min: 1, max: 10_000 },
+  streams: 2_048,
+  /** Of one stream, before its source must wait. */
+  streamBufferBytes: 64 * KiB,
+  /** Of a body that nobody wanted, read after the answer so that its connection lives on. */
+  discardBytes: 16 * MiB,
+  discardMs: 5_000,
+  /** A comment goes out this often on a stream that is silent. */
+  heartbeatMs: 15_000,
+  page: { default: 100, min: 1, max: 1_000 },
+  idempotencyKeyChars: 255,
+  labels: 64,
+  nameChars: 128,
+  valueChars: 32_768,
+  signedUrlSeconds: { default: 900, min: 1, max: 86_400 },
+  signedUrlsOpen: 10_000,
+  waitSeconds: { default: 30, min: 0, max: 300 },
+  terminalMessageBytes: 64 * KiB,
+  exportRows: 500,
+  searchMatches: 10_000,
+} as const;

@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+import websocket from "@fastify/websocket";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/http-limits.ts";
+import { allowedMethods } from "./allowed-methods.ts";
+import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
+import { setHeaders } from "./headers.ts";
+import { HttpError, problemType, toAppError, toProblem } from "./problem.ts";
+import { type RegistrarParts, register } from "./register.ts";
+import type { Route } from "./route.ts";
+
+export interface FastifyParts {
+  /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */
+  hosts?: readonly string[];
+  origins?: readonly string[];
+  /** How long a body may stand still. */
+  bodyIdleMs?: number;
+  /** Told of errors that are nobody's fault outside. */
+  onError?: (error: unknown) => void;
+}
+
+/** Fastify with what holds for every request, known or not: headers, doors, problems. */
+export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
+  const { hosts = [], origins = [], bodyIdleMs = httpLimits.bodyIdleMs, onError } = parts;
+  const fail = (error: unknown, requestId: string, reply: FastifyReply) => {
+    const known = toAppError(error);
+    if (known.code === "internal") onError?.(known.cause ?? known);
+    return sendProblem(reply, known, requestId);
+  };
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    genReqId: () => `req_${randomBytes(9).toString("base64url")}`,
+    bodyLimit: httpLimits.jsonBytes,
+    keepAliveTimeout: httpLimits.keepAliveMs,
+    routerOptions: { maxParamLength: 8_192 },
+    http: { maxHeaderSize: httpLimits.headerBytes, headersTimeout: httpLimits.headersTimeoutMs },
+    frameworkErrors: (error, request, reply) => {
+      setHeaders(reply, request.id);
+      fail(error, request.id, reply);
+    },
+    clientErrorHandler: refuseBadHttp,
+  });
+  app.server.maxConnections = httpLimits.connections;
+  app.addHook("onRequest", async (request, reply) => {
+    setHeaders(reply, request.id);
+    checkHost(request.headers.host, hosts);
+    checkOrigin(request, origins);
+    watchBody(request, bodyIdleMs);
+    if (allowOrigin(request, reply, origins) && request.method === "OPTIONS") return reply.status(204).send();
+  });
+  // A connection that asked for a WebSocket and got an ordinary answer is nobody's afterwards.
+  app.addHook("onResponse", async (request) => {
+    if (request.headers.upgrade !== undefined) request.raw.socket.destroy();
+  });
+  app.setErrorHandler((error, request, reply) => fail(error, request.id, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const allow = allowedMethods(routes, request.url.split("?")[0] ?? "");
+    if (allow.length === 0)
+      throw new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
+    return fail(
+      new HttpError(405, "unsupported", `${request.method} is not for this path`, {
+        headers: { allow: allow.join(", ") },
+      }),
+      request.id,
+      reply,
+    );
+  });
+  return app;
+}
+
+/** Routes that take raw bodies have a scope of their own, in which no body is parsed. */
+export function registerAll(app: FastifyInstance, routes: readonly Route[], parts: RegistrarParts): void {
+  app.register(websocket, {
+    options: { maxPayload: httpLimits.terminalMessageBytes, perMessageDeflate: false },
+    // A client that does not say goodbye holds nothing up.
+    preClose: (done) => {
+      for (const client of app.websocketServer.clients) client.terminate();
+      app.websocketServer.close();
+      done();
+    },
+  });
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    const parseJson = scope.getDefaultJsonParser("error", "error");
+    scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+      if (body === "") done(null, undefined);
+      else parseJson(request, body as string, done);
+    });
+    for (const route of routes) if (route.raw === undefined) register(scope, route, parts);
+  });
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    for (const route of routes) if (route.raw !== undefined) register(scope, route, parts);
+  });
+}
+
+function sendProblem(reply: FastifyReply, error: AppError, requestId: string): FastifyReply {
+  const problem = toProblem(error, requestId);
+  if (error instanceof HttpError) for (const [name, value] of Object.entries(error.headers)) reply.header(name, value);
+  if (problem.retry_after !== undefined) reply.header("retry-after", problem.retry_after);
+  if (problem.status === 401) reply.header("www-authenticate", 'Bearer realm="caisson"');
+  return reply.status(problem.status).type(problemType).send(JSON.stringify(problem));
+}
+
+/** A client that stops in the middle of its body is let go, and what it began with it. */
+function watchBody({ raw }: FastifyRequest, idleMs: number): void {
+  if (raw.headers["content-length"] === undefined && raw.headers["transfer-encoding"] === undefined) return;
+  raw.socket.setTimeout(idleMs, () => raw.socket.destroy());
+  raw.once("end", () => raw.socket.setTimeout(0));
+}
+
+/** What is not HTTP at all never becomes a request. */
+function refuseBadHttp(error: Error & { code?: string }, socket: import("node:net").Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
+  const tooLong = error.code === "HPE_HEADER_OVERFLOW";
+  const status = tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request";
+  const body = JSON.stringify({
+    type: "urn:caisson:error:invalid",
+    title: "The request is not valid",
+    status: tooLong ? 431 : 400,
+    detail: tooLong ? "the headers are too long" : "this is not HTTP",
+    code: "invalid",
+    request_id: "none",
+  });
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
