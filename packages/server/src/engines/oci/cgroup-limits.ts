@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Containment, EngineName, SandboxLimits } from "../../core/engine.ts";
 import { errnoOf } from "../../core/errors.ts";
@@ -75,36 +75,7 @@ export const limitsBeforeStart = ["memory", "processes"] as const;
 export const limitsAfterStart = ["cpu"] as const;
 
 type FolderOf = (controller: Controller) => { path: string; version: 1 | 2 } | undefined;
-
-const fieldsOf = {
-  memory: ["memoryBytes"],
-  cpu: ["cpus", "cpuShares"],
-  processes: ["processes"],
-} as const satisfies Partial<Record<Containment, readonly (keyof SandboxLimits)[]>>;
-
-/** As applyLimits, of what differs. Memory comes first: it alone can be refused, and then nothing else has changed. */
-export function changeLimits(
-  folderOf: FolderOf,
-  engine: EngineName,
-  from: SandboxLimits,
-  to: SandboxLimits,
-): Map<Containment, string | null> {
-  const kinds = ["memory", "cpu", "processes"] as const;
-  const changed = kinds.filter((what) => fieldsOf[what].some((field) => from[field] !== to[field]));
-  const memory = folderOf("memory");
-  if (to.memoryBytes < from.memoryBytes && memory?.version === 2) {
-    const heldBytes = readHeldBytes(memory.path);
-    const limitBytes = to.memoryBytes + sandboxLimits.memoryHeadroomBytes[engine];
-    if (heldBytes > limitBytes) return new Map([["memory", `${heldBytes} bytes are in use`]]);
-  }
-  const outcome = new Map<Containment, string | null>();
-  for (const what of changed) {
-    const isMore = what === "memory" && to.memoryBytes > from.memoryBytes;
-    for (const [kind, why] of applyLimits(folderOf, engine, to, [what], isMore)) outcome.set(kind, why);
-    if (what === "memory" && outcome.get(what) != null) break;
-  }
-  return outcome;
-}
+type Outcome = Map<Containment, string | null>;
 
 /** Sets limits and reads them back: what is returned, by kind, is why one does not hold, or null. */
 export function applyLimits(
@@ -112,29 +83,51 @@ export function applyLimits(
   engine: EngineName,
   limits: SandboxLimits,
   wanted: readonly Containment[],
-  isMore = false,
-): Map<Containment, string | null> {
-  const outcome = new Map<Containment, string | null>();
+): Outcome {
+  const outcome: Outcome = new Map();
   for (const { what, controller, settings } of describe(engine, limits)) {
     if (!wanted.includes(what)) continue;
     const folder = folderOf(controller);
-    if (folder === undefined) {
-      outcome.set(what, `this host has no ${controller} cgroup`);
-      continue;
-    }
-    // Version 1 holds memory and memory with swap apart, and never the first above the second.
-    const ordered = isMore ? settings[folder.version].toReversed() : settings[folder.version];
-    outcome.set(what, applyAll(folder.path, ordered));
+    const why = folder === undefined ? absence(controller) : applyAll(folder.path, settings[folder.version]);
+    outcome.set(what, why);
   }
   return outcome;
 }
 
+const absence = (controller: Controller) => `this host has no ${controller} cgroup`;
+
+/** As applyLimits, of what differs. Memory comes first: it alone can be refused, and then nothing else has changed. */
+export function changeLimits(folderOf: FolderOf, engine: EngineName, from: SandboxLimits, to: SandboxLimits): Outcome {
+  const outcome: Outcome = new Map();
+  const before = describe(engine, from);
+  for (const [at, { what, controller, settings }] of describe(engine, to).entries()) {
+    const folder = folderOf(controller);
+    if (folder === undefined) {
+      outcome.set(what, absence(controller));
+      continue;
+    }
+    const old = before[at]?.settings[folder.version] ?? [];
+    const changed = settings[folder.version].filter(({ value }, place) => value !== old[place]?.value);
+    // Version 1 counts memory and memory with swap apart, and never lets the first limit be above the second.
+    if (to.memoryBytes > from.memoryBytes) changed.reverse();
+    const inUse = what === "memory" && to.memoryBytes < from.memoryBytes ? findUse(folder, changed) : null;
+    outcome.set(what, inUse ?? applyAll(folder.path, changed));
+    if (what === "memory" && outcome.get(what) !== null) break;
+  }
+  return outcome;
+}
+
+/** Version 1 refuses a limit below what is in use. Version 2 ends processes for it, and so is not asked. */
+function findUse(folder: { path: string; version: 1 | 2 }, settings: readonly Setting[]): string | null {
+  if (folder.version === 1) return null;
+  const heldBytes = readHeldBytes(folder.path);
+  return settings.some(({ value }) => heldBytes > Number(value)) ? `${heldBytes} bytes are in use` : null;
+}
+
 function applyAll(folder: string, settings: readonly Setting[]): string | null {
   for (const { file, value, optional } of settings) {
-    const path = join(folder, file);
     try {
-      writeFileSync(path, String(value), { flag: "r+" });
-      const found = readFileSync(path, "utf8").trim();
+      const found = writeAndRead(join(folder, file), String(value));
       if (found !== String(value)) return `${file} is ${found}, not ${value}`;
     } catch (error) {
       const absent = errnoOf(error) === "ENOENT" || errnoOf(error) === "EACCES";
@@ -142,4 +135,16 @@ function applyAll(folder: string, settings: readonly Setting[]): string | null {
     }
   }
   return null;
+}
+
+const readBack = Buffer.alloc(64);
+
+function writeAndRead(path: string, text: string): string {
+  const file = openSync(path, "r+");
+  try {
+    writeSync(file, text);
+    return readBack.toString("utf8", 0, readSync(file, readBack, 0, readBack.length, 0)).trim();
+  } finally {
+    closeSync(file);
+  }
 }

@@ -43,6 +43,30 @@ describe("cgroups of version 2", () => {
     expect(readFileSync(join(group, "pids.max"), "utf8")).toBe("128");
   });
 
+  it("change in the files of what differs, and in no other", async () => {
+    const { group, mounts } = fakeUnified(limitFiles);
+    const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
+    const outcome = cgroup.change("container", limits, { ...limits, memoryBytes: 2 * GiB, processes: 100 });
+    expect(Object.fromEntries(outcome)).toEqual({ memory: null, cpu: null, processes: null });
+    expect(readFileSync(join(group, "memory.max"), "utf8")).toBe(String(2 * GiB + 4 * 1024 ** 2));
+    expect(readFileSync(join(group, "pids.max"), "utf8")).toBe("164");
+    expect(readFileSync(join(group, "cpu.max"), "utf8")).toBe("");
+    expect(readFileSync(join(group, "memory.swap.max"), "utf8")).toBe("");
+  });
+
+  it.each([
+    [GiB, 0, true],
+    [GiB, GiB - 1024 ** 2, false],
+  ])("are not set below %s bytes in use of which %s are cache: refused is %s", async (current, cache, isRefused) => {
+    const use = { "memory.current": `${current}\n`, "memory.stat": `anon 5\ninactive_file ${cache}\nactive_file 0\n` };
+    const { group, mounts } = fakeUnified({ ...limitFiles, ...use });
+    const cgroup = new SandboxCgroup(await findHierarchies(mounts), "abc");
+    const outcome = cgroup.change("container", limits, { ...limits, memoryBytes: GiB / 2, processes: 1 });
+    expect(outcome.get("memory") !== null).toBe(isRefused);
+    expect(readFileSync(join(group, "memory.max"), "utf8") === "").toBe(isRefused);
+    expect(readFileSync(join(group, "pids.max"), "utf8") === "").toBe(isRefused);
+  });
+
   it("are asked for the controllers that the parents do not give yet", async () => {
     const { root, mounts } = fakeUnified(limitFiles);
     new SandboxCgroup(await findHierarchies(mounts), "abc").create();

@@ -31,7 +31,7 @@ import { reapSandboxes } from "./reap.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { restartBoundary } from "./restart.ts";
 import { isSandboxId, makeEngineFolders, newSandboxId, readBootId } from "./sandbox-folder.ts";
-import { describe, saveKept, startBoundary } from "./start.ts";
+import { describe, forgetUnsaved, saveKept, saveUnsaved, startBoundary } from "./start.ts";
 import { stopBoundary } from "./stop.ts";
 import { openUidRange } from "./uid-range.ts";
 import { reapplyLimits, updateLimits } from "./update-limits.ts";
@@ -83,7 +83,8 @@ class OciEngine implements Engine {
     const disk = new WorkspaceDisk(host.engineFolder);
     const owner = ownerOf(options, host.privilege);
     const given = { name, image, guestPath, guestArgs, owner };
-    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk };
+    const onError = this.#onError;
+    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, onError };
     this.#watermark = new DiskWatermark(
       () => disk.freeBytes(),
       () => this.#live.values(),
@@ -92,7 +93,7 @@ class OciEngine implements Engine {
   }
 
   reap(): Promise<void> {
-    return reapSandboxes({ ...this.#parts, onError: this.#onError });
+    return reapSandboxes(this.#parts);
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
@@ -125,6 +126,7 @@ class OciEngine implements Engine {
     if (this.#live.get(id) !== live) return;
     await this.#cancelLooks(live);
     await live.lastLook;
+    saveUnsaved(this.#parts, live);
     await this.#letGo(live, "the sandbox was left to itself");
   }
 
@@ -293,6 +295,7 @@ class OciEngine implements Engine {
 
   async #remove(live: Live): Promise<void> {
     const { pool } = this.#parts.privilege;
+    forgetUnsaved(live);
     const range = live.base === undefined ? undefined : openUidRange(pool, live.base, live.folder);
     await this.#cancelLooks(live);
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, helper: this.#helper });

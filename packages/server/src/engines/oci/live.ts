@@ -20,6 +20,8 @@ export interface Live {
   settled: Settled | undefined;
   /** As it was last written. */
   record: SandboxRecord | undefined;
+  /** What will write the record that has changed. */
+  unsaved: NodeJS.Immediate | undefined;
   exit: PromiseWithResolvers<string>;
   /** Looks at the files follow one another: each makes the next one's mark. */
   lastLook: Promise<unknown>;
@@ -44,6 +46,7 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     hasInput,
     settled: undefined,
     record: undefined,
+    unsaved: undefined,
     exit,
     lastLook: Promise.resolve(),
     looks: 0,

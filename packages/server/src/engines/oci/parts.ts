@@ -21,4 +21,5 @@ export interface EngineParts {
   bootId: string;
   helper: HelperClient;
   disk: WorkspaceDisk;
+  onError: (error: unknown) => void;
 }

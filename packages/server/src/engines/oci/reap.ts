@@ -10,10 +10,8 @@ import { isSandboxId } from "./sandbox-folder.ts";
 import { clearBoundary, hasRemains } from "./stop.ts";
 import { keepUidRange, openUidRange, sweepUidRanges } from "./uid-range.ts";
 
-export interface ReapOptions extends Pick<EngineParts, "engineFolder" | "privilege" | "helper"> {
-  /** Told of each that could not be removed; the others are. */
-  onError: (error: unknown) => void;
-}
+/** It is told of each that could not be removed; the others are. */
+export type ReapOptions = Pick<EngineParts, "engineFolder" | "privilege" | "helper" | "onError">;
 
 /** Removes what owners left that are dead: a sandbox has an owner while its lock is held. */
 export async function reapSandboxes(options: ReapOptions): Promise<void> {

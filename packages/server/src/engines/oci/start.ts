@@ -84,12 +84,39 @@ export function describe(parts: EngineParts, live: Live, settled: Settled): Crea
   };
 }
 
+/**
+ * As saveKept, a moment later: whoever waits for its change does not wait for the disk. An engine that is killed in that
+ * moment leaves the record of before, which is what the next owner gets.
+ */
+export function saveKeptSoon(parts: Pick<EngineParts, "bootId" | "onError">, live: Live, kept: KeptRecord): void {
+  if (live.record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
+  live.record = { ...live.record, kept };
+  live.unsaved ??= setImmediate(() => {
+    try {
+      saveUnsaved(parts, live);
+    } catch (error) {
+      parts.onError(error);
+    }
+  });
+}
+
+/** Before it is another's. */
+export function saveUnsaved(parts: Pick<EngineParts, "bootId">, live: Live): void {
+  if (live.unsaved !== undefined && live.record?.kept != null) saveKept(parts, live, live.record.kept);
+}
+
 /** What a record says of processes is true of this start of the machine. */
 export function saveKept({ bootId }: Pick<EngineParts, "bootId">, live: Live, kept: KeptRecord): void {
   if (live.record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
   const record: SandboxRecord = { ...live.record, bootId, kept };
   writeRecord(live.folder, record);
   live.record = record;
+  forgetUnsaved(live);
+}
+
+export function forgetUnsaved(live: Live): void {
+  clearImmediate(live.unsaved);
+  live.unsaved = undefined;
 }
 
 /** The range is recorded before anything could use it. */

@@ -4,7 +4,7 @@ import { changeLimits } from "../../core/request.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
 import { explainWithoutCgroups } from "./rootless.ts";
-import { saveKept } from "./start.ts";
+import { saveKeptSoon } from "./start.ts";
 
 /**
  * Changes the limits of a sandbox that runs: what held before holds after, at the new number, or nothing has changed.
@@ -26,7 +26,7 @@ export function updateLimits(parts: EngineParts, live: Live, asked: SandboxLimit
   }
   live.settled = { ...settled, limits: to };
   const kept = live.record?.kept;
-  if (kept != null) saveKept(parts, live, { ...kept, limits: to });
+  if (kept != null) saveKeptSoon(parts, live, { ...kept, limits: to });
 }
 
 /** An owner that died between the kernel's files and its record leaves what its record says. */
