@@ -1,6 +1,10 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openCaisson } from "../../packages/server/src/app.ts";
-import { engines, openTestCaisson, root, type TestCaisson } from "../harness.ts";
+import { SandboxCgroup } from "../../packages/server/src/engines/oci/cgroup.ts";
+import { findMountedHierarchies } from "../../packages/server/src/engines/oci/cgroup-mounts.ts";
+import { cgroupName } from "../../packages/server/src/engines/oci/sandbox-folder.ts";
+import { engines, openTestCaisson, ordinary, root, type TestCaisson } from "../harness.ts";
 import { killProcessesOf } from "../leaks.ts";
 
 const limits = { memoryBytes: 64 * 1024 ** 2, storageBytes: 16 * 1024 ** 2 };
@@ -57,6 +61,32 @@ describe.each(engines)("a sandbox that is stopped (%s)", (engine) => {
     expect(again.processes.get(process.id).info().state).toBe("lost");
     await again.destroy();
   });
+
+  // In a container the cgroup ends the process, not the sandbox.
+  it.runIf(engine === "gvisor" && !ordinary)(
+    "[SBX-07] starts again with its workspace after its memory cgroup has fired",
+    async () => {
+      const bomb = "a=[]\nwhile True: a.append(bytearray(1<<20))";
+      const wide = { ...limits, memoryBytes: 1024 ** 3 };
+      const sandbox = await test.caisson.createSandbox({ engine, limits: wide, keep: true });
+      await sandbox.files.write("word", "kept");
+      const cgroup = new SandboxCgroup(
+        await findMountedHierarchies(),
+        cgroupName(join(test.home, "engine"), sandbox.id),
+      );
+      cgroup.limit("container", { ...sandbox.limits, memoryBytes: 192 * 1024 ** 2 }, ["memory"]);
+      await expect(sandbox.executeCode({ language: "python", code: bomb })).rejects.toMatchObject({
+        details: { sandbox_lost: true, oom_killed: true },
+      });
+      await sandbox.detach();
+      await using again = await test.caisson.startSandbox(sandbox.id);
+      expect((await again.exec({ command: "cat word" })).stdout).toBe("kept");
+      expect(await again.executeCode({ language: "python", code: "a=bytearray(200<<20)" })).toMatchObject({
+        exit_code: 0,
+      });
+      await again.destroy();
+    },
+  );
 
   it("[FIL-07] has its workspace in another process's hands, and an empty one once it is reset", async () => {
     let id: string;
