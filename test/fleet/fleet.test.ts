@@ -23,7 +23,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     (await test.store.audit.search({ sandboxId: id, after: 0 })).map(({ type, actor }) => [type, actor]);
   const eventsOf = (id: string) => test.events.filter(({ sandboxId }) => sandboxId === id).map(({ type }) => type);
 
-  it("[LIF-01] makes, lends and destroys a sandbox; each transition is an event and in the log", async () => {
+  it("[LIF-01] [LIF-05] makes, lends and destroys a sandbox; each transition is an event and in the log", async () => {
     const { fleet, store } = test;
     const { record, isNew } = await fleet.create(alice, { labels: { team: "x" } });
     const { id } = record;

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { loadConfiguration } from "../../packages/server/src/config/config.ts";
+import { readEnvironment } from "../../packages/server/src/config/env.ts";
+import { fleetOptions } from "../../packages/server/src/config/fleet-options.ts";
 import type { Clock } from "../../packages/server/src/core/clock.ts";
 import { engines } from "../harness.ts";
-import { callerOf, makeHome, until } from "./fixture.ts";
+import { callerOf, makeHome, small, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const hour = 3_600_000;
@@ -91,7 +94,9 @@ describe("the timers of a fleet", () => {
 
   it("[SBX-13] a sandbox has 1800 s of idleness and 24 h of life unless told, and not more than is allowed", async () => {
     await using own = await makeHome();
-    await using test = await own.open({ maxLifetimeMs: 48 * hour });
+    const environment = readEnvironment({ CAISSON_HOME: own.home, CAISSON_MAX_LIFETIME: "172800" });
+    const configured = fleetOptions(await loadConfiguration({ environment, configFile: null }));
+    await using test = await own.open({ ...configured, engine: "container", poolSize: 0, limits: small });
     const { fleet } = test;
     const { record } = await fleet.create(alice, {});
     expect(record.idleTimeoutMs).toBe(1_800_000);
