@@ -199,4 +199,31 @@ describe("the audit log", () => {
       problems: [{ sequence: 12 }],
     });
   });
+
+  describe("that was pruned", () => {
+    beforeEach(async () => {
+      await using store = await openStore({ path, now: () => Date.now() + 1_000 });
+      await store.audit.record(auditEntry());
+      // The rows of the template are from before; the new one and that of the pruning itself stay.
+      expect(await store.audit.prune(Date.now() + 500)).toBe(40);
+    });
+
+    it("[AUD-04] verifies", async () => {
+      expect(await verify()).toMatchObject({ ok: true, pruned: 40, first: 41, rows: 2, problems: [] });
+    });
+
+    const edits: [string, string][] = [
+      ["an anchor that was edited", "update audit_checkpoints set at_ms = at_ms + 1 where kind = 'anchor'"],
+      ["an anchor that was taken out", "delete from audit_checkpoints where kind = 'anchor'"],
+      [
+        "an anchor that was moved, with the row behind it gone",
+        "update audit_checkpoints set sequence = 41, hash = (select hash from audit where sequence = 41) where kind = 'anchor'; delete from audit where sequence = 41",
+      ],
+      ["a row that is missing behind it", "delete from audit where sequence = 41"],
+    ];
+    it.each(edits)("[AUD-04] shows %s", async (_what, statements) => {
+      edit(statements);
+      expect((await verify()).ok).toBe(false);
+    });
+  });
 });

@@ -285,5 +285,45 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(await store.snapshots.manifests()).toEqual(["m1"]);
       expect(await store.skills.manifests()).toEqual(["k1"]);
     });
+
+    it("[AUD-04] forgets what is older than a time, and verifies as before", async () => {
+      const startMs = under.clock.nowMs;
+      for (let at = 0; at < 10; at++) {
+        await store.audit.record(auditEntry({ detail: { at } }));
+        under.clock.nowMs += 1_000;
+      }
+      expect(await store.audit.prune(startMs)).toBe(0);
+      expect(await store.audit.prune(startMs + 3_500)).toBe(4);
+      const check = async () => {
+        expect((await store.audit.search({ after: 0, limit: 1 }))[0]).toMatchObject({ sequence: 5, detail: { at: 4 } });
+        expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 4, first: 5, rows: 7, last: 11 });
+      };
+      await check();
+      await reopen();
+      await check();
+      expect((await store.audit.search({ limit: 1 }))[0]).toMatchObject({
+        type: "audit.pruned",
+        detail: { through: 4, rows: 4 },
+      });
+      expect(await store.audit.prune(startMs + 6_500)).toBe(3);
+      expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 7, first: 8, last: 12 });
+    });
+
+    it("[AUD-04] goes on in the same chain when all of it was forgotten", async () => {
+      for (let at = 0; at < 3; at++) await store.audit.record(auditEntry());
+      under.clock.nowMs += 1_000;
+      expect(await store.audit.prune(under.clock.nowMs)).toBe(3);
+      await reopen();
+      await store.audit.record(auditEntry());
+      expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 3, first: 4, last: 5, rows: 2 });
+    });
+
+    it("keeps an old row behind a newer one when the clock went back", async () => {
+      await store.audit.record(auditEntry());
+      under.clock.nowMs -= 5_000;
+      await store.audit.record(auditEntry());
+      expect(await store.audit.prune(under.clock.nowMs + 1_000)).toBe(0);
+      expect(await store.audit.verify()).toMatchObject({ ok: true, rows: 2 });
+    });
   });
 }

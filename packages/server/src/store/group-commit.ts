@@ -14,6 +14,7 @@ interface Waiting {
 
 export interface GroupCommitParts {
   db: DatabaseSync;
+  transactionMs: number;
   reply(replies: Reply[]): void;
   committed(): void;
   /** Steps that are no SQL: sync and close. */
@@ -113,7 +114,7 @@ export class GroupCommit {
     const { id } = request;
     if (request.transaction !== this.#transaction) {
       if (request.op === "rollback") return this.#parts.reply([{ id, answer: null }]);
-      const message = `a transaction was ended after ${storeLimits.transactionMs} ms`;
+      const message = `a transaction was ended after ${this.#parts.transactionMs} ms`;
       return this.#fail([waiting], { message, refused: "timeout" });
     }
     try {
@@ -121,7 +122,7 @@ export class GroupCommit {
         case "begin":
           this.#begin();
           this.#transaction = ++this.#lastTransaction;
-          this.#deadline = setTimeout(() => this.#abandon(), storeLimits.transactionMs);
+          this.#deadline = setTimeout(() => this.#abandon(), this.#parts.transactionMs);
           this.#parts.reply([{ id, answer: { transaction: this.#transaction } }]);
           break;
         case "commit":

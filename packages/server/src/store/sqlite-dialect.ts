@@ -72,6 +72,13 @@ class WorkerDriver implements Driver {
   async destroy(): Promise<void> {}
 }
 
+/** The worker keeps transactions apart; Kysely need not let one query wait for another. */
+class Adapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
 /** What is SQLite's own about the store; repositories know Kysely only. */
 export class SqliteDialect implements Dialect {
   readonly #client: SqliteClient;
@@ -82,6 +89,6 @@ export class SqliteDialect implements Dialect {
 
   createDriver = () => new WorkerDriver(this.#client);
   createQueryCompiler = () => new SqliteQueryCompiler();
-  createAdapter = () => new SqliteAdapter();
+  createAdapter = () => new Adapter();
   createIntrospector: Dialect["createIntrospector"] = (db) => new SqliteIntrospector(db);
 }

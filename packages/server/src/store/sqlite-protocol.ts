@@ -54,5 +54,6 @@ export interface WorkerOptions {
   path: string;
   readOnly?: boolean;
   walBytes?: number;
+  transactionMs?: number;
   verify?: VerifyOrder;
 }

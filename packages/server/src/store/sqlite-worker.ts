@@ -23,7 +23,8 @@ function open(path: string): DatabaseSync {
 }
 
 /** The thread that owns the database: no disk holds up the daemon's event loop. */
-function serve({ path, walBytes = storeLimits.walBytes }: WorkerOptions): void {
+function serve(options: WorkerOptions): void {
+  const { path, walBytes = storeLimits.walBytes, transactionMs = storeLimits.transactionMs } = options;
   const say = (message: FromWorker) => parentPort?.postMessage(message);
   const db = open(path);
   let failure: ErrorNote | undefined;
@@ -40,6 +41,7 @@ function serve({ path, walBytes = storeLimits.walBytes }: WorkerOptions): void {
   };
   const commits = new GroupCommit({
     db,
+    transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed: () => {
       wal.committed();
@@ -81,7 +83,13 @@ function serveReads(path: string): void {
     say({ replies: [{ id, answer: null }] });
     parentPort?.close();
   };
-  const reads = new GroupCommit({ db, reply: (replies) => say({ replies }), committed: () => {}, other: close });
+  const reads = new GroupCommit({
+    db,
+    transactionMs: storeLimits.transactionMs,
+    reply: (replies) => say({ replies }),
+    committed: () => {},
+    other: close,
+  });
   parentPort?.on("message", (requests: Request[]) => {
     reads.push(requests);
     reads.run();
