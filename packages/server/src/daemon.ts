@@ -4,6 +4,7 @@ import { createServer, isIPv6 } from "node:net";
 import { join } from "node:path";
 import { Caisson } from "./app.ts";
 import { toOcsf } from "./audit/ocsf.ts";
+import { AuditRetention } from "./audit/retention.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
@@ -36,6 +37,7 @@ export interface DaemonConfiguration {
   hosts: readonly string[];
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
+  auditDays: number;
   settings: readonly ShownSetting[];
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
@@ -63,6 +65,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await checkFree(configuration.listen);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes }));
   const store = opened.use(await openStore({ path: join(daemon, "caisson.db"), onError }));
+  const days = configuration.auditDays;
+  opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   const { snapshots, skills, audit } = store;

@@ -132,8 +132,8 @@ describe("the configuration", () => {
 
   it.each([
     ["vault: env\n", "HOME/caisson.yaml:1: vault: there is no vault yet"],
-    ["audit: sqlite\n", "HOME/caisson.yaml:1: audit: there is no audit log yet"],
-    ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: there is no database yet"],
+    ["audit: memory\n", "HOME/caisson.yaml:1: audit: the audit log is kept on the disk only"],
+    ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: it lies in the data folder (CAISSON_HOME)"],
     ["enable_network: true\n", "HOME/caisson.yaml:1: enable_network: sandboxes have no way out yet"],
     ["allowed_domains: [a.org]\n", "HOME/caisson.yaml:1: allowed_domains: sandboxes have no way out yet"],
   ])("[API-07] refuses %j, which nothing would obey", async (yaml, message) => {

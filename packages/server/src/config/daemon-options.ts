@@ -21,13 +21,19 @@ export function listenOptions({ settings }: Configuration): { host: string; port
 
 /** What the daemon is told of its settings. */
 export function daemonOptions(configuration: Configuration) {
-  const { hosts, origins, "webhooks.allow_private": webhooksMayBePrivate } = configuration.settings;
+  const {
+    hosts,
+    origins,
+    "webhooks.allow_private": webhooksMayBePrivate,
+    audit_days: auditDays,
+  } = configuration.settings;
   const { home: _home, root: _root, runtimePaths: _paths, ...caisson } = caissonOptions(configuration);
   return {
     listen: listenOptions(configuration),
     hosts,
     origins,
     webhooksMayBePrivate,
+    auditDays,
     settings: settingNames.map((name) => ({
       name,
       value: configuration.settings[name],

@@ -1,6 +1,7 @@
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
+import { auditLimits } from "../core/store-limits.ts";
 
 const MiB = 1024 ** 2;
 
@@ -260,14 +261,20 @@ const settingSpecs = {
     choices: ["memory", "sqlite"],
     default: "sqlite",
     env: "CAISSON_AUDIT",
-    missing: { why: "there is no audit log yet" },
+    missing: { why: "the audit log is kept on the disk only", allowed: "sqlite" },
     help: "where the audit log is kept",
+  },
+  audit_days: {
+    type: "number",
+    range: auditLimits.days,
+    env: "CAISSON_AUDIT_DAYS",
+    help: "days after which a daemon's audit log forgets",
   },
   sqlite_path: {
     type: "path",
     default: null,
     env: "CAISSON_SQLITE_PATH",
-    missing: { why: "there is no database yet" },
+    missing: { why: "it lies in the data folder (CAISSON_HOME)" },
     help: "the database",
   },
 } as const satisfies Record<string, SettingSpec>;

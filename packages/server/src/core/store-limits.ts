@@ -43,5 +43,8 @@ export const auditLimits = {
   headMs: 250,
   headBytes: 4 * KiB,
   pruneRows: 2_000,
+  pruneIntervalMs: 3_600_000,
+  /** How long rows are kept. */
+  days: { default: 90, min: 1, max: 3_650 },
   problems: 100,
 } as const;
