@@ -10,7 +10,7 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /** Where others could reach it, the daemon listens only when told that it shall do so without TLS (IDN-03). */
-export function listenOptions({ settings }: Configuration): { host: string; port: number } {
+function listenOptions({ settings }: Configuration): { host: string; port: number } {
   const { listen: host, port, listen_without_tls: allowed } = settings;
   if (!allowed && !loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4"))
     throw new AppError("forbidden", `${host} can be reached by others, and Caisson speaks no TLS`, {

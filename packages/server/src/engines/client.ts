@@ -7,7 +7,15 @@ import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import type { EngineChoice } from "../core/request.ts";
-import { type Answer, type Arguments, errorOf, type FromEngine, protocolVersion, type Verb } from "./protocol.ts";
+import {
+  type Answer,
+  type Arguments,
+  errorOf,
+  type FromEngine,
+  protocolVersion,
+  type ToEngine,
+  type Verb,
+} from "./protocol.ts";
 import { RemoteEngine } from "./remote-engine.ts";
 
 interface Waiting {
@@ -112,7 +120,7 @@ export class EngineClient implements EngineSource {
     const n = ++this.#last;
     return new Promise((resolve, reject) => {
       this.#waiting.set(n, { resolve, reject, first });
-      this.#socket.write(`${JSON.stringify({ n, verb, args })}\n`);
+      this.#send({ n, verb, args });
     });
   }
 
@@ -172,8 +180,12 @@ export class EngineClient implements EngineSource {
     try {
       await this.#owned.get(id)?.disk(news);
     } finally {
-      if (this.#error === undefined) this.#socket.write(`${JSON.stringify({ answer: number })}\n`);
+      if (this.#error === undefined) this.#send({ answer: number });
     }
+  }
+
+  #send(message: ToEngine): void {
+    this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
   #fail(how: string, cause?: unknown, error = new AppError("unavailable", `the engine ${how}`, { cause })): void {

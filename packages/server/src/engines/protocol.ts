@@ -28,7 +28,7 @@ export const protocolVersion = 1;
 
 /** Where its FIFOs are is known to whoever sees the engine's folder, by the sandbox's id. */
 type WithoutPaths<S> = Omit<S, "toGuestPath" | "fromGuestPath" | "ownerFolder">;
-export type RemoteSpec = Omit<SandboxSpec, "inputFolder">;
+type RemoteSpec = Omit<SandboxSpec, "inputFolder">;
 
 interface OfSandbox {
   engine: EngineName;
@@ -36,7 +36,7 @@ interface OfSandbox {
 }
 
 /** Of each verb what it takes and what it answers. */
-export interface Verbs {
+interface Verbs {
   choose: [{ choice: EngineChoice }, EngineName];
   kept: [Record<never, never>, KeptSandbox[]];
   engineOfKept: [{ id: string }, EngineName | null];

@@ -1,3 +1,4 @@
+import { lstat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -8,6 +9,7 @@ import { type Live, newLive } from "./live.ts";
 import { openCgroup, type Privilege } from "./privilege.ts";
 import { type KeptRecord, readRecord } from "./record.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
+import { ownersPaths } from "./sandbox-folder.ts";
 import { findUidRange, openUidRange } from "./uid-range.ts";
 
 function isErrno(error: unknown, ...names: string[]): boolean {
@@ -53,7 +55,7 @@ interface Sandbox {
   privilege: Privilege;
 }
 
-type KeptSandbox = Sandbox & { engine: EngineName; bootId: string };
+type KeptSandbox = Sandbox & { engine: EngineName; bootId: string; owner: { uid: number } };
 
 interface Taken {
   live: Live;
@@ -62,11 +64,21 @@ interface Taken {
   isRunning: boolean;
 }
 
+/** A daemon's records of its sandbox are not for root to read, nor are root's for a daemon. */
+async function checkOwner({ id, folder, owner }: KeptSandbox): Promise<void> {
+  const info = await lstat(ownersPaths(folder).ownerFolder).catch(() => undefined);
+  if (info === undefined || info.uid === owner.uid) return;
+  throw new AppError("forbidden", `sandbox ${id} belongs to uid ${info.uid}`, {
+    hint: "A daemon's sandboxes are used through its API.",
+  });
+}
+
 /** Makes this engine the owner of a kept sandbox, whatever state it is in. */
 export async function takeSandbox<T>(sandbox: KeptSandbox, use: (taken: Taken) => Promise<T>): Promise<T> {
   const { id, folder, helper, engineFolder, privilege, bootId } = sandbox;
   await becomeOwner(helper, id, folder);
   try {
+    if (!privilege.rootless) await checkOwner(sandbox);
     const record = await readRecord(folder, id);
     if (record === undefined || record.kept === null || record.engine !== sandbox.engine) throw noSandbox(id);
     const { kept, base } = record;
