@@ -1,6 +1,6 @@
 import type { CreateOptions } from "../app.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { copyOutput } from "./output-folder.ts";
+import { copyFolder } from "./output-folder.ts";
 import type { RunIo } from "./run.ts";
 import type { BoxPlan } from "./run-options.ts";
 import { visible } from "./terminal.ts";
@@ -19,6 +19,11 @@ export function boxOptions(plan: BoxPlan): CreateOptions {
 /** Brings what was left in /workspace/output to where the plan wants it, and tells what could not be brought. */
 export async function bringOutput(sandbox: Sandbox, plan: BoxPlan, io: RunIo): Promise<void> {
   if (plan.outputFolder === undefined) return;
-  for (const left of await copyOutput(sandbox.files, plan.outputFolder, sandbox.limits.storageBytes))
+  for (const left of await copyFolder(
+    sandbox.files,
+    "/workspace/output",
+    plan.outputFolder,
+    sandbox.limits.storageBytes,
+  ))
     io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
 }

@@ -1,7 +1,7 @@
 import type { AppError, ErrorCode } from "../core/errors.ts";
 
 /** CLI-05. A script's own code passes through; these are Caisson's. */
-export const exitCodes = { usage: 2, timeout: 124, failed: 125, killed: 137, pipe: 141 } as const;
+export const exitCodes = { usage: 2, timeout: 124, failed: 125, interrupted: 130, killed: 137, pipe: 141 } as const;
 
 const byCode: Record<ErrorCode, number> = {
   invalid: exitCodes.usage,

@@ -123,8 +123,12 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case undefined:
       io.stderr.write(helpText());
       return exitCodes.usage;
-    default:
+    default: {
+      const { askDaemon } = await import("./client/client.ts");
+      const code = await askDaemon(args, environment, (plan) => load(environment, plan), io);
+      if (code !== undefined) return code;
       throw new AppError("invalid", `there is no command '${verb}'`, { hint: "caisson --help lists the commands" });
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { FileInfo, SandboxFiles } from "../core/file.ts";
-import { copyOutput } from "./output-folder.ts";
+import { copyFolder } from "./output-folder.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -25,25 +25,27 @@ function lying(...names: string[]): Pick<SandboxFiles, "list" | "readEach"> {
 describe("what comes out of a sandbox", () => {
   it("is not written through a link that stands in the way, listed or not", async () => {
     await symlink("../victim", join(folder, "out/a"));
-    await expect(copyOutput(lying("a/pwned"), join(folder, "out"), 1000)).rejects.toMatchObject({ code: "conflict" });
+    await expect(copyFolder(lying("a/pwned"), "/workspace/output", join(folder, "out"), 1000)).rejects.toMatchObject({
+      code: "conflict",
+    });
     expect(await readdir(join(folder, "victim"))).toEqual([]);
   });
 
   it("is written where it belongs, its folders included", async () => {
-    await copyOutput(lying("deep/er/file"), join(folder, "out"), 1000);
+    await copyFolder(lying("deep/er/file"), "/workspace/output", join(folder, "out"), 1000);
     expect(await readFile(join(folder, "out/deep/er/file"), "utf8")).toBe("evil");
   });
 
   it.each(["../victim/x", "/etc/x", "a//b", "./x", "a/../../victim/x"])(
     "is left out under the name %s",
     async (name) => {
-      expect(await copyOutput(lying(name), join(folder, "out"), 1000)).toHaveLength(1);
+      expect(await copyFolder(lying(name), "/workspace/output", join(folder, "out"), 1000)).toHaveLength(1);
       expect(await readdir(join(folder, "victim"))).toEqual([]);
     },
   );
 
   it("is no more than the workspace could hold", async () => {
-    await expect(copyOutput(lying("a", "b", "c"), join(folder, "out"), 10)).rejects.toMatchObject({
+    await expect(copyFolder(lying("a", "b", "c"), "/workspace/output", join(folder, "out"), 10)).rejects.toMatchObject({
       code: "limit_exceeded",
     });
   });

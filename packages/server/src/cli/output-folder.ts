@@ -3,8 +3,6 @@ import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { FileInfo, SandboxFiles } from "../core/file.ts";
 
-const source = "/workspace/output";
-
 /** Only plain names that stay inside the target; a sandbox chose them (hazard 33). */
 function isPlain(name: string): boolean {
   return name.split("/").every((part) => part !== "" && part !== "." && part !== ".." && !part.includes("\ufffd"));
@@ -24,7 +22,11 @@ async function makeParents(folder: string, name: string): Promise<void> {
   for (let i = 1; i <= parts.length; i++) await makeFolder(join(folder, ...parts.slice(0, i)));
 }
 
-type Source = Pick<SandboxFiles, "list" | "readEach">;
+/** What is copied from: a workspace at hand, or one that a daemon has. */
+export interface Source {
+  list(path: string, options: { recursive: boolean }): Promise<Pick<FileInfo, "name" | "type" | "mode">[]>;
+  readEach: SandboxFiles["readEach"];
+}
 
 /** What may still be copied. A sparse file, or one with many names, takes more here than it took there. */
 interface Budget {
@@ -39,13 +41,12 @@ function spend(budget: Budget, bytes: number): void {
     });
 }
 
-async function copyFile(files: Source, info: FileInfo, target: string, budget: Budget): Promise<void> {
+async function copyFile(files: Source, from: string, mode: number, target: string, budget: Budget): Promise<void> {
   const temporary = `${target}.caisson-part`;
   await rm(temporary, { force: true });
   try {
-    const mode = info.mode & 0o111 ? 0o755 : 0o644;
-    await using file = await open(temporary, "wx", mode);
-    await files.readEach(`${source}/${info.name}`, (piece) => {
+    await using file = await open(temporary, "wx", mode & 0o111 ? 0o755 : 0o644);
+    await files.readEach(from, (piece) => {
       spend(budget, piece.length);
       return file.writeFile(piece);
     });
@@ -56,11 +57,20 @@ async function copyFile(files: Source, info: FileInfo, target: string, budget: B
   }
 }
 
+/** Copies one file of a workspace to a host path, whatever stood there. */
+export async function copyOut(files: Source, from: string, mode: number, to: string, mostBytes: number): Promise<void> {
+  try {
+    await copyFile(files, from, mode, to, { left: mostBytes });
+  } catch (error) {
+    throw explain(error, to);
+  }
+}
+
 /**
- * Copies /workspace/output to a host folder: regular files and folders only, no more bytes than the workspace may hold.
- * Returns what was left out, with the reason.
+ * Copies a folder of a workspace to a host folder: regular files and folders only, no more bytes than the workspace may
+ * hold. Returns what was left out, with the reason.
  */
-export async function copyOutput(files: Source, folder: string, mostBytes: number): Promise<string[]> {
+export async function copyFolder(files: Source, source: string, folder: string, mostBytes: number): Promise<string[]> {
   const skipped: string[] = [];
   const budget: Budget = { left: mostBytes };
   try {
@@ -72,16 +82,18 @@ export async function copyOutput(files: Source, folder: string, mostBytes: numbe
       } else if (info.type === "directory" || info.type === "file") {
         await makeParents(folder, info.name);
         if (info.type === "directory") await makeFolder(target);
-        else await copyFile(files, info, target, budget);
+        else await copyFile(files, `${source}/${info.name}`, info.mode, target, budget);
       } else {
         skipped.push(`${info.name}: it is a ${info.type}, not a file`);
       }
     }
   } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError("unavailable", `the output cannot be written to '${folder}': ${errnoOf(error)}`, {
-      cause: error,
-    });
+    throw explain(error, folder);
   }
   return skipped;
+}
+
+function explain(error: unknown, place: string): unknown {
+  if (error instanceof AppError || errnoOf(error) === undefined) return error;
+  return new AppError("unavailable", `the output cannot be written to '${place}': ${errnoOf(error)}`, { cause: error });
 }

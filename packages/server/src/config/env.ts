@@ -21,7 +21,7 @@ export interface Environment {
 }
 
 /** Those that are no settings, and no typing errors. */
-export const ownVariables = ["CAISSON_HOME", "CAISSON_ROOT", "CAISSON_CONFIG", "CAISSON_DEBUG"];
+export const ownVariables = ["CAISSON_HOME", "CAISSON_ROOT", "CAISSON_CONFIG", "CAISSON_DEBUG", "CAISSON_URL", "CAISSON_API_KEY"];
 
 /** Of this process, or of the variables given in its place. */
 export function readEnvironment(variables: Variables = env): Environment {

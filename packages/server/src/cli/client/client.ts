@@ -1,0 +1,45 @@
+import type { Configuration } from "../../config/config.ts";
+import type { Environment } from "../../config/env.ts";
+import { AppError } from "../../core/errors.ts";
+import type { RunIo } from "../run.ts";
+import { connect, toAppError } from "./connect.ts";
+import { parseVerb, verbHelpText } from "./verb.ts";
+import { findVerb, verbsUnder } from "./verbs.ts";
+
+type Load = (plan: { configFile?: string }) => Promise<Configuration>;
+
+/** Undefined when the words name no command of a daemon. */
+export async function askDaemon(
+  words: readonly string[],
+  environment: Environment,
+  load: Load,
+  io: RunIo,
+): Promise<number | undefined> {
+  const found = findVerb(words);
+  if (found === undefined) return explainGroup(words, io);
+  const { name, verb, rest } = found;
+  const options = parseVerb(name, verb, rest);
+  if (options === undefined) {
+    io.stdout.write(verbHelpText(name, verb));
+    return 0;
+  }
+  const configFile = options.text("config");
+  const configuration = await load(configFile === undefined ? {} : { configFile });
+  try {
+    const caisson = await connect(configuration, environment.variables, options.text("namespace"));
+    return await verb.run({ caisson, options, words: options.rest, json: options.flag("json"), io });
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** `caisson keys` alone, or with a word that is none of its own. */
+function explainGroup([group = "", word]: readonly string[], io: RunIo): number | undefined {
+  const names = verbsUnder(group);
+  if (names.length === 0) return undefined;
+  const usage = names.map((name) => `caisson ${name}`).join(", ");
+  if (word !== undefined && word !== "--help" && word !== "-h")
+    throw new AppError("invalid", `there is no command '${group} ${word}'`, { hint: usage });
+  io.stdout.write(`usage: ${names.map((name) => `caisson ${name}`).join("\n       ")}\n`);
+  return word === undefined ? 2 : 0;
+}

@@ -1,0 +1,54 @@
+import { readFile } from "node:fs/promises";
+import { ApiError, Caisson, CaissonError, ConnectionError } from "@caisson/sdk";
+import type { Configuration } from "../../config/config.ts";
+import type { Variables } from "../../config/env.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { askControl } from "../../host/control.ts";
+import { layoutOf } from "../../host/layout.ts";
+import type { UpStatus } from "../../up.ts";
+
+/** The daemon that CAISSON_URL names, or that of the data folder. */
+export async function connect({ home }: Configuration, variables: Variables, namespace?: string): Promise<Caisson> {
+  const url = variables.CAISSON_URL ?? (await localAddress(home));
+  const key = variables.CAISSON_API_KEY ?? (variables.CAISSON_URL === undefined ? await adminKey(home) : undefined);
+  return new Caisson({
+    url,
+    ...(key === undefined ? {} : { key }),
+    ...(namespace === undefined ? {} : { namespace }),
+  });
+}
+
+async function localAddress(home: string): Promise<string> {
+  const found = await askControl<UpStatus>(layoutOf(home).controlSocket, "status");
+  if (found !== undefined) return found.address;
+  throw new AppError("unavailable", `no daemon of ${home} runs`, {
+    hint: "caisson up --detach starts one; CAISSON_URL names one elsewhere",
+  });
+}
+
+async function adminKey(home: string): Promise<string> {
+  const path = layoutOf(home).adminKey;
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    throw new AppError("unauthenticated", `the key in ${path} cannot be read (${errnoOf(error)})`, {
+      hint: "CAISSON_API_KEY names another",
+      cause: error,
+    });
+  }
+}
+
+/** What the SDK says, as every command tells it. */
+export function toAppError(error: unknown): unknown {
+  if (error instanceof ApiError)
+    return new AppError(error.code, error.message, {
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      cause: error,
+    });
+  if (error instanceof ConnectionError)
+    return new AppError("unavailable", error.message, {
+      hint: "caisson status says whether a daemon runs",
+      cause: error,
+    });
+  return error instanceof CaissonError ? new AppError("internal", error.message, { cause: error }) : error;
+}

@@ -1,0 +1,89 @@
+import type { RunMessage, RunOptions } from "@caisson/sdk";
+import { AppError } from "../../core/errors.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import { parseNumber } from "../../core/size.ts";
+import { exitCodes } from "../exit-codes.ts";
+import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { passOn, type RunIo } from "../run.ts";
+import { pairs } from "./fields.ts";
+import { tellJson } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const execOptions = {
+  cwd: { type: "string", value: "PATH", help: "where it starts; /workspace unless given" },
+  env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable" },
+  timeout: { type: "string", short: "t", value: "SECONDS", help: "wall clock; 0 for none" },
+  language: { type: "string", short: "l", value: "NAME", help: "COMMAND is code: python, node or shell" },
+  input: { type: "boolean", short: "i", help: "read standard input to its end, and give it to the program" },
+} as const satisfies OptionSpecs;
+
+async function readOptions(options: ParsedOptions, io: RunIo): Promise<RunOptions> {
+  const cwd = options.text("cwd");
+  const timeout = options.text("timeout");
+  const env = pairs(options, "env");
+  return {
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(timeout === undefined ? {} : { timeout_seconds: parseNumber(timeout, "--timeout") }),
+    ...(env === undefined ? {} : { env }),
+    ...(options.flag("input") ? { stdin: await readAll(io.stdin) } : {}),
+  };
+}
+
+async function readAll(input: NodeJS.ReadStream): Promise<string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of input) {
+    size += piece.length;
+    if (size > sandboxLimits.codeBytes)
+      throw new AppError("too_large", `standard input is larger than ${sandboxLimits.codeBytes} bytes`, {
+        hint: "caisson cp brings a file of any size",
+      });
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+/** Hands output on as it comes. Ctrl-C leaves the stream, which ends the run. */
+async function follow(messages: AsyncIterable<RunMessage>, io: RunIo, stop: AbortController): Promise<number> {
+  const pass = passOn(io);
+  const interrupt = () => stop.abort();
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  try {
+    for await (const message of messages) {
+      if (message.type !== "result") await pass(message.type, Buffer.from(message.data));
+      else if (message.timed_out) return exitCodes.timeout;
+      else return message.oom_killed || message.cpu_limit ? exitCodes.killed : message.exit_code;
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    return exitCodes.interrupted;
+  } finally {
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+  }
+  throw new AppError("unavailable", "the run ended without a result");
+}
+
+const exec: Verb = {
+  summary: "run a command in a sandbox, with its output and exit code",
+  usage: "SANDBOX COMMAND [ARGS…]",
+  about: "One word is a line for the shell; more are a program and its arguments. Our options stand before SANDBOX.",
+  words: [2, sandboxLimits.arguments],
+  options: execOptions,
+  run: async ({ caisson, options, words, io, json }) => {
+    const [id = "", ...command] = words;
+    const sandbox = await caisson.getSandbox(id);
+    const stop = new AbortController();
+    const asked = { ...(await readOptions(options, io)), signal: stop.signal };
+    const language = options.text("language") as "python" | undefined;
+    const one = command.length === 1 ? (command[0] ?? "") : command;
+    if (language !== undefined) {
+      const code = command.join(" ");
+      if (json) return tellJson(io, await sandbox.executeCode(language, code, asked));
+      return follow(sandbox.executeCodeStream(language, code, asked), io, stop);
+    }
+    if (json) return tellJson(io, await sandbox.exec(one, asked));
+    return follow(sandbox.execStream(one, asked), io, stop);
+  },
+};
+
+export const execVerbs: Record<string, Verb> = { exec };

@@ -1,0 +1,125 @@
+import { createReadStream } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { Readable } from "node:stream";
+import type { Files, Sandbox } from "@caisson/sdk";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { bringFile, bringFolder } from "./bring.ts";
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellTable, tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+
+const list: Verb = {
+  summary: "list a folder of a sandbox",
+  usage: "SANDBOX [PATH]",
+  words: [1, 2],
+  options: { recursive: { type: "boolean", short: "r", help: "folders below too" } },
+  run: async (call) => {
+    const { files } = await namedSandbox(call);
+    const found = await files.list(call.words[1], { recursive: call.options.flag("recursive") });
+    if (call.json) return tellJson(call.io, found);
+    const rows = found.map(({ mode, size, modified_at, name, type, target }) => [
+      mode,
+      size,
+      tellTime(modified_at),
+      `${name}${type === "directory" ? "/" : target === undefined ? "" : ` -> ${target}`}`,
+    ]);
+    return tellTable(call.io, ["MODE", "SIZE", "MODIFIED", "NAME"], rows);
+  },
+};
+
+const cat: Verb = {
+  summary: "print a file of a sandbox",
+  usage: "SANDBOX PATH",
+  words: [2, 2],
+  run: async (call) => {
+    const { files } = await namedSandbox(call);
+    const { stdout } = call.io;
+    for await (const piece of await files.read(call.words[1] ?? ""))
+      if (!stdout.write(piece)) await new Promise((resolve) => stdout.once("drain", resolve));
+    return 0;
+  },
+};
+
+/** A verb on one or two paths that tells nothing when it is done. */
+function quiet(summary: string, paths: readonly string[], act: (files: Files, words: string[]) => Promise<void>): Verb {
+  return {
+    summary,
+    usage: `SANDBOX ${paths.join(" ")}`,
+    words: [1 + paths.length, 1 + paths.length],
+    run: async (call) => {
+      await act((await namedSandbox(call)).files, call.words.slice(1));
+      return 0;
+    },
+  };
+}
+
+/** `ID:PATH`; undefined for a path of this machine. */
+function remote(text: string): { id: string; path: string } | undefined {
+  const match = /^([a-z2-7]{16}):(.*)$/.exec(text);
+  return match === null ? undefined : { id: match[1] ?? "", path: match[2] ?? "" };
+}
+
+async function sendTree(sandbox: Sandbox, from: string, to: string): Promise<void> {
+  const info = await lstat(from).catch((error: unknown) => {
+    throw new AppError("not_found", `'${from}' cannot be read (${errnoOf(error)})`, { cause: error });
+  });
+  if (info.isDirectory()) {
+    await sandbox.files.mkdir(to);
+    for (const name of await readdir(from)) await sendTree(sandbox, join(from, name), `${to}/${name}`);
+  } else if (info.isFile()) {
+    const mode = info.mode & 0o111 ? "755" : "644";
+    const body = Readable.toWeb(createReadStream(from)) as ReadableStream<Uint8Array>;
+    await sandbox.files.write(to, body, { mode });
+  } else throw new AppError("invalid", `'${from}' is neither a file nor a folder`);
+}
+
+/** Onto a folder means into it, as cp does. */
+async function targetIn(sandbox: Sandbox, from: string, to: string): Promise<string> {
+  const path = to === "" ? "." : to;
+  if (path.endsWith("/") || path === ".") return `${path.replace(/\/+$/, "")}/${basename(from)}`.replace(/^\.\//, "");
+  const found = await sandbox.files.stat(path).catch(() => undefined);
+  return found?.type === "directory" ? `${path}/${basename(from)}` : path;
+}
+
+async function copy({ caisson, words, io }: VerbCall): Promise<number> {
+  const [from = "", to = ""] = words;
+  const source = remote(from);
+  const target = remote(to);
+  if ((source === undefined) === (target === undefined))
+    throw new AppError("invalid", "one of the two must lie in a sandbox", {
+      hint: "caisson cp notes.txt SANDBOX:notes.txt",
+    });
+  if (target !== undefined) {
+    const sandbox = await caisson.getSandbox(target.id);
+    await sendTree(sandbox, from, await targetIn(sandbox, from, target.path));
+    return 0;
+  }
+  const { id, path } = source ?? { id: "", path: "" };
+  const sandbox = await caisson.getSandbox(id);
+  const isFolder = path === "" || path === "." || (await sandbox.files.stat(path)).type === "directory";
+  const mostBytes = sandbox.info.storage_mb * 1024 ** 2;
+  if (isFolder) await bringFolder(sandbox.files, path, to, mostBytes, io);
+  else await bringFile(sandbox.files, path, to, mostBytes);
+  return 0;
+}
+
+export const fileVerbs: Record<string, Verb> = {
+  cp: {
+    summary: "copy files and folders into a sandbox, or out of one",
+    usage: "FROM TO",
+    about:
+      "One of the two is SANDBOX:PATH. Links and special files stay behind; what comes out is written as plain files.",
+    words: [2, 2],
+    run: copy,
+  },
+  "files ls": list,
+  "files cat": cat,
+  "files rm": quiet("remove a file or folder of a sandbox", ["PATH"], (files, [path = ""]) =>
+    files.remove(path, { recursive: true }),
+  ),
+  "files mkdir": quiet("make a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
+  "files mv": quiet("move a file or folder of a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
+    files.move(from, to),
+  ),
+};

@@ -1,0 +1,55 @@
+import type { CreateKey, Role } from "@caisson/sdk";
+import { given, number } from "./fields.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const create: Verb = {
+  summary: "make an API key, and print it: this once",
+  usage: "NAME",
+  words: [1, 1],
+  options: {
+    role: { type: "string", value: "ROLE", help: "viewer, agent, operator or admin; agent unless given" },
+    expires: { type: "string", value: "SECONDS", help: "when it ends; never unless given" },
+    for: { type: "string", value: "NAMESPACE", help: "the tenant it is for; the caller's own unless given" },
+  },
+  run: async ({ caisson, options, words, io, json }) => {
+    const made = await caisson.keys.create(
+      given<CreateKey>({
+        name: words[0],
+        role: (options.text("role") ?? "agent") as Role,
+        namespace: options.text("for"),
+        expires_in_seconds: number(options, "expires"),
+      }),
+    );
+    return json ? tellJson(io, made) : tellLine(io, made.key);
+  },
+};
+
+const list: Verb = {
+  summary: "list API keys, without the keys themselves",
+  usage: "",
+  words: [0, 0],
+  options: { all: { type: "boolean", help: "of all namespaces" } },
+  run: async ({ caisson, options, io, json }) => {
+    const found = await caisson.keys.list(options.flag("all") ? { all_namespaces: true } : {});
+    if (json) return tellJson(io, found);
+    const state = (key: (typeof found)[number]) => {
+      if (key.revoked_at !== null) return "revoked";
+      return key.expires_at === null ? "valid" : `until ${tellTime(key.expires_at)}`;
+    };
+    const rows = found.map((key) => [key.id, key.role, key.namespace, state(key), key.name]);
+    return tellTable(io, ["ID", "ROLE", "NAMESPACE", "STATE", "NAME"], rows);
+  },
+};
+
+const revoke: Verb = {
+  summary: "revoke an API key, at once",
+  usage: "ID",
+  words: [1, 1],
+  run: async ({ caisson, words }) => {
+    await caisson.keys.revoke(words[0] ?? "");
+    return 0;
+  },
+};
+
+export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys revoke": revoke };

@@ -1,0 +1,128 @@
+import type { SandboxInfo } from "@caisson/sdk";
+import { given } from "./fields.ts";
+import { tellJson, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const queue: Verb = {
+  summary: "show the queue of runs and cold starts",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.queue();
+    if (json) return tellJson(io, found);
+    const { running, waiting, max_concurrent, max_waiting } = found;
+    return tellTable(
+      io,
+      ["RUNNING", "WAITING", "AT ONCE", "MOST WAITING"],
+      [[running, waiting, max_concurrent, max_waiting]],
+    );
+  },
+};
+
+const pool: Verb = {
+  summary: "show the warm pools",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.pools();
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [one.image, one.engine, one.size, one.ready, one.starting, one.hits, one.misses]);
+    return tellTable(io, ["IMAGE", "ENGINE", "SIZE", "READY", "STARTING", "HITS", "MISSES"], rows);
+  },
+};
+
+const stats: Verb = {
+  summary: "show how the daemon, or one sandbox, is doing",
+  usage: "[SANDBOX]",
+  words: [0, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const [id] = words;
+    const found = id === undefined ? await caisson.stats() : await (await caisson.getSandbox(id)).stats();
+    if (json) return tellJson(io, found);
+    const rows = Object.entries(found).flatMap(([name, value]) =>
+      typeof value === "object" ? Object.entries(value).map(([state, count]) => [state, count]) : [[name, value]],
+    );
+    return tellTable(io, ["WHAT", "VALUE"], rows);
+  },
+};
+
+const limits: Verb = {
+  summary: "show what a request may ask for",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.limits();
+    if (json) return tellJson(io, found);
+    const rows = Object.entries(found).map(([name, range]) => [name, range.default, range.min, range.max]);
+    return tellTable(io, ["LIMIT", "DEFAULT", "LEAST", "MOST"], rows);
+  },
+};
+
+const sessionList: Verb = {
+  summary: "list sandboxes that belong to a session",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found: SandboxInfo[] = [];
+    for await (const { info } of caisson.listSandboxes()) if (info.session_key !== null) found.push(info);
+    if (json) return tellJson(io, found);
+    const rows = found.map((info) => [info.session_key, info.id, info.status, tellTime(info.last_used_at)]);
+    return tellTable(io, ["SESSION", "SANDBOX", "STATUS", "LAST USED"], rows);
+  },
+};
+
+const sessionKill: Verb = {
+  summary: "destroy the sandbox of a session",
+  usage: "--id SESSION",
+  words: [0, 1],
+  options: { id: { type: "string", value: "SESSION", help: "its key" } },
+  run: async ({ caisson, options, words, io }) => {
+    const session_key = options.text("id") ?? words[0];
+    let ended = 0;
+    for await (const sandbox of caisson.listSandboxes(given({ session_key }))) {
+      if (session_key === undefined || sandbox.info.session_key !== session_key) continue;
+      await sandbox.destroy();
+      ended++;
+    }
+    if (ended === 0) io.stderr.write("caisson: there is no such session\n");
+    return ended === 0 ? 1 : 0;
+  },
+};
+
+const events: Verb = {
+  summary: "follow events, a line each, until Ctrl-C",
+  usage: "",
+  words: [0, 0],
+  options: {
+    type: { type: "string", multiple: true, value: "TYPE", help: "only events of this type" },
+    sandbox: { type: "string", value: "ID", help: "only those of one sandbox" },
+    after: { type: "string", value: "N", help: "go on after the event of this number" },
+  },
+  run: async ({ caisson, options, io, json }) => {
+    const types = options.texts("type");
+    const after = options.text("after");
+    const asked = given<{ types?: string[]; sandbox_id?: string; after?: number }>({
+      types: types.length === 0 ? undefined : types,
+      sandbox_id: options.text("sandbox"),
+      after: after === undefined ? undefined : Number(after),
+    });
+    for await (const event of caisson.events(asked)) {
+      const { type, at, sandbox_id, data } = event;
+      const text = json
+        ? JSON.stringify(event)
+        : `${tellTime(at)}  ${type.padEnd(20)}  ${(sandbox_id ?? "-").padEnd(16)}  ${JSON.stringify(data ?? {})}`;
+      io.stdout.write(`${text}\n`);
+    }
+    return 0;
+  },
+};
+
+export const placeVerbs: Record<string, Verb> = {
+  "queue status": queue,
+  pool,
+  stats,
+  limits,
+  "session list": sessionList,
+  "session kill": sessionKill,
+  events,
+};

@@ -1,0 +1,71 @@
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const start: Verb = {
+  summary: "start a process in the background of a sandbox, and print its id",
+  usage: "SANDBOX COMMAND [ARGS…]",
+  words: [2, 4096],
+  run: async (call) => {
+    const sandbox = await namedSandbox(call);
+    const command = call.words.slice(1);
+    const { info } = await sandbox.processes.start(command.length === 1 ? (command[0] ?? "") : command);
+    return call.json ? tellJson(call.io, info) : tellLine(call.io, info.id);
+  },
+};
+
+const list: Verb = {
+  summary: "list background processes of a sandbox",
+  usage: "SANDBOX",
+  words: [1, 1],
+  run: async (call) => {
+    const found = (await (await namedSandbox(call)).processes.list()).map(({ info }) => info);
+    if (call.json) return tellJson(call.io, found);
+    const rows = found.map((info) => [
+      info.id,
+      info.state,
+      info.result?.exit_code,
+      tellTime(info.started_at),
+      info.command.join(" ").slice(0, 80),
+    ]);
+    return tellTable(call.io, ["ID", "STATE", "EXIT", "STARTED", "COMMAND"], rows);
+  },
+};
+
+const logs: Verb = {
+  summary: "print what a background process wrote, and follow it to its end",
+  usage: "SANDBOX PROCESS",
+  words: [2, 2],
+  options: {
+    stderr: { type: "boolean", help: "its standard error instead" },
+    "no-follow": { type: "boolean", help: "only what is there now" },
+  },
+  run: async (call) => {
+    const process = await (await namedSandbox(call)).processes.get(call.words[1] ?? "");
+    const channel = call.options.flag("stderr") ? "stderr" : "stdout";
+    if (call.options.flag("no-follow")) {
+      for (let offset = 0; ; ) {
+        const piece = await process.read({ channel, offset });
+        if (piece.next_offset === offset) return 0;
+        call.io.stdout.write(piece.data);
+        offset = piece.next_offset;
+      }
+    }
+    for await (const message of process.output({ channel }))
+      if (message.type === "output") call.io.stdout.write(message.data);
+      else return message.result?.exit_code ?? 0;
+    return 0;
+  },
+};
+
+const kill: Verb = {
+  summary: "end a background process with its whole tree",
+  usage: "SANDBOX PROCESS",
+  words: [2, 2],
+  run: async (call) => {
+    await (await (await namedSandbox(call)).processes.get(call.words[1] ?? "")).kill();
+    return 0;
+  },
+};
+
+export const processVerbs: Record<string, Verb> = { "ps start": start, ps: list, logs, kill };

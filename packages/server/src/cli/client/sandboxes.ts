@@ -1,0 +1,142 @@
+import type { CreateOptions, Sandbox, SandboxInfo } from "@caisson/sdk";
+import { engineChoices } from "../../core/request.ts";
+import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { given, megabytes, number, pairs } from "./fields.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+
+const limitOptions = {
+  memory: { type: "string", short: "m", alias: "ram", value: "SIZE", help: "memory limit" },
+  cpus: { type: "string", alias: "cpu", value: "N", help: "cores, fractions allowed" },
+  processes: { type: "string", value: "N", help: "processes and threads at once" },
+  idle: { type: "string", value: "SECONDS", help: "stop it after so long without use" },
+  lifetime: { type: "string", value: "SECONDS", help: "destroy it after so long" },
+  label: { type: "string", multiple: true, value: "NAME=VALUE", help: "a name and value of your own" },
+} as const satisfies OptionSpecs;
+
+const createOptions = {
+  engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: engineChoices.join(", ") },
+  image: { type: "string", value: "NAME", help: "what it starts from" },
+  storage: { type: "string", value: "SIZE", help: "workspace size" },
+  env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in it" },
+  session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
+  snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
+  ...limitOptions,
+} as const satisfies OptionSpecs;
+
+const limitFields = (options: ParsedOptions) => ({
+  memory_mb: megabytes(options, "memory"),
+  cpus: number(options, "cpus"),
+  max_processes: number(options, "processes"),
+  idle_timeout_seconds: number(options, "idle"),
+  lifetime_seconds: number(options, "lifetime"),
+  labels: pairs(options, "label"),
+});
+
+function tellSandbox({ io, json }: VerbCall, info: SandboxInfo): number {
+  if (json) return tellJson(io, info);
+  const rows = Object.entries(info).map(([name, value]) => [
+    name,
+    typeof value === "object" && value !== null ? JSON.stringify(value) : value,
+  ]);
+  return tellTable(io, ["FIELD", "VALUE"], rows);
+}
+
+export async function namedSandbox({ caisson, words }: VerbCall): Promise<Sandbox> {
+  return caisson.getSandbox(words[0] ?? "");
+}
+
+const create: Verb = {
+  summary: "create a sandbox, and print its id",
+  usage: "",
+  words: [0, 0],
+  options: createOptions,
+  run: async ({ caisson, options, io, json }) => {
+    const asked = given<CreateOptions>({
+      engine: options.text("engine") as CreateOptions["engine"],
+      image: options.text("image"),
+      storage_mb: megabytes(options, "storage"),
+      env: pairs(options, "env"),
+      session_key: options.text("session"),
+      snapshot_id: options.text("snapshot"),
+      ...limitFields(options),
+    });
+    const { info } = await caisson.createSandbox(asked);
+    return json ? tellJson(io, info) : tellLine(io, info.id);
+  },
+};
+
+const list: Verb = {
+  summary: "list sandboxes, newest first",
+  usage: "",
+  words: [0, 0],
+  options: { status: { type: "string", value: "STATE", help: "those that are running, paused, stopped or failed" } },
+  run: async ({ caisson, options, io, json }) => {
+    const status = options.text("status") as SandboxInfo["status"] | undefined;
+    const found: SandboxInfo[] = [];
+    for await (const { info } of caisson.listSandboxes(given({ status }))) found.push(info);
+    if (json) return tellJson(io, found);
+    return tellTable(
+      io,
+      ["ID", "STATUS", "ENGINE", "MEMORY", "CREATED", "SESSION"],
+      found.map((info) => [
+        info.id,
+        info.status,
+        info.engine,
+        `${info.memory_mb} MB`,
+        tellTime(info.created_at),
+        info.session_key,
+      ]),
+    );
+  },
+};
+
+const inspect: Verb = {
+  summary: "show a sandbox",
+  usage: "SANDBOX",
+  words: [1, 1],
+  run: async (call) => tellSandbox(call, (await namedSandbox(call)).info),
+};
+
+const update: Verb = {
+  summary: "change limits, timers and labels of a sandbox",
+  usage: "SANDBOX",
+  words: [1, 1],
+  options: limitOptions,
+  run: async (call) => tellSandbox(call, await (await namedSandbox(call)).change(given(limitFields(call.options)))),
+};
+
+const destroy: Verb = {
+  summary: "destroy sandboxes and wipe their workspaces",
+  usage: "SANDBOX…",
+  words: [1, 1_000],
+  run: async ({ caisson, words }) => {
+    for (const id of words) await (await caisson.getSandbox(id)).destroy();
+    return 0;
+  },
+};
+
+function move(name: "start" | "stop" | "pause" | "resume" | "reset", summary: string): Verb {
+  return {
+    summary,
+    usage: "SANDBOX",
+    words: [1, 1],
+    run: async (call) => {
+      const info = await (await namedSandbox(call))[name]();
+      return call.json ? tellJson(call.io, info) : tellLine(call.io, info.status);
+    },
+  };
+}
+
+export const sandboxVerbs: Record<string, Verb> = {
+  create,
+  ls: list,
+  inspect,
+  update,
+  rm: destroy,
+  start: move("start", "start a stopped sandbox, with its workspace"),
+  stop: move("stop", "end what runs in a sandbox; its workspace stays"),
+  pause: move("pause", "freeze every process of a sandbox"),
+  resume: move("resume", "let a paused sandbox go on"),
+  reset: move("reset", "end what runs in a sandbox and empty its workspace"),
+};

@@ -1,0 +1,68 @@
+import type { Caisson } from "@caisson/sdk";
+import { AppError } from "../../core/errors.ts";
+import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "../options.ts";
+import { configOption, helpOption } from "../report-options.ts";
+import type { RunIo } from "../run.ts";
+
+/** What a verb gets: the daemon, what was asked, where to tell. */
+export interface VerbCall {
+  caisson: Caisson;
+  options: ParsedOptions;
+  /** Words that are no options. */
+  words: string[];
+  json: boolean;
+  io: RunIo;
+}
+
+/** A command that asks a daemon for something. */
+export interface Verb {
+  summary: string;
+  /** After the command's name. */
+  usage: string;
+  /** How many words it takes, at least and at most. */
+  words: readonly [number, number];
+  options?: OptionSpecs;
+  about?: string;
+  run(call: VerbCall): Promise<number>;
+}
+
+export const clientOptionSpecs = {
+  namespace: {
+    type: "string",
+    short: "n",
+    value: "NAME",
+    help: "of another tenant than the key's own; for administrators",
+  },
+  json: { type: "boolean", help: "print one JSON document" },
+  config: configOption,
+  help: helpOption,
+} as const satisfies OptionSpecs;
+
+export function optionsOf(verb: Verb): OptionSpecs {
+  return { ...verb.options, ...clientOptionSpecs };
+}
+
+export function verbHelpText(name: string, verb: Verb): string {
+  const about = verb.about === undefined ? "" : `\n${verb.about}\n`;
+  const summary = verb.summary.charAt(0).toUpperCase() + verb.summary.slice(1);
+  return `usage: caisson ${name} [OPTIONS]${verb.usage === "" ? "" : ` ${verb.usage}`}
+
+${summary}.
+${about}
+${formatOptions(optionsOf(verb))}
+
+The daemon is that of this data folder, with its administrator's key, unless CAISSON_URL and CAISSON_API_KEY name another.
+`;
+}
+
+/** Undefined when help was asked for. */
+export function parseVerb(name: string, verb: Verb, args: readonly string[]): ParsedOptions | undefined {
+  const options = parseOptions(args, optionsOf(verb));
+  if (options.flag("help")) return undefined;
+  const [least, most] = verb.words;
+  const usage = `caisson ${name} ${verb.usage}`.trimEnd();
+  if (options.rest.length < least) throw new AppError("invalid", "something is missing", { hint: usage });
+  if (options.rest.length > most)
+    throw new AppError("invalid", `'${options.rest[most]}' is not expected here`, { hint: usage });
+  return options;
+}

@@ -1,0 +1,34 @@
+import { execVerbs } from "./exec.ts";
+import { fileVerbs } from "./files.ts";
+import { keyVerbs } from "./keys.ts";
+import { placeVerbs } from "./place.ts";
+import { processVerbs } from "./processes.ts";
+import { sandboxVerbs } from "./sandboxes.ts";
+import type { Verb } from "./verb.ts";
+import { webhookVerbs } from "./webhooks.ts";
+
+/** Every command that asks a daemon, in the order help shows them. */
+export const clientVerbs: Readonly<Record<string, Verb>> = {
+  ...sandboxVerbs,
+  ...execVerbs,
+  ...processVerbs,
+  ...fileVerbs,
+  ...placeVerbs,
+  ...keyVerbs,
+  ...webhookVerbs,
+};
+
+/** The verb that words begin with, two words before one, and what follows it. */
+export function findVerb(words: readonly string[]): { name: string; verb: Verb; rest: string[] } | undefined {
+  for (const length of [2, 1]) {
+    const name = words.slice(0, length).join(" ");
+    const verb = Object.hasOwn(clientVerbs, name) ? clientVerbs[name] : undefined;
+    if (verb !== undefined) return { name, verb, rest: words.slice(length) };
+  }
+  return undefined;
+}
+
+/** Those that begin with a word that is no verb by itself. */
+export function verbsUnder(word: string): string[] {
+  return Object.keys(clientVerbs).filter((name) => name.startsWith(`${word} `));
+}

@@ -1,0 +1,71 @@
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const create: Verb = {
+  summary: "tell a URL of events, and print the secret that signs them: this once",
+  usage: "URL",
+  words: [1, 1],
+  options: { type: { type: "string", multiple: true, value: "TYPE", help: "only events of this type" } },
+  run: async ({ caisson, options, words, io, json }) => {
+    const types = options.texts("type");
+    const made = await caisson.webhooks.create(words[0] ?? "", types.length === 0 ? undefined : types);
+    return json ? tellJson(io, made) : tellLine(io, `${made.id} ${made.secret}`);
+  },
+};
+
+const list: Verb = {
+  summary: "list webhooks",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.webhooks.list();
+    if (json) return tellJson(io, found);
+    const rows = found.map(({ id, created_at, types, url }) => [
+      id,
+      tellTime(created_at),
+      types.join(",") || "all",
+      url,
+    ]);
+    return tellTable(io, ["ID", "CREATED", "TYPES", "URL"], rows);
+  },
+};
+
+const remove: Verb = {
+  summary: "delete a webhook",
+  usage: "ID",
+  words: [1, 1],
+  run: async ({ caisson, words }) => {
+    await caisson.webhooks.delete(words[0] ?? "");
+    return 0;
+  },
+};
+
+const deliveries: Verb = {
+  summary: "list what was sent to a webhook, or could not be",
+  usage: "ID",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const found = await caisson.webhooks.deliveries(words[0] ?? "");
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [one.id, one.state, one.attempts, one.type, one.last_error]);
+    return tellTable(io, ["ID", "STATE", "TRIES", "TYPE", "ERROR"], rows);
+  },
+};
+
+const retry: Verb = {
+  summary: "try a dead delivery again",
+  usage: "ID DELIVERY",
+  words: [2, 2],
+  run: async ({ caisson, words }) => {
+    await caisson.webhooks.retry(words[0] ?? "", words[1] ?? "");
+    return 0;
+  },
+};
+
+export const webhookVerbs: Record<string, Verb> = {
+  "webhook create": create,
+  "webhook list": list,
+  "webhook rm": remove,
+  "webhook deliveries": deliveries,
+  "webhook retry": retry,
+};
