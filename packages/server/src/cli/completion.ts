@@ -2,6 +2,8 @@ import { AppError } from "../core/errors.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
 import { auditOptionSpecs } from "./audit-options.ts";
+import { optionsOf } from "./client/verb.ts";
+import { clientVerbs } from "./client/verbs.ts";
 import { commands } from "./help.ts";
 import { type OptionSpecs, parseOptions } from "./options.ts";
 import { helpOption, reportOptionSpecs } from "./report-options.ts";
@@ -10,7 +12,12 @@ import { runsOptionSpecs } from "./runs.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
 import { upOptionSpecs } from "./up-options.ts";
 
-const names = Object.keys(commands).join(" ");
+/** First words: of `keys create` that is `keys`. */
+const summaries: Record<string, string> = {
+  ...commands,
+  ...Object.fromEntries(Object.entries(clientVerbs).map(([name, { summary }]) => [name.split(" ")[0], summary])),
+};
+const names = Object.keys(summaries).join(" ");
 const specs: Record<string, OptionSpecs> = {
   run: runOptionSpecs,
   shell: shellOptionSpecs,
@@ -20,6 +27,7 @@ const specs: Record<string, OptionSpecs> = {
   runs: runsOptionSpecs,
   doctor: reportOptionSpecs,
   config: reportOptionSpecs,
+  ...Object.fromEntries(Object.entries(clientVerbs).map(([name, verb]) => [name.split(" ")[0], optionsOf(verb)])),
   audit: auditOptionSpecs,
 };
 const words = (options: OptionSpecs) =>
@@ -49,8 +57,8 @@ const zsh = `#compdef caisson
 autoload -U +X bashcompinit && bashcompinit
 ${bash}`;
 
-const fish = `${Object.entries(commands)
-  .map(([name, text]) => `complete -c caisson -n __fish_use_subcommand -a ${name} -d '${text}'`)
+const fish = `${Object.entries(summaries)
+  .map(([name, text]) => `complete -c caisson -n __fish_use_subcommand -a ${name} -d '${text.replaceAll("'", "\\'")}'`)
   .join("\n")}
 ${Object.entries(specs)
   .flatMap(([verb, options]) =>

@@ -1,3 +1,4 @@
+import { clientVerbs } from "./client/verbs.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { formatOptions } from "./options.ts";
 import { runOptionSpecs } from "./run-options.ts";
@@ -22,17 +23,24 @@ export const commands = {
 } as const;
 
 export function helpText(): string {
-  const rows = Object.entries(commands).map(([name, text]) => `  ${name.padEnd(12)}${text}`);
+  const row = (name: string, text: string) => `  ${name.padEnd(20)}${text}`;
+  const own = Object.entries(commands).map(([name, text]) => row(name, text));
+  const asked = Object.entries(clientVerbs).map(([name, { summary }]) => row(name, summary));
   return `caisson: runs code you do not trust in sealed sandboxes
 
 usage: caisson COMMAND [OPTIONS]
 
-${rows.join("\n")}
+${own.join("\n")}
+
+With a daemon (caisson up --detach):
+
+${asked.join("\n")}
 
   caisson run script.py
   caisson run --engine container --memory 1G --timeout 30 script.js --its-own-option
   echo 'print(6*7)' | caisson run - --language python --json
   caisson shell --memory 1G
+  caisson exec $(caisson create --memory 1G) 'python3 -c "print(6*7)"'
 `;
 }
 

@@ -57,6 +57,12 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   completion: completionHelpText,
 };
 
+async function help(words: string[], io: RunIo): Promise<number> {
+  const { clientHelpText } = await import("./client/client.ts");
+  io.stdout.write(helpTexts[words[0] ?? ""]?.() ?? clientHelpText(words) ?? helpText());
+  return 0;
+}
+
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
   const [verb, ...rest] = args;
   switch (verb) {
@@ -118,8 +124,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case "help":
     case "--help":
     case "-h":
-      io.stdout.write((helpTexts[rest[0] ?? ""] ?? helpText)());
-      return 0;
+      return help(rest, io);
     case undefined:
       io.stderr.write(helpText());
       return exitCodes.usage;

@@ -33,13 +33,26 @@ export async function askDaemon(
   }
 }
 
+/** Undefined for what is no command of a daemon. */
+export function clientHelpText(words: readonly string[]): string | undefined {
+  const found = findVerb(words);
+  if (found !== undefined) return verbHelpText(found.name, found.verb);
+  const names = verbsUnder(words[0] ?? "");
+  return names.length === 0 ? undefined : groupHelpText(names);
+}
+
+function groupHelpText(names: readonly string[]): string {
+  return `usage: ${names.map((name) => `caisson ${name}`).join("\n       ")}\n`;
+}
+
 /** `caisson keys` alone, or with a word that is none of its own. */
 function explainGroup([group = "", word]: readonly string[], io: RunIo): number | undefined {
   const names = verbsUnder(group);
   if (names.length === 0) return undefined;
-  const usage = names.map((name) => `caisson ${name}`).join(", ");
   if (word !== undefined && word !== "--help" && word !== "-h")
-    throw new AppError("invalid", `there is no command '${group} ${word}'`, { hint: usage });
-  io.stdout.write(`usage: ${names.map((name) => `caisson ${name}`).join("\n       ")}\n`);
+    throw new AppError("invalid", `there is no command '${group} ${word}'`, {
+      hint: names.map((name) => `caisson ${name}`).join(", "),
+    });
+  io.stdout.write(groupHelpText(names));
   return word === undefined ? 2 : 0;
 }

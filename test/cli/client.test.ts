@@ -1,0 +1,173 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../harness.ts";
+import { findLeaks } from "../leaks.ts";
+
+let folder: string;
+let port: number;
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function caisson(args: string[], input = "", variables: Record<string, string> = {}): Promise<Outcome> {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("CAISSON_"));
+  const own = { CAISSON_HOME: join(folder, "home"), CAISSON_PORT: String(port), CAISSON_ENGINE: "container" };
+  const env = { ...Object.fromEntries(others), ...own, ...variables };
+  return new Promise((resolve) => {
+    execFile(join(root, "caisson"), args, { env, cwd: folder }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr }),
+    ).stdin?.end(input);
+  });
+}
+
+/** What a command printed, which had to succeed. */
+async function said(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await caisson(args);
+  expect(`${code} ${stderr}`, args.join(" ")).toBe("0 ");
+  return stdout.trim();
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+describe("the command line of a daemon", () => {
+  beforeAll(async () => {
+    folder = await mkdtemp("/var/tmp/caisson-client-");
+    await mkdir(join(folder, "home"));
+    await writeFile(join(folder, "home/caisson.yaml"), "pool:\n  size: 0\n");
+    port = await freePort();
+    const { code, stderr } = await caisson(["up", "--detach"]);
+    expect(`${code} ${stderr}`).toBe("0 ");
+  });
+  afterAll(async () => {
+    const { stdout } = await caisson(["ls", "--json"]);
+    const left: { id: string }[] = JSON.parse(stdout || "[]");
+    if (left.length > 0) await caisson(["rm", ...left.map(({ id }) => id)]);
+    await caisson(["down"]);
+    await expect.poll(() => findLeaks(join(folder, "home")), { timeout: 20_000 }).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
+
+  it("[CLI-01] makes a sandbox, runs in it, and takes its exit code and streams over", async () => {
+    const id = await said("create", "--memory", "256M", "--label", "made=here");
+    expect(JSON.parse(await said("inspect", id, "--json"))).toMatchObject({ memory_mb: 256, labels: { made: "here" } });
+    const run = await caisson(["exec", "--env", "NAME=value", id, 'echo "$NAME"; echo oops >&2; exit 7']);
+    expect(run).toEqual({ code: 7, stdout: "value\n", stderr: "oops\n" });
+    expect((await caisson(["exec", "--input", id, "cat"], "typed")).stdout).toBe("typed");
+    expect(await said("exec", "--language", "python", id, "print(6*7)")).toBe("42");
+    expect((await caisson(["exec", "--timeout", "0.2", id, "sleep 100"])).code).toBe(124);
+    const json = JSON.parse(await said("exec", "--json", id, "echo x >file"));
+    expect(json.files_changed).toMatchObject([{ path: "file", action: "created" }]);
+    expect(await said("ls")).toContain(id);
+    await said("rm", id);
+    expect(await said("ls")).not.toContain(id);
+  });
+
+  it("[CLI-01] stops a sandbox and starts it again with its files, pauses, resumes and resets it", async () => {
+    const id = await said("create");
+    await said("exec", id, "echo kept >file");
+    expect(await said("stop", id)).toBe("stopped");
+    expect(await said("start", id)).toBe("running");
+    expect(await said("files", "cat", id, "file")).toBe("kept");
+    expect(await said("pause", id)).toBe("paused");
+    expect(await said("resume", id)).toBe("running");
+    expect(await said("reset", id)).toBe("running");
+    expect(JSON.parse(await said("files", "ls", id, "--json"))).toEqual([]);
+    await said("rm", id);
+  });
+
+  it("[CLI-01] copies files and folders in and out, and lets no link out of a sandbox write here", async () => {
+    const id = await said("create");
+    await mkdir(join(folder, "tree/deep"), { recursive: true });
+    await writeFile(join(folder, "tree/deep/file"), "content");
+    await said("cp", "tree", `${id}:`);
+    expect(await said("files", "cat", id, "tree/deep/file")).toBe("content");
+    await said("exec", id, "ln -s /etc/passwd tree/link; mkdir tree/a; echo out >tree/a/new");
+    await mkdir(join(folder, "elsewhere"));
+    await mkdir(join(folder, "back"));
+    await symlink(join(folder, "elsewhere"), join(folder, "back/a"));
+    expect(await caisson(["cp", `${id}:tree`, "back"])).toMatchObject({ code: 125, stdout: "" });
+    await rm(join(folder, "back"), { recursive: true });
+    const copied = await caisson(["cp", `${id}:tree`, "back"]);
+    expect(copied).toMatchObject({ code: 0, stderr: expect.stringContaining("link: it is a link") });
+    expect(await readFile(join(folder, "back/deep/file"), "utf8")).toBe("content");
+    expect(await readFile(join(folder, "back/a/new"), "utf8")).toBe("out\n");
+    await said("cp", `${id}:tree/a/new`, "one");
+    expect(await readFile(join(folder, "one"), "utf8")).toBe("out\n");
+    await said("rm", id);
+  });
+
+  it("[CLI-01] follows background processes and lists them", async () => {
+    const id = await said("create");
+    const process = await said("ps", "start", id, "echo working; exit 3");
+    expect(await caisson(["logs", id, process])).toEqual({ code: 3, stdout: "working\n", stderr: "" });
+    expect(await said("ps", id)).toMatch(new RegExp(`${process}\\s+exited\\s+3`));
+    const sleeper = await said("ps", "start", id, "sleep", "1000");
+    await said("kill", id, sleeper);
+    expect(JSON.parse(await said("ps", id, "--json"))).toMatchObject([{}, { id: sleeper, state: "exited" }]);
+    await said("rm", id);
+  });
+
+  it("[CLI-01] makes and revokes keys, which are good for what their role may", async () => {
+    const key = await said("keys", "create", "ci", "--role", "viewer");
+    const address = { CAISSON_URL: `http://127.0.0.1:${port}`, CAISSON_API_KEY: key };
+    expect((await caisson(["ls", "--json"], "", address)).code).toBe(0);
+    expect(await caisson(["create"], "", address)).toMatchObject({
+      code: 125,
+      stderr: expect.stringContaining("hint: It takes a key with the role agent"),
+    });
+    const [{ id }] = (JSON.parse(await said("keys", "list", "--json")) as { id: string; name: string }[]).filter(
+      ({ name }) => name === "ci",
+    ) as [{ id: string }];
+    await said("keys", "revoke", id);
+    expect((await caisson(["ls"], "", address)).code).toBe(125);
+  });
+
+  it("[CLI-01] shows sessions, queue, pool, statistics and limits", async () => {
+    const id = await said("create", "--session", "abc");
+    expect(await said("create", "--session", "abc")).toBe(id);
+    expect(await said("session", "list")).toMatch(new RegExp(`abc\\s+${id}\\s+running`));
+    expect(JSON.parse(await said("queue", "status", "--json"))).toMatchObject({ running: 0, waiting: 0 });
+    expect(JSON.parse(await said("stats", "--json")).sandboxes.running).toBe(1);
+    expect(JSON.parse(await said("stats", id, "--json")).processes).toBeGreaterThan(0);
+    expect(JSON.parse(await said("limits", "--json")).memory_bytes.max).toBe(8 * 1024 ** 3);
+    expect(JSON.parse(await said("pool", "--json"))).toEqual(expect.any(Array));
+    await said("session", "kill", "--id", "abc");
+    expect((await caisson(["session", "kill", "--id", "abc"])).code).toBe(1);
+  });
+
+  it("[CLI-03] explains itself, and tells what is wrong in one line with a hint", async () => {
+    expect(await said("exec", "--help")).toContain("usage: caisson exec [OPTIONS] SANDBOX COMMAND");
+    expect(await said("help", "keys", "create")).toContain("usage: caisson keys create");
+    expect(await caisson(["exec", "onlyone"])).toMatchObject({
+      code: 2,
+      stderr: "caisson: something is missing\n  hint: caisson exec SANDBOX COMMAND [ARGS…]\n",
+    });
+    expect(await caisson(["inspect", "nosuchsandbox"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("there is no sandbox"),
+    });
+    expect(await caisson(["ls"], "", { CAISSON_URL: "http://127.0.0.1:9" })).toMatchObject({
+      code: 125,
+      stderr: expect.stringContaining("cannot be reached"),
+    });
+    expect(await caisson(["create", "--memory", "1T"])).toMatchObject({ code: 2 });
+    expect(await caisson(["create", "--memory", "9G"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("cap"),
+    });
+  });
+});
