@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 
@@ -57,7 +57,7 @@ describe("the command line of a daemon", () => {
     const left: { id: string }[] = JSON.parse(stdout || "[]");
     if (left.length > 0) await caisson(["rm", ...left.map(({ id }) => id)]);
     await caisson(["down"]);
-    await expect.poll(() => findLeaks(join(folder, "home")), { timeout: 20_000 }).toEqual([]);
+    await vi.waitFor(() => expect(findLeaks(join(folder, "home"))).toEqual([]), 20_000);
     await rm(folder, { recursive: true });
   });
 
@@ -129,9 +129,8 @@ describe("the command line of a daemon", () => {
       code: 125,
       stderr: expect.stringContaining("hint: It takes a key with the role agent"),
     });
-    const [{ id }] = (JSON.parse(await said("keys", "list", "--json")) as { id: string; name: string }[]).filter(
-      ({ name }) => name === "ci",
-    ) as [{ id: string }];
+    const keys: { id: string; name: string }[] = JSON.parse(await said("keys", "list", "--json"));
+    const id = keys.find(({ name }) => name === "ci")?.id ?? "";
     await said("keys", "revoke", id);
     expect((await caisson(["ls"], "", address)).code).toBe(125);
   });
