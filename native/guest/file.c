@@ -226,7 +226,7 @@ static _Noreturn void work(uint8_t kind, const struct spec *spec, int in, int ou
   signal(SIGPIPE, SIG_IGN);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_NAME, "caisson-file");
-  if (privilege_drop(spec, 0) < 0) _exit(errno);
+  if (privilege_drop(spec) < 0) _exit(errno);
   prctl(PR_SET_DUMPABLE, 0);
   umask(022);
   _exit(operate(kind, spec) < 0 ? errno : 0);

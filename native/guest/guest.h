@@ -314,7 +314,7 @@ uint32_t tree_slot(pid_t pid);
 
 /* privilege.c */
 void privilege_prepare(void);
-int privilege_drop(const struct spec *spec, gid_t group);
+int privilege_drop(const struct spec *spec);
 void close_all_from(int first);
 
 /* seccomp.c */

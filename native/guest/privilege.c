@@ -2,10 +2,8 @@
 #include "guest.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -35,26 +33,6 @@ void privilege_prepare(void) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
 }
 
-static int limit(int resource, uint64_t value) {
-  struct rlimit now;
-  if (getrlimit(resource, &now) < 0) return -1;
-  if (value > now.rlim_max) value = now.rlim_max;
-  struct rlimit wanted = {value, value};
-  return setrlimit(resource, &wanted);
-}
-
-static int apply_limits(const struct spec *spec) {
-  if (limit(RLIMIT_CORE, 0) < 0) return -1;
-  if (spec->processes && limit(RLIMIT_NPROC, spec->processes) < 0) return -1;
-  if (spec->open_files && limit(RLIMIT_NOFILE, spec->open_files) < 0) return -1;
-  if (spec->cpu_ms) {
-    uint64_t seconds = (spec->cpu_ms + 999) / 1000;
-    struct rlimit wanted = {seconds, seconds + 1}; /* SIGXCPU, then SIGKILL */
-    if (setrlimit(RLIMIT_CPU, &wanted) < 0) return -1;
-  }
-  return 0;
-}
-
 static int be_killed_first(void) {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT ? 0 : -1;
@@ -63,14 +41,14 @@ static int be_killed_first(void) {
   return written == 4 ? 0 : -1;
 }
 
-/* Turns this process into user code's: called between fork and exec. The group marks the processes of a run (tree.c); 0 gives none. Returns -1 with errno; the caller must then not go on. */
-int privilege_drop(const struct spec *spec, gid_t group) {
+/* Turns a worker, which was forked, into user code's. Returns -1 with errno; the caller must then not go on. */
+int privilege_drop(const struct spec *spec) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
   if (be_killed_first() < 0) return -1;
   setpriority(PRIO_PROCESS, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
-  if (apply_limits(spec) < 0) return -1;
-  if (syscall(SYS_setgroups, group ? 1 : 0, &group) < 0) return -1;
+  if (!start_limit(0, spec)) return -1;
+  if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
   if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_capset, &header, none) < 0) return -1;

@@ -223,7 +223,7 @@ int start_outcome(struct start *start, bool reaped) {
 
 bool starts_under_way(void) { return under_way > 0; }
 
-/* Puts a run's limits on a process that waited for it. */
+/* Puts limits on a process that has started without: one that waited for its run, or with 0 this one. */
 bool start_limit(pid_t pid, const struct spec *spec) {
   struct limits limits;
   fill_limits(&limits, spec);
