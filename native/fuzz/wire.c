@@ -75,7 +75,7 @@ static void begin(struct stream *s, bool input, int outputs) {
   s->started = true;
 }
 
-void process_start(struct stream *s, struct spec *spec) {
+void process_start(struct stream *s, const struct spec *spec) {
   if (spec->argument_count == 0) return stream_fail(s, EINVAL);
   for (size_t i = 0; i < spec->argument_count; i++) expect(strlen(spec->arguments[i]) < SPEC_BYTES, "words end");
   for (size_t i = 0; i < spec->environment_count; i++) expect(strlen(spec->environment[i]) < SPEC_BYTES, "words end");

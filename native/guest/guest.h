@@ -231,24 +231,25 @@ void wire_error(uint32_t stream, int error, const char *text);
 bool spec_parse(uint8_t *data, size_t size, struct spec *spec);
 
 /* process.c */
+struct pty;
+struct start_io {
+  int in, out, err;
+  int channel; /* of an interpreter that is to wait for runs (warm.c), which stays root; else -1 */
+  const struct pty *pty; /* a terminal in place of the three, or NULL */
+};
 struct pipes {
   int in[2], out[2], err[2];
 };
 bool pipes_open(struct pipes *p, bool with_input);
 void pipes_close(struct pipes *p);
 void pipes_close_far(struct pipes *p); /* the ends that are the program's */
-void process_start(struct stream *s, struct spec *spec);
+struct start_io pipes_io(const struct pipes *p, int channel);
+void process_start(struct stream *s, const struct spec *spec);
 void process_signal(struct stream *s, uint32_t mode, int number);
 
 /* start.c */
 struct start;
-struct pty;
 void start_prepare(bool copy_memory);
-struct start_io {
-  int in, out, err;
-  int channel; /* of an interpreter that is to wait for runs (warm.c), which stays root; else -1 */
-  const struct pty *pty; /* a terminal in place of the three, or NULL */
-};
 struct start *start_program(const struct spec *spec, uint8_t *spec_bytes, gid_t group, struct start_io io, pid_t *pid);
 bool start_limit(pid_t pid, const struct spec *spec);
 int start_outcome(struct start *start, bool reaped);

@@ -28,12 +28,19 @@ static bool make_pipes(struct pipes *p, bool with_input) {
 
 /* /dev/stdin, /dev/stdout and /dev/stderr open them anew: the user must be allowed to. gVisor has no modes of pipes to
    change, and shows these ends in /proc/1/fd; native/compat makes up for it. */
+static void let_user_open(int fd) {
+  static bool refused;
+  if (fd >= 0 && !refused) refused = fchmod(fd, 0666) < 0;
+}
+
 bool pipes_open(struct pipes *p, bool with_input) {
   if (!make_pipes(p, with_input)) return false;
-  if (with_input) (void)!fchmod(p->in[0], 0666);
-  (void)!fchmod(p->out[1], 0666);
-  (void)!fchmod(p->err[1], 0666);
+  let_user_open(p->in[0]), let_user_open(p->out[1]), let_user_open(p->err[1]);
   return true;
+}
+
+struct start_io pipes_io(const struct pipes *p, int channel) {
+  return (struct start_io){p->in[0] < 0 ? NOTHING : p->in[0], p->out[1], p->err[1], channel, NULL};
 }
 
 static void follow_pipe(int fd, enum poll_tag tag, struct stream *s) {
@@ -52,47 +59,40 @@ static void follow_pipes(struct stream *s, const struct pipes *p) {
   s->out[0].armed = s->out[1].armed = true;
 }
 
-static void start_on_terminal(struct stream *s, struct spec *spec) {
-  struct pty p;
-  struct start *start = NULL;
-  if (pty_open(&p, spec->terminal)) {
-    struct start_io io = {NOTHING, NOTHING, NOTHING, -1, &p};
-    start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
-  }
-  if (!start) {
-    int error = errno;
-    pty_close(&p);
-    return stream_fail(s, error);
-  }
+static bool begin(struct stream *s, const struct spec *spec, struct start_io io) {
+  struct start *start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
+  if (!start) return false;
   s->spec = NULL; /* the newborn's now */
-  children_left = true;
   run_begin(s, spec, start);
-  pty_follow(s, &p);
+  return true;
 }
 
-void process_start(struct stream *s, struct spec *spec) {
+static void start_on_terminal(struct stream *s, const struct spec *spec) {
+  struct pty p;
+  struct start_io io = {NOTHING, NOTHING, NOTHING, -1, &p};
+  if (pty_open(&p, spec->terminal) && begin(s, spec, io)) return pty_follow(s, &p);
+  int error = errno;
+  pty_close(&p);
+  stream_fail(s, error);
+}
+
+static void start_on_pipes(struct stream *s, const struct spec *spec) {
   struct pipes p;
-  struct start *start = NULL;
+  if (pipes_open(&p, spec->flags & FLAG_STDIN) && begin(s, spec, pipes_io(&p, -1))) {
+    pipes_close_far(&p);
+    return follow_pipes(s, &p);
+  }
+  int error = errno;
+  pipes_close(&p);
+  stream_fail(s, error);
+}
+
+void process_start(struct stream *s, const struct spec *spec) {
+  struct pipes p;
   if (spec->argument_count == 0) return stream_fail(s, EINVAL);
   if (spec->terminal) return start_on_terminal(s, spec);
-  if (warm_start(s, spec, &p)) {
-    free(s->spec);
-    s->spec = NULL;
-  } else {
-    if (pipes_open(&p, spec->flags & FLAG_STDIN)) {
-      struct start_io io = {p.in[0] < 0 ? NOTHING : p.in[0], p.out[1], p.err[1], -1, NULL};
-      start = start_program(spec, s->spec, RUN_GROUP + s->slot, io, &s->pid);
-    }
-    if (!start) {
-      int error = errno;
-      pipes_close(&p);
-      return stream_fail(s, error);
-    }
-    s->spec = NULL; /* the newborn's now */
-    pipes_close_far(&p);
-  }
-  children_left = true;
-  run_begin(s, spec, start);
+  if (!warm_start(s, spec, &p)) return start_on_pipes(s, spec);
+  run_begin(s, spec, NULL);
   follow_pipes(s, &p);
 }
 

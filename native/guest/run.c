@@ -66,6 +66,7 @@ void run_begin(struct stream *s, const struct spec *spec, struct start *start) {
   run->settle_at_ms = now + TELL_START_MS + 1;
   run->look_at_ms = next_look(run, now);
   s->run = run;
+  children_left = true;
 }
 
 static void settle_start(struct stream *s) {

@@ -76,8 +76,7 @@ static void begin(int kind) {
   put_arguments(&spec, kind);
   put_environment(&spec, kind);
   if (pipes_open(&w->pipes, kind == NODE) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
-    struct start_io io = {w->pipes.in[0] < 0 ? NOTHING : w->pipes.in[0], w->pipes.out[1], w->pipes.err[1], ends[1], NULL};
-    w->start = start_program(&spec, NULL, 0, io, &w->pid);
+    w->start = start_program(&spec, NULL, 0, pipes_io(&w->pipes, ends[1]), &w->pid);
   }
   if (ends[1] >= 0) close(ends[1]);
   if (!w->start) { /* too many processes or descriptors now: the next run tries again */
@@ -152,7 +151,8 @@ static bool send_request(const struct warm *w, const char *request, size_t size,
   struct iovec part = {(void *)request, size};
   struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
   if (pipes) {
-    int descriptors[3] = {pipes->in[0] < 0 ? NOTHING : pipes->in[0], pipes->out[1], pipes->err[1]};
+    struct start_io io = pipes_io(pipes, -1);
+    int descriptors[3] = {io.in, io.out, io.err};
     message.msg_control = control.bytes;
     message.msg_controllen = sizeof control.bytes;
     control.header.cmsg_level = SOL_SOCKET;
