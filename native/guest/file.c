@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,36 +101,30 @@ static int write_file(const struct spec *spec) {
   return error ? (errno = error, -1) : 0;
 }
 
-static int list_folder(int folder, const char *prefix, bool recursive, int depth) {
-  if (depth > DEPTH_MAX) return close(folder), errno = ENAMETOOLONG, -1;
-  DIR *list = fdopendir(folder);
-  if (!list) return -1;
+struct listing {
+  const char *prefix;
+  bool recursive;
+  int depth;
+};
+
+static int list_one(int folder, const char *name, void *about) {
+  const struct listing *at = about;
   char shown[PATH_BYTES];
-  struct dirent *entry;
-  int result = 0;
-  while (result == 0 && (entry = readdir(list))) {
-    struct stat info;
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-    if (fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0) continue; /* gone meanwhile */
-    if ((size_t)snprintf(shown, sizeof shown, "%s%s", prefix, entry->d_name) >= sizeof shown - 1)
-      result = (errno = ENAMETOOLONG, -1);
-    else
-      result = write_row(folder, entry->d_name, shown, &info);
-    if (result < 0 || !recursive || !S_ISDIR(info.st_mode)) continue;
-    int inner = walk_folder(folder, entry->d_name);
-    if (inner < 0) continue; /* unreadable or replaced: its own row stands */
-    strcat(shown, "/");
-    result = list_folder(inner, shown, true, depth + 1);
-  }
-  int error = errno;
-  closedir(list);
-  errno = error;
-  return result;
+  struct stat info;
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if ((size_t)snprintf(shown, sizeof shown, "%s%s", at->prefix, name) >= sizeof shown - 1) return errno = ENAMETOOLONG, -1;
+  if (write_row(folder, name, shown, &info) < 0) return -1;
+  if (!at->recursive || !S_ISDIR(info.st_mode)) return 0;
+  int inner = walk_folder(folder, name);
+  if (inner < 0) return 0; /* unreadable or replaced: its own row stands */
+  struct listing below = {strcat(shown, "/"), true, at->depth + 1};
+  return walk_each(inner, below.depth, list_one, &below);
 }
 
 static int list(const struct spec *spec) {
+  struct listing top = {"", spec->flags & FLAG_RECURSIVE, 0};
   int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
-  return folder < 0 ? -1 : list_folder(folder, "", spec->flags & FLAG_RECURSIVE, 0);
+  return folder < 0 ? -1 : walk_each(folder, 0, list_one, &top);
 }
 
 /* Of the name itself, so a link is told as a link. */
@@ -169,23 +162,16 @@ static int move(const struct spec *spec) {
   return renameat(source, from, target, to);
 }
 
+static int remove_one(int folder, const char *name, void *depth) { return remove_tree(folder, name, *(int *)depth); }
+
 int remove_tree(int folder, const char *name, int depth) {
   if (unlinkat(folder, name, 0) == 0) return 0;
   if (errno != EISDIR && errno != EPERM) return -1;
   if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST) return -1;
-  if (depth > DEPTH_MAX) return errno = ENAMETOOLONG, -1;
-  int inner = walk_folder(folder, name);
-  DIR *rows = inner < 0 ? NULL : fdopendir(inner);
-  if (!rows) return -1;
-  struct dirent *entry;
-  int result = 0;
-  while (result == 0 && (entry = readdir(rows)))
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) result = remove_tree(inner, entry->d_name, depth + 1);
-  int error = errno;
-  closedir(rows);
-  errno = error;
-  return result < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+  int inner = walk_folder(folder, name), below = depth + 1;
+  if (inner < 0 || walk_each(inner, depth, remove_one, &below) < 0) return -1;
+  return unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 static int remove_path(const struct spec *spec) {

@@ -330,6 +330,8 @@ int walk_parent(const char *path, bool make_parents, char *last);
 int walk_folder(int folder, const char *name);
 struct stat;
 int walk_file(int folder, const char *name, struct stat *info);
+typedef int walk_visit(int folder, const char *name, void *about);
+int walk_each(int folder, int depth, walk_visit *one, void *about);
 
 /* memory.c */
 void memory_limit(uint64_t bytes);

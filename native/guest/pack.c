@@ -223,19 +223,22 @@ static int pack_in_order(int folder, size_t length, int depth) {
   return errno = aborted ? ECANCELED : error, aborted ? -1 : result;
 }
 
+struct level {
+  size_t length; /* of the folder's path, which `shown` holds */
+  int depth;
+};
+
+static int pack_next(int folder, const char *name, void *about) {
+  const struct level *at = about;
+  if (aborted) return errno = ECANCELED, -1; /* user code may have sent the signal: half an archive is none */
+  return pack_one(folder, name, at->length, at->depth);
+}
+
 static int pack_folder(int folder, size_t length, int depth) {
+  struct level at = {length, depth};
+  if (!exact) return walk_each(folder, depth, pack_next, &at);
   if (depth > DEPTH_MAX) return close(folder), errno = ENAMETOOLONG, -1;
-  if (exact) return pack_in_order(folder, length, depth);
-  DIR *list = fdopendir(folder);
-  if (!list) return close(folder), -1;
-  struct dirent *entry;
-  int result = 0;
-  while (result == 0 && !aborted && (entry = readdir(list)))
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-      result = pack_one(folder, entry->d_name, length, depth);
-  int error = aborted ? ECANCELED : errno; /* user code may have sent the signal: half an archive is none */
-  closedir(list);
-  return errno = error, aborted ? -1 : result;
+  return pack_in_order(folder, length, depth);
 }
 
 /* A folder is told by what is in it, a file by its own name. */

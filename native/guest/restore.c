@@ -17,16 +17,8 @@ static char temporary[64];
 
 static int clear(int folder, const char *name, int depth);
 
-static int clear_inside(int inner, int depth) {
-  DIR *list = fdopendir(inner);
-  struct dirent *entry;
-  int result = 0;
-  if (!list) return close(inner), -1;
-  while (result == 0 && !aborted && (entry = readdir(list)))
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) result = clear(inner, entry->d_name, depth + 1);
-  int error = errno;
-  closedir(list);
-  return errno = aborted ? ECANCELED : error, aborted ? -1 : result;
+static int clear_one(int folder, const char *name, void *depth) {
+  return aborted ? (errno = ECANCELED, -1) : clear(folder, name, *(int *)depth);
 }
 
 static int unlink_name(int folder, const char *name) {
@@ -42,10 +34,9 @@ static int clear(int folder, const char *name, int depth) {
   if (errno != EISDIR && errno != EPERM) return -1;
   if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST && errno != EACCES) return -1;
-  if (depth > DEPTH_MAX) return errno = ENAMETOOLONG, -1;
   fchmodat(folder, name, 0700, 0);
-  int inner = walk_folder(folder, name);
-  if (inner < 0 || clear_inside(inner, depth) < 0) return -1;
+  int inner = walk_folder(folder, name), below = depth + 1;
+  if (inner < 0 || walk_each(inner, depth, clear_one, &below) < 0) return -1;
   return unlinkat(folder, name, AT_REMOVEDIR);
 }
 

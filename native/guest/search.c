@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -149,13 +148,19 @@ static bool name_matches(const char *name) {
   return fnmatch(wanted->name, strchr(wanted->name, '/') ? shown : name, flags) == 0;
 }
 
-static int search_folder(int folder, size_t length, int depth);
+struct level {
+  size_t length; /* of the folder's path, which `shown` holds */
+  int depth;
+};
 
-static int search_one(int folder, const char *name, size_t length, int depth) {
+/* 0, 1 when a limit ends the search, or -1. */
+static int search_one(int folder, const char *name, void *about) {
+  const struct level *at = about;
   struct stat info;
   size_t size = strlen(name);
-  if (length + size + 2 > PATH_BYTES) return truncated = true, 0;
-  memcpy(shown + length, name, size + 1);
+  if (aborted) return errno = ECANCELED, -1;
+  if (at->length + size + 2 > PATH_BYTES) return truncated = true, 0;
+  memcpy(shown + at->length, name, size + 1);
   if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
   if (name_matches(name)) {
     int result = 0;
@@ -164,28 +169,16 @@ static int search_one(int folder, const char *name, size_t length, int depth) {
     if (result) return result;
   }
   if (!S_ISDIR(info.st_mode)) return 0;
+  if (at->depth == DEPTH_MAX) return truncated = true, 0;
   int inner = walk_folder(folder, name);
   if (inner < 0) return 0;
-  strcpy(shown + length + size, "/");
-  return search_folder(inner, length + size + 1, depth + 1);
-}
-
-/* 0, 1 when a limit ends the search, or -1. */
-static int search_folder(int folder, size_t length, int depth) {
-  if (depth > DEPTH_MAX) return close(folder), truncated = true, 0;
-  DIR *list = fdopendir(folder);
-  if (!list) return close(folder), -1;
-  struct dirent *entry;
-  int result = 0;
-  while (result == 0 && !aborted && (entry = readdir(list)))
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-      result = search_one(folder, entry->d_name, length, depth);
-  int error = aborted ? ECANCELED : errno;
-  closedir(list);
-  return errno = error, aborted ? -1 : result;
+  strcpy(shown + at->length + size, "/");
+  struct level below = {at->length + size + 1, at->depth + 1};
+  return walk_each(inner, below.depth, search_one, &below);
 }
 
 int search(const struct spec *spec) {
+  struct level top = {0, 0};
   wanted = spec;
   text_size = spec->text ? strlen(spec->text) : 0;
   line_bytes = spec->line_bytes < LINE_BYTES ? (size_t)spec->line_bytes : LINE_BYTES;
@@ -193,7 +186,7 @@ int search(const struct spec *spec) {
   if (spec->text && (text_size == 0 || text_size > sizeof folded_text)) return errno = EINVAL, -1;
   for (size_t i = 0; i < text_size; i++) folded_text[i] = fold(spec->text[i]);
   int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
-  if (folder < 0 || search_folder(folder, 0, 0) < 0) return -1;
+  if (folder < 0 || walk_each(folder, 0, search_one, &top) < 0) return -1;
   struct match end = {0, END, 0, truncated, files_read, matches};
   return write_all(OUT, &end, sizeof end);
 }

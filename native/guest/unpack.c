@@ -97,11 +97,11 @@ static int make_target(const char *path) {
 static int place(int root, const struct spec *spec) {
   int target = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
   if (target < 0 && errno != ENOENT) return -1;
-  if (target >= 0 && place_check(root, target, spec->flags & FLAG_REPLACE, 0) < 0) {
+  if (target >= 0 && place_check(root, target, spec->flags & FLAG_REPLACE) < 0) {
     return errno == EEXIST ? refuse(EEXIST, "a file of it is there already") : -1;
   }
   if (target < 0 && (target = make_target(spec->path)) < 0) return -1;
-  if (place_move(root, target, 0) < 0) return -1;
+  if (place_move(root, target) < 0) return -1;
   folders_finish(target);
   return 0;
 }

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
-#include "guest.h"
+#include "worker.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Paths are opened one component at a time with O_NOFOLLOW. A symbolic link is read and walked by hand, so it can name
@@ -106,6 +106,19 @@ int walk_file(int folder, const char *name, struct stat *info) {
   int fd = open_same(folder, name, O_RDONLY, info);
   if (fd >= 0 && fstat(fd, info) < 0) return close(fd), -1;
   return fd;
+}
+
+/* Shows every name in a folder, which it closes, until one is answered with other than 0; that is returned. */
+int walk_each(int folder, int depth, walk_visit *one, void *about) {
+  DIR *list = depth > DEPTH_MAX ? (errno = ENAMETOOLONG, NULL) : fdopendir(folder);
+  struct dirent *entry;
+  int result = list ? 0 : -1;
+  while (result == 0 && (entry = readdir(list)))
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) result = one(folder, entry->d_name, about);
+  int error = errno;
+  if (list) closedir(list);
+  else close(folder);
+  return errno = error, result;
 }
 
 /* Opens the folder of all parts but the last `keep`, following links inside the workspace. */

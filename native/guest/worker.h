@@ -24,7 +24,7 @@ int search(const struct spec *spec);
 const char *hard_link_of(const struct stat *info, const char *name);
 
 /* place.c: moves what lies in one folder into another, whole or not at all as far as names decide it. */
-int place_check(int from, int to, bool replace, int depth);
-int place_move(int from, int to, int depth);
+int place_check(int from, int to, bool replace);
+int place_move(int from, int to);
 
 #endif
