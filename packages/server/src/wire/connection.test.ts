@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { errnoOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Adopt } from "../core/wire.ts";
@@ -140,6 +140,61 @@ describe("a new owner's wire", () => {
     guest.send(frameTypes.error, 1, 71, Buffer.from("input out of order"));
     await expect(stream.exit).rejects.toMatchObject({ code: "unavailable", message: /out of order/ });
     expect(await guest.receive()).toMatchObject({ type: frameTypes.close, stream: 1 });
+    wire.close("done");
+  });
+});
+
+describe("pings", () => {
+  const most = Math.floor(wireLimits.pongTimeoutMs / wireLimits.pingIntervalMs) + 1;
+  const tick = () => vi.advanceTimersByTime(wireLimits.pingIntervalMs);
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance", "Date"] }));
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+
+  it("without an answer, as many as the guest has time for, lose the wire", async () => {
+    await using guest = await makeWire();
+    const wire = await (await guest.greet(0, 0)).wire;
+    for (let pings = 0; pings < most; pings++) {
+      tick();
+      expect(await guest.receive()).toMatchObject({ type: frameTypes.ping });
+    }
+    tick();
+    expect(await wire.lost).toBe("the guest no longer answers");
+  });
+
+  it("that are answered now and then do not", async () => {
+    await using guest = await makeWire();
+    const wire = await (await guest.greet(0, 0)).wire;
+    for (let round = 1; round <= 3; round++) {
+      for (let pings = 0; pings < most; pings++) {
+        tick();
+        expect(await guest.receive()).toMatchObject({ type: frameTypes.ping });
+      }
+      guest.send(frameTypes.pong, 0, 0, Buffer.alloc(0));
+      // What follows the pong has come: so has the pong.
+      const { exit } = wire.open("stat", { path: "x" }, () => {});
+      guest.send(frameTypes.error, round, 71, Buffer.from("no"));
+      await expect(exit).rejects.toMatchObject({ code: "unavailable", message: /the guest refused/ });
+      expect(await guest.receive()).toMatchObject({ type: frameTypes.open, stream: round });
+      expect(await guest.receive()).toMatchObject({ type: frameTypes.close, stream: round });
+    }
+    wire.close("done");
+  });
+
+  it("that an owner could not send, because it was stopped for a minute, are not missed", async () => {
+    await using guest = await makeWire();
+    const wire = await (await guest.greet(0, 0)).wire;
+    tick();
+    expect(await guest.receive()).toMatchObject({ type: frameTypes.ping });
+    const [now, date] = [performance.now() + 60_000, Date.now() + 60_000];
+    vi.spyOn(performance, "now").mockReturnValue(now);
+    vi.setSystemTime(date);
+    tick();
+    expect(await guest.receive()).toMatchObject({ type: frameTypes.ping });
+    wire.open("stat", { path: "x" }, () => {});
+    expect(await guest.receive()).toMatchObject({ type: frameTypes.open });
     wire.close("done");
   });
 });
