@@ -218,7 +218,9 @@ export class WireConnection implements Wire {
     const size = payload?.length ?? 0;
     writeHeader(this.#frame, { size, type, channel, epoch: this.#epoch, stream, offset });
     if (payload !== undefined) this.#frame.set(payload, wireLimits.headerBytes);
-    this.#writer.send(this.#frame.subarray(0, wireLimits.headerBytes + size));
+    const frame = this.#frame.subarray(0, wireLimits.headerBytes + size);
+    if (type === frameTypes.close) this.#writer.sendLater(frame);
+    else this.#writer.send(frame);
   }
 
   #ping(): void {

@@ -60,3 +60,30 @@ describe("frames to a guest", () => {
     expect(failures[0]).toMatch(/does not read/);
   });
 });
+
+describe("frames that may wait", () => {
+  const small = (i: number) => Buffer.alloc(24, i);
+
+  it("go with the next one, in its write and before it", () => {
+    writer.sendLater(small(1));
+    writer.sendLater(small(2));
+    expect(readAll().length).toBe(0);
+    writer.send(small(3));
+    expect(readAll()).toEqual(Buffer.concat([small(1), small(2), small(3)]));
+  });
+
+  it("go by themselves when nothing follows", async () => {
+    writer.sendLater(small(1));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(readAll()).toEqual(small(1));
+  });
+
+  it("go before what does not fit into their write, and before the end", () => {
+    writer.sendLater(small(1));
+    writer.send(frame(2));
+    const many = Array.from({ length: wireLimits.toGuestFrameBytes / 24 + 1 }, (_, i) => small(i));
+    for (const one of many) writer.sendLater(one);
+    writer.close();
+    expect(readAll()).toEqual(Buffer.concat([small(1), frame(2), ...many]));
+  });
+});

@@ -11,6 +11,9 @@ export class FifoWriter {
   readonly #fd: number;
   readonly #failed: (reason: string) => void;
   readonly #queue: Buffer[] = [];
+  readonly #batch = Buffer.alloc(wireLimits.toGuestFrameBytes);
+  #batched = 0;
+  #flush: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #delayMs: number = wireLimits.retryMs;
   #closed = false;
@@ -22,6 +25,38 @@ export class FifoWriter {
 
   /** The frame may be reused by the caller when this returns. */
   send(frame: Buffer): void {
+    if (this.#batched > 0 && this.#add(frame)) return this.#sendBatch();
+    this.#sendBatch();
+    this.#send(frame);
+  }
+
+  /** With the next frame, or when this turn of the event loop is over: one write wakes the guest once. */
+  sendLater(frame: Buffer): void {
+    if (!this.#add(frame)) {
+      this.#sendBatch();
+      this.#add(frame);
+    }
+    this.#flush ??= setImmediate(() => {
+      this.#flush = undefined;
+      this.#sendBatch();
+    });
+  }
+
+  #add(frame: Buffer): boolean {
+    if (this.#batched + frame.length > this.#batch.length) return false;
+    frame.copy(this.#batch, this.#batched);
+    this.#batched += frame.length;
+    return true;
+  }
+
+  #sendBatch(): void {
+    if (this.#batched === 0) return;
+    const size = this.#batched;
+    this.#batched = 0;
+    this.#send(this.#batch.subarray(0, size));
+  }
+
+  #send(frame: Buffer): void {
     if (this.#closed) return;
     if (this.#queue.length === 0 && this.#write(frame)) return;
     if (this.#closed) return;
@@ -34,6 +69,8 @@ export class FifoWriter {
   }
 
   close(): void {
+    this.#sendBatch();
+    clearImmediate(this.#flush);
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#queue.length = 0;
