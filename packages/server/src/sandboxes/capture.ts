@@ -20,6 +20,7 @@ export class Capture {
 
   /** A character that the limit cut in two is left out. */
   text(): string {
+    if (this.#size === 0) return "";
     return new TextDecoder().decode(this.#buffer.subarray(0, this.#size), { stream: this.truncated });
   }
 

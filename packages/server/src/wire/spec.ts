@@ -1,3 +1,4 @@
+import { wireLimits } from "../core/limits.ts";
 import type { StreamSpec, TerminalSize, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
 import { writeU64 } from "./frame.ts";
 
@@ -45,30 +46,40 @@ export function packSize(size: TerminalSize): number {
   return size.rows + size.columns * 65_536;
 }
 
+/** Where rows are put together; what comes out is a copy. */
+let scratch = Buffer.alloc(wireLimits.toGuestFrameBytes);
+
 class Rows {
-  readonly #parts: Buffer[] = [];
+  #size = 0;
 
   text(tag: number, value: string | undefined): void {
     if (value === undefined) return;
     const size = Buffer.byteLength(value) + 1;
-    const row = Buffer.alloc(8 + size);
-    row.writeUInt32LE(tag, 0);
-    row.writeUInt32LE(size, 4);
-    row.write(value, 8);
-    this.#parts.push(row);
+    this.#head(tag, size);
+    scratch.write(value, this.#size);
+    scratch[this.#size + size - 1] = 0;
+    this.#size += size;
   }
 
   number(tag: number, value: number | undefined): void {
     if (value === undefined) return;
-    const row = Buffer.alloc(16);
-    row.writeUInt32LE(tag, 0);
-    row.writeUInt32LE(8, 4);
-    writeU64(row, value, 8);
-    this.#parts.push(row);
+    this.#head(tag, 8);
+    writeU64(scratch, value, this.#size);
+    this.#size += 8;
   }
 
   bytes(): Buffer {
-    return Buffer.concat(this.#parts);
+    const bytes = Buffer.from(scratch.subarray(0, this.#size));
+    if (scratch.length > wireLimits.toGuestFrameBytes) scratch = Buffer.alloc(wireLimits.toGuestFrameBytes);
+    return bytes;
+  }
+
+  #head(tag: number, size: number): void {
+    const room = this.#size + 8 + size;
+    if (room > scratch.length) scratch = Buffer.concat([scratch.subarray(0, this.#size)], 2 * room);
+    scratch.writeUInt32LE(tag, this.#size);
+    scratch.writeUInt32LE(size, this.#size + 4);
+    this.#size += 8;
   }
 }
 
