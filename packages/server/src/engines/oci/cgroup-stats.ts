@@ -7,7 +7,7 @@ import type { Controller } from "./cgroup-mounts.ts";
 type Folder = { path: string; version: 1 | 2 } | undefined;
 
 /** What is not counted on this host is zero. */
-export function readStats(folderOf: (controller: Controller) => Folder): SandboxStats {
+export function readStats(folderOf: (controller: Controller) => Folder, oomKills: number): SandboxStats {
   const memory = reader(folderOf("memory"));
   const cpu = reader(folderOf("cpuacct") ?? folderOf("cpu"));
   const pids = reader(folderOf("pids"));
@@ -16,16 +16,11 @@ export function readStats(folderOf: (controller: Controller) => Folder): Sandbox
     cpuMs: Math.round(cpu(["cpuacct.usage", first, 1e-6], ["cpu.stat", field("usage_usec"), 1e-3])),
     memoryBytes: memory(["memory.usage_in_bytes", first], ["memory.current", first]),
     memoryPeakBytes: memory(["memory.max_usage_in_bytes", first], ["memory.peak", first]),
-    oomKills: readOomKills(folderOf),
+    oomKills,
     processes: pids(["pids.current", first], ["pids.current", first]),
     ioReadBytes: io(["blkio.throttle.io_service_bytes", sum(/ Read (\d+)/g)], ["io.stat", sum(/rbytes=(\d+)/g)]),
     ioWriteBytes: io(["blkio.throttle.io_service_bytes", sum(/ Write (\d+)/g)], ["io.stat", sum(/wbytes=(\d+)/g)]),
   };
-}
-
-export function readOomKills(folderOf: (controller: Controller) => Folder): number {
-  const count = field("oom_kill");
-  return reader(folderOf("memory"))(["memory.oom_control", count], ["memory.events", count]);
 }
 
 /** What cannot be taken back: the kernel would end processes for a limit below it. Version 2 only: version 1 refuses by itself. */

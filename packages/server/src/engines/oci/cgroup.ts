@@ -6,7 +6,8 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { applyLimits, changeLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
-import { readOomKills, readStats } from "./cgroup-stats.ts";
+import { readStats } from "./cgroup-stats.ts";
+import { OomCount } from "./oom-count.ts";
 import { type SliceProcesses, signalIfThere } from "./slice-processes.ts";
 
 const PARENT = "caisson";
@@ -29,10 +30,11 @@ interface Freezer {
  * The cgroups of one sandbox, `caisson/ID` in every hierarchy. The runtime never makes any: it is started inside these.
  * The calls are synchronous: the files are the kernel's and take microseconds.
  */
-export class SandboxCgroup {
+export class SandboxCgroup implements Disposable {
   readonly #folders: readonly Folder[];
   readonly #id: string;
   readonly #slice: SliceProcesses | undefined;
+  readonly #oomCount: OomCount;
 
   /** With a slice, what no cgroup of this host can do is done to its processes. */
   constructor(hierarchies: readonly Hierarchy[], id: string, slice?: SliceProcesses) {
@@ -42,6 +44,10 @@ export class SandboxCgroup {
     this.#folders = hierarchies
       .map(({ root, version, controllers }) => ({ path: join(root, PARENT, id), version, controllers }))
       .sort((left, right) => right.version - left.version);
+    const memory = this.#folderOf("memory");
+    this.#oomCount = new OomCount(
+      memory && join(memory.path, memory.version === 1 ? "memory.oom_control" : "memory.events"),
+    );
   }
 
   get paths(): string[] {
@@ -64,11 +70,11 @@ export class SandboxCgroup {
   }
 
   oomKills(): number {
-    return readOomKills((controller) => this.#folderOf(controller));
+    return this.#oomCount.read();
   }
 
   stats(): SandboxStats {
-    const stats = readStats((controller) => this.#folderOf(controller));
+    const stats = readStats((controller) => this.#folderOf(controller), this.oomKills());
     const use = this.#folderOf("cpu") === undefined ? this.#slice?.use() : undefined;
     return { ...stats, ...use };
   }
@@ -103,6 +109,11 @@ export class SandboxCgroup {
       this.#killOnce();
       await sleep(pauseMs);
     }
+  }
+
+  /** Lets go of it; what is there stays. */
+  [Symbol.dispose](): void {
+    this.#oomCount[Symbol.dispose]();
   }
 
   async remove(): Promise<void> {
