@@ -239,7 +239,6 @@ void file_start(struct stream *s, struct spec *spec) {
   s->out[0].fd = out[0];
   s->out[0].armed = true;
   fcntl(in[1], F_SETFL, O_NONBLOCK);
-  fcntl(out[0], F_SETFL, O_NONBLOCK);
   poll_add(in[1], 0, POLL_INPUT, s->slot);
   poll_add(out[0], EPOLLIN, POLL_OUTPUT, s->slot);
 }

@@ -152,7 +152,7 @@ struct output {
   uint32_t size;
   uint64_t acked, sent, tail;
   uint64_t eof_ms;
-  bool armed, eof, end_sent, grown;
+  bool armed, eof, end_sent, grown, unblocked;
 };
 
 /* Bytes from the host to a process. [consumed, received) is in the ring. */
@@ -187,14 +187,15 @@ enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_O
 /* main.c */
 extern int guest_epoll;
 extern uint64_t guest_last_ping_ms;
-uint64_t now_ms(void);
-uint64_t now_us(void);
 _Noreturn void die(const char *what);
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void configure(const struct spec *spec);
 
 /* clock.c */
+void clock_read(void);
+uint64_t now_ms(void);
+uint64_t now_us(void);
 void clock_pause(bool paused);
 uint64_t clock_run_us(void);
 
@@ -215,6 +216,7 @@ void stream_pump_input(struct stream *s);
 void stream_pump_output(struct stream *s, int index);
 struct iovec;
 int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iovec *parts);
+void stream_output_event(struct stream *s, int index, uint32_t events);
 void stream_resync(struct stream *s);
 void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size);
 void streams_sweep(void);

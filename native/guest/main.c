@@ -11,21 +11,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 int guest_epoll = -1;
 static int signal_fd = -1;
 static uint64_t lease_ms;
 uint64_t guest_last_ping_ms;
-
-static uint64_t clock_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-uint64_t now_us(void) { return clock_us(); }
-uint64_t now_ms(void) { return clock_us() / 1000; }
 
 void die(const char *what) {
   wire_error(0, errno, what);
@@ -113,7 +104,7 @@ static int wait_ms(void) {
   return streams_running() ? sooner(wait, memory_wait_ms()) : wait;
 }
 
-static void dispatch(uint64_t data) {
+static void dispatch(uint32_t events, uint64_t data) {
   uint32_t slot = (uint32_t)data;
   struct stream *s = slot < STREAMS_MAX ? streams[slot] : NULL;
   switch ((enum poll_tag)(data >> 32)) {
@@ -122,10 +113,10 @@ static void dispatch(uint64_t data) {
     case POLL_SIGNAL: reap(); break;
     case POLL_INPUT: if (s) stream_pump_input(s); break;
     case POLL_OUTPUT:
-      if (s) stream_pump_output(s, 0);
+      if (s) stream_output_event(s, 0, events);
       if (s && s->terminal) stream_pump_input(s);
       break;
-    case POLL_ERROR: if (s) stream_pump_output(s, 1); break;
+    case POLL_ERROR: if (s) stream_output_event(s, 1, events); break;
     case POLL_WARM: warm_event(slot); break;
   }
 }
@@ -137,7 +128,8 @@ static _Noreturn void serve(void) {
     int wait = wait_ms();
     int count = epoll_wait(guest_epoll, events, 64, wait);
     if (count < 0 && errno != EINTR) die("epoll_wait");
-    for (int i = 0; i < count; i++) dispatch(events[i].data.u64);
+    clock_read();
+    for (int i = 0; i < count; i++) dispatch(events[i].events, events[i].data.u64);
     uint64_t elapsed = now_ms() - before;
     keep_lease(wait >= 0 && elapsed > (uint64_t)wait ? elapsed - (uint64_t)wait : 0);
     if (children_more) children_reap(0);
@@ -175,5 +167,6 @@ int main(int count, char **words) {
   poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
   poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);
   poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, STREAMS_MAX);
+  clock_read();
   serve();
 }

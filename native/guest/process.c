@@ -43,19 +43,17 @@ struct start_io pipes_io(const struct pipes *p, int channel) {
   return (struct start_io){p->in[0] < 0 ? NOTHING : p->in[0], p->out[1], p->err[1], channel, NULL};
 }
 
-static void follow_pipe(int fd, enum poll_tag tag, struct stream *s) {
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  poll_add(fd, tag == POLL_INPUT ? 0 : EPOLLIN, tag, s->slot);
-}
-
 static void follow_pipes(struct stream *s, const struct pipes *p) {
   s->in.fd = p->in[1];
   s->out[0].fd = p->out[0];
   s->out[1].fd = p->err[0];
   s->in.wanted = s->in.fd >= 0;
-  if (s->in.wanted) follow_pipe(s->in.fd, POLL_INPUT, s);
-  follow_pipe(s->out[0].fd, POLL_OUTPUT, s);
-  follow_pipe(s->out[1].fd, POLL_ERROR, s);
+  if (s->in.wanted) {
+    fcntl(s->in.fd, F_SETFL, O_NONBLOCK);
+    poll_add(s->in.fd, 0, POLL_INPUT, s->slot);
+  }
+  poll_add(s->out[0].fd, EPOLLIN, POLL_OUTPUT, s->slot);
+  poll_add(s->out[1].fd, EPOLLIN, POLL_ERROR, s->slot);
   s->out[0].armed = s->out[1].armed = true;
 }
 

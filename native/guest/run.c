@@ -55,6 +55,7 @@ static uint64_t next_look(const struct run *run, uint64_t now) {
 }
 
 void run_begin(struct stream *s, const struct spec *spec, struct start *start) {
+  clock_read(); /* many may begin in one turn */
   struct run *run = calloc(1, sizeof *run);
   if (!run) die("out of memory");
   run->start = start;
@@ -194,6 +195,7 @@ static void after_look(struct stream *s, const struct tree_sum *sum, uint64_t no
 static bool scan(struct tree_sum *sums) {
   uint64_t before = now_ms();
   bool moved = tree_scan(sums);
+  clock_read();
   scan_ms = now_ms() - before;
   return moved;
 }

@@ -18,7 +18,7 @@
    is most of what a start costs. It is not a vfork: user code, whose uid the newborn takes before exec, could stop it there,
    and with it PID 1. The memory is not dumpable, so user code cannot look into a newborn (SBX-03). */
 
-enum { STACK_BYTES = 16 * 1024, TELL = 4, CHANNEL = 3, RLIMITS_MAX = 3 };
+enum { STACK_BYTES = 16 * 1024, CHANNEL = 3, RLIMITS_MAX = 3 };
 
 struct limits {
   int count;
@@ -33,7 +33,8 @@ struct start {
   struct pty pty; /* a copy: io's is gone before the newborn looks */
   int tell[2]; /* what stopped the newborn before exec; exec closes it */
   gid_t group;
-  const char *folder, *search;
+  const char *folder; /* or NULL: where the guest is */
+  const char *search;
   char **arguments, **environment;
   uint8_t *spec;
   struct limits limits;
@@ -41,7 +42,9 @@ struct start {
   _Alignas(16) uint8_t stack[STACK_BYTES];
 };
 
-static bool copy_memory;
+/* Newborns start here: the way to a folder is among the dearest calls under gVisor, and most runs want this one. */
+static const char usual_folder[] = "/workspace";
+static bool in_usual_folder, copy_memory;
 static int own_priority; /* the guest may run at a better one */
 static struct rlimit most[RLIMITS_MAX];
 static const int resources[RLIMITS_MAX] = {RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_CPU};
@@ -53,6 +56,7 @@ void start_prepare(bool copy) {
   struct rlimit none = {0, 0};
   copy_memory = copy;
   own_priority = getpriority(PRIO_PROCESS, 0);
+  in_usual_folder = chdir(usual_folder) == 0; /* user code may have closed it to others */
   if (prctl(PR_GET_DUMPABLE) != 0) die("dumpable");
   if (setrlimit(RLIMIT_CORE, &none) < 0) die("core limit");
   for (int i = 0; i < RLIMITS_MAX; i++)
@@ -61,17 +65,20 @@ void start_prepare(bool copy) {
 
 /* ---- the newborn: no C library, and no write outside its own struct start and stack ---- */
 
+/* Where a newborn that has taken its descriptors tells: the first one after the program's own. */
+NEWBORN static int tell_at(const struct start *start) { return start->io.channel < 0 ? CHANNEL : CHANNEL + 1; }
+
 NEWBORN static long take_descriptors(const struct start *start) {
+  int tell = tell_at(start);
   long error = CALL(dup3, start->io.in, 0, 0, 0);
   if (error >= 0) error = CALL(dup3, start->io.out, 1, 0, 0);
   if (error >= 0) error = CALL(dup3, start->io.err, 2, 0, 0);
-  if (error >= 0) error = CALL(dup3, start->tell[1], TELL, O_CLOEXEC, 0);
+  if (error >= 0) error = CALL(dup3, start->tell[1], tell, O_CLOEXEC, 0);
   if (error >= 0 && start->io.channel >= 0) error = CALL(dup3, start->io.channel, CHANNEL, 0, 0);
   if (error < 0) return error;
-  if (start->io.channel < 0) CALL(close, CHANNEL, 0, 0, 0);
   /* gVisor takes no last descriptor past INT_MAX. */
-  if (CALL(close_range, TELL + 1, INT_MAX, 0, 0) < 0)
-    for (rlim_t fd = TELL + 1; fd < most[1].rlim_cur; fd++) CALL(close, fd, 0, 0, 0);
+  if (CALL(close_range, tell + 1, INT_MAX, 0, 0) < 0)
+    for (rlim_t fd = (rlim_t)tell + 1; fd < most[1].rlim_cur; fd++) CALL(close, fd, 0, 0, 0);
   return 0;
 }
 
@@ -126,11 +133,11 @@ NEWBORN static void be_born(void *argument) {
   if (error >= 0) error = take_descriptors(start);
   if (error < 0) CALL(exit_group, 127, 0, 0, 0);
   error = start->io.channel < 0 ? drop_privileges(start) : 0;
-  if (error >= 0) error = CALL(chdir, start->folder, 0, 0, 0);
+  if (error >= 0 && start->folder) error = CALL(chdir, start->folder, 0, 0, 0);
   if (error >= 0) error = CALL(rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);
   if (error >= 0) error = execute(start);
   int told = error < 0 ? (int)-error : EIO;
-  CALL(write, TELL, &told, sizeof told, 0);
+  CALL(write, tell_at(start), &told, sizeof told, 0);
   for (;;) CALL(exit_group, 127, 0, 0, 0);
 }
 
@@ -167,6 +174,7 @@ static bool fill(struct start *start, const struct spec *spec, gid_t group) {
   memcpy(start->environment, spec->environment, environment * sizeof *start->arguments);
   start->group = group;
   start->folder = spec->folder ? spec->folder : "/";
+  if (in_usual_folder && !strcmp(start->folder, usual_folder)) start->folder = NULL;
   start->search = search_path(spec);
   fill_limits(&start->limits, spec);
   return true;

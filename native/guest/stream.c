@@ -204,6 +204,8 @@ void stream_pump_output(struct stream *s, int index) {
     if (s->finished) o->eof = true;
     return;
   }
+  if (!o->unblocked) fcntl(o->fd, F_SETFL, O_NONBLOCK);
+  o->unblocked = true;
   for (;;) {
     if (output_full(o)) break;
     if (s->terminal && s->finished && o->tail >= s->drain_end) return output_eof(o); /* somebody else writes there */
@@ -227,6 +229,13 @@ void stream_pump_output(struct stream *s, int index) {
   bool wanted = !output_full(o);
   if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
   o->armed = wanted;
+}
+
+/* A pipe that was asked for bytes and tells only of its end has none: most runs write to one of theirs at most. */
+void stream_output_event(struct stream *s, int index, uint32_t events) {
+  struct output *o = &s->out[index];
+  if (events == EPOLLHUP && o->armed && o->fd >= 0 && !s->terminal) output_eof(o);
+  else stream_pump_output(s, index);
 }
 
 /* Bytes that the guest itself puts among a terminal's output; left out where there is no room. */
