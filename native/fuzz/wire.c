@@ -44,6 +44,7 @@ void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   expect(slot <= STREAMS_MAX, "slots are bounded");
   poll_fd(fd);
 }
+void poll_remove(int fd) { poll_fd(fd); }
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) { poll_add(fd, events, tag, slot); }
 
 void configure(const struct spec *spec) { expect(spec->lease_ms <= DURATION_MOST_MS, "times are bounded"); }

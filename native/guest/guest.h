@@ -189,6 +189,7 @@ extern int guest_epoll;
 extern uint64_t guest_last_ping_ms;
 _Noreturn void die(const char *what);
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
+void poll_remove(int fd);
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void configure(const struct spec *spec);
 
@@ -213,6 +214,7 @@ void stream_acked(struct stream *s, int channel, uint64_t offset);
 uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);
 void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
+void stream_input_event(struct stream *s, uint32_t events);
 void stream_pump_output(struct stream *s, int index);
 struct iovec;
 int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iovec *parts);

@@ -32,6 +32,7 @@ static void poll_control(int op, int fd, uint32_t events, enum poll_tag tag, uin
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   poll_control(EPOLL_CTL_ADD, fd, events, tag, slot);
 }
+void poll_remove(int fd) { poll_control(EPOLL_CTL_DEL, fd, 0, 0, 0); }
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   poll_control(EPOLL_CTL_MOD, fd, events, tag, slot);
 }
@@ -111,7 +112,7 @@ static void dispatch(uint32_t events, uint64_t data) {
     case POLL_WIRE_IN: wire_receive(); break;
     case POLL_WIRE_OUT: break; /* wire_flush follows every round */
     case POLL_SIGNAL: reap(); break;
-    case POLL_INPUT: if (s) stream_pump_input(s); break;
+    case POLL_INPUT: if (s) stream_input_event(s, events); break;
     case POLL_OUTPUT:
       if (s) stream_output_event(s, 0, events);
       if (s && s->terminal) stream_pump_input(s);

@@ -169,6 +169,12 @@ void stream_pump_input(struct stream *s) {
   in->armed = wanted;
 }
 
+/* epoll tells of a pipe's end whatever it was asked, again and again: what is not to be read now is taken out of it. */
+void stream_input_event(struct stream *s, uint32_t events) {
+  if (events & EPOLLERR && !s->terminal) input_stop(s); /* the process closed its input */
+  else stream_pump_input(s);
+}
+
 static void output_eof(struct output *o) {
   if (o->fd >= 0) close(o->fd);
   o->fd = -1;
@@ -227,7 +233,8 @@ void stream_pump_output(struct stream *s, int index) {
   }
   if (s->terminal) return;
   bool wanted = !output_full(o);
-  if (wanted != o->armed) poll_change(o->fd, wanted ? EPOLLIN : 0, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
+  if (wanted && !o->armed) poll_add(o->fd, EPOLLIN, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
+  if (!wanted && o->armed) poll_remove(o->fd);
   o->armed = wanted;
 }
 
