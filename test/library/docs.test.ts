@@ -2,26 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findExamples } from "../examples.ts";
 import { engines, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
-
-interface Example {
-  section: string;
-  code: string;
-  output: string;
-}
-
-/** The TypeScript of the page, each piece with what it says that it prints. */
-function findExamples(markdown: string): Example[] {
-  const pieces = markdown.matchAll(/^## (.+)$|^```ts\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm);
-  let section = "";
-  const examples: Example[] = [];
-  for (const [, heading, code, output] of pieces) {
-    if (heading !== undefined) section = heading;
-    else if (code !== undefined) examples.push({ section, code, output: output ?? "there is no output in the page" });
-  }
-  return examples;
-}
 
 const examples = findExamples(await readFile(join(root, "docs/library.md"), "utf8"));
 let folder: string;

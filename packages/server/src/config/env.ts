@@ -21,7 +21,14 @@ export interface Environment {
 }
 
 /** Those that are no settings, and no typing errors. */
-export const ownVariables = ["CAISSON_HOME", "CAISSON_ROOT", "CAISSON_CONFIG", "CAISSON_DEBUG", "CAISSON_URL", "CAISSON_API_KEY"];
+export const ownVariables = [
+  "CAISSON_HOME",
+  "CAISSON_ROOT",
+  "CAISSON_CONFIG",
+  "CAISSON_DEBUG",
+  "CAISSON_URL",
+  "CAISSON_API_KEY",
+];
 
 /** Of this process, or of the variables given in its place. */
 export function readEnvironment(variables: Variables = env): Environment {
