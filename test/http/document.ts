@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 
 type Json = Record<string, unknown>;
 
-interface Operation {
+export interface Operation {
   parameters: { name: string; in: string; required: boolean; schema: Json }[];
   requestBody?: { required: boolean; content: Record<string, { schema?: Json }> };
   responses: Record<string, { $ref?: string; content?: Record<string, { schema?: Json }> }>;
@@ -56,8 +56,12 @@ export class Judge {
     this.#check([path, method.toLowerCase(), "requestBody", "content", "application/json", "schema"], requestBody);
   }
 
-  checkResponse({ method, url, status, contentType, responseBody }: Exchange): void {
-    const path = this.pathOf(method, url);
+  checkResponse(exchange: Exchange): void {
+    this.checkAnswer({ ...exchange, path: this.pathOf(exchange.method, exchange.url) });
+  }
+
+  /** Where the path is known to begin with. */
+  checkAnswer({ method, path, status, contentType, responseBody }: Exchange & { path: string }): void {
     const operation = this.document.paths[path]?.[method.toLowerCase()] as Operation;
     const listed = operation.responses[status];
     if (listed === undefined) throw new Error(`${method} ${path}: status ${status} is not in the document`);
@@ -71,7 +75,7 @@ export class Judge {
     }
     if (method !== "HEAD" && !(media in content))
       throw new Error(`${method} ${path}: ${status} with ${media} is not in the document`);
-    if (content[media]?.schema === undefined) return;
+    if (content[media]?.schema === undefined || method === "HEAD") return;
     if (reference !== undefined)
       this.#check(["components", "responses", reference, "content", media, "schema"], responseBody);
     else

@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
-import { setHeaders } from "./headers.ts";
+import { commonHeaders, setHeaders } from "./headers.ts";
 import { HttpError, problemType, toAppError, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
 import type { Route } from "./route.ts";
+
+const newRequestId = () => `req_${randomBytes(9).toString("base64url")}`;
 
 export interface FastifyParts {
   /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */
@@ -31,7 +34,7 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
-    genReqId: () => `req_${randomBytes(9).toString("base64url")}`,
+    genReqId: newRequestId,
     bodyLimit: httpLimits.jsonBytes,
     keepAliveTimeout: httpLimits.keepAliveMs,
     routerOptions: { maxParamLength: 8_192 },
@@ -43,8 +46,10 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     clientErrorHandler: refuseBadHttp,
   });
   app.server.maxConnections = httpLimits.connections;
+  app.server.on("checkExpectation", refuseExpectation);
   app.addHook("onRequest", async (request, reply) => {
     setHeaders(reply, request.id);
+    if (request.headers.upgrade !== undefined) reply.header("connection", "close");
     checkHost(request.headers.host, hosts);
     checkOrigin(request, origins);
     watchBody(request, bodyIdleMs);
@@ -108,8 +113,18 @@ function sendProblem(reply: FastifyReply, error: AppError, requestId: string): F
 /** A client that stops in the middle of its body is let go, and what it began with it. */
 function watchBody({ raw }: FastifyRequest, idleMs: number): void {
   if (raw.headers["content-length"] === undefined && raw.headers["transfer-encoding"] === undefined) return;
-  raw.socket.setTimeout(idleMs, () => raw.socket.destroy());
-  raw.once("end", () => raw.socket.setTimeout(0));
+  const { socket } = raw;
+  const letGo = () => void socket.destroy();
+  socket.setTimeout(idleMs, letGo);
+  raw.once("end", () => socket.setTimeout(0, letGo)); // or each request would leave a listener on its connection
+}
+
+/** Nothing but `100-continue` may be expected; such a request never reaches a route. */
+function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+  const id = newRequestId();
+  const error = new HttpError(417, "unsupported", "this expectation cannot be met", { hint: "send no Expect header" });
+  response.writeHead(417, { ...commonHeaders, "x-request-id": id, "content-type": problemType, connection: "close" });
+  response.end(request.method === "HEAD" ? undefined : JSON.stringify(toProblem(error, id)));
 }
 
 /** What is not HTTP at all never becomes a request. */

@@ -50,14 +50,20 @@ async function describe(sandbox: Sandbox, file: string, headers: FileCall["reque
   return { answer, offset, length };
 }
 
-/** Exactly so many bytes: a file that became shorter meanwhile breaks the answer off. */
+/**
+ * Exactly so many bytes: a file that became shorter meanwhile breaks the answer off. The last piece waits for the source's
+ * end: a client that has all bytes may use its connection again, which an error after them would close.
+ */
 async function* exactly(bytes: AsyncIterable<Buffer>, length: number): AsyncIterable<Buffer> {
   let left = length;
+  let held: Buffer | undefined;
   for await (const piece of bytes) {
     left -= piece.length;
-    yield piece;
+    if (held !== undefined) yield held;
+    held = piece;
   }
   if (left !== 0) throw new AppError("conflict", "the file changed while it was read");
+  if (held !== undefined) yield held;
 }
 
 export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> {

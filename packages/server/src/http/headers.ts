@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 
 /** On every response. Nothing that this server answers needs a script, a frame or a cookie. */
-const always: Readonly<Record<string, string>> = {
+export const commonHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   "referrer-policy": "same-origin",
@@ -22,7 +22,7 @@ export const sandboxBytes: Readonly<Record<string, string>> = {
 };
 
 export function setHeaders(reply: FastifyReply, requestId: string): void {
-  for (const [name, value] of Object.entries(always)) reply.header(name, value);
+  for (const [name, value] of Object.entries(commonHeaders)) reply.header(name, value);
   reply.header("content-security-policy", documentPolicy);
   reply.header("x-request-id", requestId);
 }
