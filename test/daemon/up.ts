@@ -129,6 +129,11 @@ export class Up implements AsyncDisposable {
     });
   }
 
+  async delete(path: string): Promise<number> {
+    const key = (await readFile(join(this.home, "admin-key"), "utf8")).trim();
+    return (await fetch(this.base + path, { method: "DELETE", headers: { "x-api-key": key } })).status;
+  }
+
   /** A new sandbox's id. */
   async create(engine: string): Promise<string> {
     const answer = await this.fetch("/api/v1/sandboxes", { engine });
