@@ -28,6 +28,8 @@ export const queueLimits = {
   concurrent: { default: 32, min: 1, max: 1_024 },
   waiting: 1_024,
   waitingPerNamespace: 256,
+  /** Of places that are free a namespace may have so many times as many, where there are several. */
+  shareOfFree: 3,
   priority: { default: 0, min: -100, max: 100 },
   /** What a caller is told that finds it full. */
   retryMinMs: 1_000,

@@ -53,6 +53,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #ledger: Ledger;
   readonly #removals: Removals;
   #ticking: NodeJS.Timeout | undefined;
+  #opening: Promise<void> = Promise.resolve();
   #draining = false;
   #uses = 0;
   #savedMs = 0;
@@ -71,6 +72,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     this.#queue = new JobQueue({
       maxConcurrent: settings.maxConcurrent,
       monotonicMs: () => clock.monotonicMs(),
+      isShared: () => this.#registry.namespaces > 1,
       onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
@@ -95,7 +97,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   static async open(parts: FleetParts): Promise<SandboxFleet> {
     const fleet = new SandboxFleet(parts);
     const { strays } = await recover({ ...fleet.#creation, records: parts.records });
-    void fleet.#removeAll(strays).then(() => fleet.#openPool());
+    fleet.#opening = fleet.#removeAll(strays).then(() => fleet.#openPool());
     fleet.#ticking = setInterval(() => fleet.#tick(), fleetLimits.tickMs);
     fleet.#ticking.unref();
     return fleet;
@@ -190,9 +192,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     try {
       await this.#lifecycle.destroy(member, caller, reason);
     } finally {
-      if (member.record.status === "destroyed") this.#registry.delete(member);
+      if (member.record.status === "destroyed" && this.#registry.delete(member) && sessionKey !== null)
+        this.#ledger.tell(namespace, id, "session.killed", { session_key: sessionKey });
     }
-    if (sessionKey !== null) this.#ledger.tell(namespace, id, "session.killed", { session_key: sessionKey });
   }
 
   async use<T>(caller: Caller, id: string, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
@@ -319,6 +321,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     this.#draining = true;
     clearInterval(this.#ticking);
     if (this.#uses > 0) await this.#wait(limitMs);
+    await this.#opening;
     await this.#pools.close();
     const failed = await eachOf([...this.#registry.all], fleetLimits.recoveringAtOnce, async (member) => {
       await this.#saveUse(member);

@@ -37,7 +37,9 @@ export async function runJob<T extends object>(
     await note("execution.denied", { ...about, rule: decision.rule });
     throw denied(decision);
   }
-  return queue.with(asked, async () => {
+  // Somebody sits at a terminal: it may be open for a day, and does nothing for most of it.
+  const inTurn = <R>(work: () => Promise<R>) => (job.kind === "terminal" ? work() : queue.with(asked, work));
+  return inTurn(async () => {
     if (job.streams === true) await note("execution.started", about);
     try {
       const result = await act();

@@ -84,36 +84,54 @@ describe("the queue of jobs", () => {
     expect(begun).toEqual(["r"]);
   });
 
+  it("[LIF-11] leaves room for others where there are several, and gives all places to one that is alone", async () => {
+    for (const [isShared, expected] of [
+      [true, [24, 6, 2]],
+      [false, [32, 0, 0]],
+    ] as const) {
+      const { begun, add, end } = jobs(open({ maxConcurrent: 32, isShared: () => isShared }));
+      const all = ["a", "b", "c"].flatMap((name) => Array.from({ length: 32 }, (_, at) => add(`${name}${at}`, name)));
+      expect(["a", "b", "c"].map((name) => begun.filter((job) => job.startsWith(name)).length)).toEqual(expected);
+      for (let at = 0; at < all.length; at++) await end(begun[at] ?? "none");
+      await Promise.all(all);
+    }
+  });
+
   it("[LIF-11] serves no namespace twice while another waits with fewer running", async () => {
     const name = fc.constantFrom("a", "b", "c");
     const step = fc.record({ add: fc.option(name), end: fc.nat() });
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (most, steps) => {
-        const queue = open({ maxConcurrent: most });
-        const running: { namespace: string; end: () => void }[] = [];
-        const all: Promise<void>[] = [];
-        const check = (namespace: string) => {
-          const count = (of: string) => running.filter((job) => job.namespace === of).length;
-          expect(running.length).toBeLessThan(most);
-          for (const other of Object.keys(queue.status().waitingByNamespace))
-            expect(count(namespace)).toBeLessThanOrEqual(count(other));
-        };
-        for (const { add, end } of steps) {
-          if (add !== null) {
-            const done = queue.with({ namespace: add }, async () => {
-              check(add);
-              await new Promise<void>((resolve) => running.push({ namespace: add, end: resolve }));
-            });
-            all.push(done);
-          } else if (running.length > 0) running.splice(end % running.length, 1)[0]?.end();
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-        while (running.length > 0) {
-          running.pop()?.end();
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-        await Promise.all(all);
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 6 }),
+        fc.boolean(),
+        fc.array(step, { maxLength: 60 }),
+        async (most, shared, steps) => {
+          const queue = open({ maxConcurrent: most, isShared: () => shared });
+          const running: { namespace: string; end: () => void }[] = [];
+          const all: Promise<void>[] = [];
+          const check = (namespace: string) => {
+            const count = (of: string) => running.filter((job) => job.namespace === of).length;
+            expect(running.length).toBeLessThan(most);
+            for (const other of Object.keys(queue.status().waitingByNamespace))
+              expect(count(namespace)).toBeLessThanOrEqual(count(other));
+          };
+          for (const { add, end } of steps) {
+            if (add !== null) {
+              const done = queue.with({ namespace: add }, async () => {
+                check(add);
+                await new Promise<void>((resolve) => running.push({ namespace: add, end: resolve }));
+              });
+              all.push(done);
+            } else if (running.length > 0) running.splice(end % running.length, 1)[0]?.end();
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+          while (running.length > 0) {
+            running.pop()?.end();
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+          await Promise.all(all);
+        },
+      ),
       { numRuns: 50 },
     );
   });

@@ -20,6 +20,8 @@ export interface QueueOptions {
   maxWaiting?: number;
   maxWaitingEach?: number;
   monotonicMs: () => number;
+  /** Whether there are several namespaces, so that none may have all places. */
+  isShared?: () => boolean;
   /** A job was refused for want of room. */
   onFull?: (namespace: string, waiting: number) => void;
 }
@@ -47,6 +49,7 @@ export class JobQueue {
     this.#options = {
       maxWaiting: queueLimits.waiting,
       maxWaitingEach: queueLimits.waitingPerNamespace,
+      isShared: () => false,
       ...options,
     };
   }
@@ -54,7 +57,7 @@ export class JobQueue {
   async with<T>(asked: Asked, act: () => Promise<T>): Promise<T> {
     asked.signal?.throwIfAborted();
     const line = this.#lineOf(asked.namespace);
-    if (this.#running < this.#options.maxConcurrent && this.#waiting === 0) this.#enter(line);
+    if (line.waiting.length === 0 && this.#mayEnter(line)) this.#enter(line);
     else await this.#wait(line, asked);
     const startedMs = this.#options.monotonicMs();
     try {
@@ -93,6 +96,15 @@ export class JobQueue {
     if (line.running === 0 && line.waiting.length === 0) this.#lines.delete(namespace);
   }
 
+  /**
+   * Jobs may be long, and none is taken its place: so whoever has more than a few times what is free waits, and something
+   * is left for the next one who comes.
+   */
+  #mayEnter({ running }: Line): boolean {
+    const free = this.#options.maxConcurrent - this.#running;
+    return free > 0 && (running < queueLimits.shareOfFree * free || !this.#options.isShared());
+  }
+
   #enter(line: Line): void {
     line.running++;
     this.#running++;
@@ -128,7 +140,7 @@ export class JobQueue {
 
   #serve(): void {
     while (this.#running < this.#options.maxConcurrent && this.#waiting > 0) {
-      const line = nextLine(this.#lines.values());
+      const line = nextLine([...this.#lines.values()].filter((line) => this.#mayEnter(line)));
       const next = line?.waiting.shift();
       if (line === undefined || next === undefined) return;
       this.#waiting--;

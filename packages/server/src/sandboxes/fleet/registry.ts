@@ -12,6 +12,11 @@ export class Registry {
   /** Counted and not yet members. */
   #promised = 0;
 
+  /** How many have a sandbox. */
+  get namespaces(): number {
+    return this.#counts.size;
+  }
+
   get all(): Iterable<Member> {
     return this.#members.values();
   }
@@ -23,12 +28,14 @@ export class Registry {
     if (sessionKey !== null) this.#sessions.set(sessionName(namespace, sessionKey), member);
   }
 
-  delete(member: Member): void {
+  /** False when it was not there any more. */
+  delete(member: Member): boolean {
     const { id, namespace, sessionKey } = member.record;
-    if (!this.#members.delete(id)) return;
+    if (!this.#members.delete(id)) return false;
     this.#count(namespace, -1);
     if (sessionKey !== null && this.bySession(namespace, sessionKey) === member)
       this.#sessions.delete(sessionName(namespace, sessionKey));
+    return true;
   }
 
   get(id: string): Member | undefined {
