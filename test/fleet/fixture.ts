@@ -8,6 +8,7 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import type { Restore } from "../../packages/server/src/sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "../../packages/server/src/sandboxes/fleet/fleet.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { guestPath, root } from "../harness.ts";
@@ -47,7 +48,12 @@ export interface FleetHome extends AsyncDisposable {
   open(changed?: Partial<FleetSettings>, clock?: Clock): Promise<TestFleet>;
 }
 
-export async function openFleet(home: string, changed: Partial<FleetSettings> = {}, clock = systemClock) {
+export async function openFleet(
+  home: string,
+  changed: Partial<FleetSettings> = {},
+  clock = systemClock,
+  restore?: Restore,
+) {
   const store = await openStore({ path: join(home, "daemon/caisson.db") });
   const caisson = openCaisson({ home, root, guestPath });
   const feed = new EventFeed();
@@ -65,6 +71,7 @@ export async function openFleet(home: string, changed: Partial<FleetSettings> = 
       },
     },
     clock,
+    ...(restore === undefined ? {} : { restore }),
     settings: { ...settings, ...changed },
     onError: (error) => errors.push(error),
   });

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { AppError } from "../../packages/server/src/core/errors.ts";
+import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines } from "../harness.ts";
-import { callerOf, type FleetHome, makeHome, type TestFleet, until } from "./fixture.ts";
+import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
@@ -70,6 +73,47 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     expect(await fleet.list(bob, { limit: 10 })).toEqual([]);
     expect((await fleet.list(alice, { limit: 10 })).map((record) => record.id)).toEqual([id]);
     await fleet.destroy(alice, id);
+  });
+
+  it("[LIF-01] is creating while the files of a snapshot come, and leaves nothing where they do not", async () => {
+    await using own = await makeHome();
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const restore = async (_: unknown, sandbox: Sandbox, snapshotId: string) => {
+      if (snapshotId === "missing") throw new AppError("not_found", "there is no such snapshot");
+      begun.resolve();
+      await gate.promise;
+      await sandbox.files.write("note", snapshotId);
+    };
+    await using test = await openFleet(own.home, { engine }, systemClock, restore);
+    const { fleet } = test;
+    const created = fleet.create(alice, { snapshotId: "s1" });
+    await begun.promise;
+    const [record] = await fleet.list(alice, { limit: 1 });
+    const id = record?.id ?? "";
+    expect(record).toMatchObject({ status: "creating" });
+    for (const ask of [
+      () => fleet.use(alice, id, async () => 1),
+      () => fleet.stop(alice, id),
+      () => fleet.pause(alice, id),
+      () => fleet.reset(alice, id),
+    ])
+      await expect(ask()).rejects.toMatchObject({ code: "conflict" });
+    gate.resolve();
+    expect((await created).record).toMatchObject({ id, status: "running" });
+    expect((await fleet.use(alice, id, (sandbox) => sandbox.exec({ command: "cat note" }))).stdout).toBe("s1");
+    await fleet.destroy(alice, id);
+    await expect(fleet.create(alice, { snapshotId: "missing" })).rejects.toMatchObject({ code: "not_found" });
+    expect(await fleet.list(alice, { limit: 10 })).toEqual([]);
+    expect(await test.caisson.keptSandboxes()).toEqual([]);
+    const types = (await test.store.audit.search({ after: 0 })).map(({ type }) => type);
+    expect(types.filter((type) => type.startsWith("sandbox."))).toEqual([
+      "sandbox.created",
+      "sandbox.started",
+      "sandbox.destroyed",
+      "sandbox.created",
+      "sandbox.destroyed",
+    ]);
   });
 
   it("[LIF-03] gives two that ask at once for one session one sandbox, and another namespace its own", async () => {

@@ -12,9 +12,8 @@ export const commandCategories = {
   processes: ["kill", "pkill", "killall", "renice", "crontab", "at", "systemctl", "service"],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Of jobs that are no commands; and of all that no list names. */
-export const otherCategories = ["code", "terminal", "other"] as const;
-export type CommandCategory = keyof typeof commandCategories | (typeof otherCategories)[number];
+/** Code and terminals are no commands; `other` is all that no list names. */
+export type CommandCategory = keyof typeof commandCategories | "code" | "terminal" | "other";
 
 /** Programs that run the command after them; their own options and values are passed over. */
 export const commandWrappers: readonly string[] = [

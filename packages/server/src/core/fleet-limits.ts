@@ -42,6 +42,8 @@ export const poolLimits = {
   pools: 8,
   /** A member that does not answer in this time is thrown away. */
   healthMs: 3_000,
+  /** From a hand-over to the next start. */
+  fillAfterMs: 5,
   /** After a failed start, doubled each time. */
   backoffMs: 1_000,
   backoffMostMs: 60_000,

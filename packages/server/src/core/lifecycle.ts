@@ -13,7 +13,7 @@ export type TransitionName =
   | "sandbox.destroyed";
 
 /** What may follow what, and its name (LIF-01). A failed sandbox has its workspace and can be started again. */
-export const transitions: Readonly<Record<SandboxState, Readonly<Partial<Record<SandboxState, TransitionName>>>>> = {
+const transitions: Readonly<Record<SandboxState, Readonly<Partial<Record<SandboxState, TransitionName>>>>> = {
   creating: { running: "sandbox.started", failed: "sandbox.failed", destroyed: "sandbox.destroyed" },
   running: {
     paused: "sandbox.paused",

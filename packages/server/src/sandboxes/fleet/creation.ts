@@ -98,8 +98,11 @@ async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sand
     }
     return member;
   } catch (error) {
+    await lifecycle
+      .destroy(member, undefined, "its creation failed")
+      .catch(() => removals.remove(record.id, sandbox))
+      .catch(parts.onError);
     registry.delete(member);
-    await removals.remove(record.id, sandbox).catch(parts.onError);
     throw error;
   }
 }

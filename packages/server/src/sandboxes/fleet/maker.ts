@@ -2,7 +2,7 @@ import type { EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "../../c
 import type { EngineChoice } from "../../core/request.ts";
 import type { Sandbox } from "../sandbox.ts";
 
-export interface MakeOptions {
+interface MakeOptions {
   engine: EngineName;
   limits: SandboxLimits;
   warm: WarmChoice;

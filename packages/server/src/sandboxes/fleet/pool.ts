@@ -35,6 +35,7 @@ export class WarmPool {
   #hits = 0;
   #misses = 0;
   #filling: Promise<void> | undefined;
+  #soon: NodeJS.Timeout | undefined;
 
   constructor(parts: PoolParts) {
     this.#parts = parts;
@@ -52,7 +53,7 @@ export class WarmPool {
   async take(): Promise<Sandbox | undefined> {
     for (let ready = this.#ready.shift(); ready !== undefined; ready = this.#ready.shift()) {
       const { sandbox } = ready;
-      this.fill();
+      this.#fillSoon();
       if (await isHealthy(sandbox)) {
         this.#hits++;
         return sandbox;
@@ -60,8 +61,16 @@ export class WarmPool {
       this.#throwAway(sandbox);
     }
     this.#misses++;
-    this.fill();
+    this.#fillSoon();
     return undefined;
+  }
+
+  /** Whoever took one has its answer before the next one's start takes the processor. */
+  #fillSoon(): void {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.fill();
+    }, poolLimits.fillAfterMs);
   }
 
   /** Starts what is missing, one after the other, behind whatever somebody waits for. */
@@ -133,6 +142,7 @@ export class WarmPool {
   /** Its sandboxes end: a next daemon fills a pool of its own. */
   async close(): Promise<void> {
     this.#closing.abort();
+    clearTimeout(this.#soon);
     await this.#filling;
     const left = this.#ready.splice(0);
     const failed = await eachOf(left, fleetLimits.expiringAtOnce, ({ sandbox }) => this.#parts.discard(sandbox));
