@@ -59,8 +59,10 @@ static bool is_ascii(const char *text) {
   return true;
 }
 
-/* Before 1970 the fraction counts downwards from the second after. */
+/* Before 1970 the fraction counts downwards from the second after. gVisor does so in its stat, where -1 is 2^32 - 1. */
 static void put_time(char *text, size_t size, struct timespec time) {
+  time.tv_nsec = (int32_t)time.tv_nsec;
+  if (time.tv_nsec < 0) time.tv_sec--, time.tv_nsec += 1000000000;
   long long seconds = time.tv_sec;
   long fraction = exact ? time.tv_nsec : 0;
   bool negative = seconds < 0;

@@ -20,6 +20,8 @@ export const blobLimits = {
   pendingWrites: 16,
   /** Reads on their way while one is used. */
   readAhead: 8,
+  /** How much is written between looks at the room on the disk. */
+  checkBytes: 64 * MiB,
   /** Files that are synced together. */
   batch: 256,
 } as const;

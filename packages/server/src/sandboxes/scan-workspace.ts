@@ -1,4 +1,4 @@
-import type { PackSummary } from "../core/archive.ts";
+import type { PackSummary, Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
@@ -13,22 +13,31 @@ export interface ScannedWorkspace {
   summary: PackSummary;
 }
 
+/** Of names, and of the bytes of files. */
+type ScanLimits = Readonly<Record<"entries" | "bytes", number>>;
+
 /** Called with every chunk of every file. */
 export type TakeChunk = (chunk: Chunk) => Promise<void> | undefined;
 
-/**
- * Reads a workspace as a worker with the user's rights packs it: no path of user code is opened on the host (hazard 1).
- * What comes is hostile all the same, and checked as it comes.
- */
-export async function scanWorkspace(files: SandboxFiles, take: TakeChunk, folder = ""): Promise<ScannedWorkspace> {
-  const packed = files.pack(folder, { exact: true });
+/** Reads a workspace, or a folder of it, as a worker with the user's rights packs it: no path of user code is opened on the
+ *  host (hazard 1). */
+export function scanWorkspace(files: SandboxFiles, take: TakeChunk, folder = ""): Promise<ScannedWorkspace> {
+  return scanPacked(files.pack(folder, { exact: true }), take);
+}
+
+/** What comes out of a sandbox is hostile, whoever packed it: it is checked as it comes. */
+export async function scanPacked(
+  packed: Told<Buffer, PackSummary>,
+  take: TakeChunk,
+  limits: ScanLimits = snapshotLimits,
+): Promise<ScannedWorkspace> {
   const reader = new TarReader(packed, { depth: snapshotLimits.depth, exact: true });
   const entries: TreeEntry[] = [];
   let totalBytes = 0;
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
       totalBytes += found.size;
-      checkSize(entries.length, totalBytes);
+      checkSize(entries.length, totalBytes, limits);
       const body = await readBody(reader, found, take);
       const entry = { ...treeEntry(found), ...body };
       if (found.type === "unreadable" && entries.at(-1)?.path === found.path) entries.pop(); // a folder that could not be entered
@@ -46,11 +55,10 @@ function nonsense(): AppError {
   return new AppError("unavailable", "the sandbox sent a workspace that cannot be");
 }
 
-function checkSize(entries: number, bytes: number): void {
-  if (entries >= snapshotLimits.entries)
-    throw new AppError("limit_exceeded", `the workspace holds more than ${snapshotLimits.entries} names`);
-  if (bytes > snapshotLimits.bytes)
-    throw new AppError("limit_exceeded", `the workspace holds more than ${snapshotLimits.bytes} bytes`);
+function checkSize(entries: number, bytes: number, limits: ScanLimits): void {
+  if (entries >= limits.entries)
+    throw new AppError("limit_exceeded", `the workspace holds more than ${limits.entries} names`);
+  if (bytes > limits.bytes) throw new AppError("limit_exceeded", `the workspace holds more than ${limits.bytes} bytes`);
 }
 
 /** Strictly, so that no name is there twice; and a name stands in a folder. */

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
-import { access, mkdir, open, readdir, readFile, rename, rm, unlink } from "node:fs/promises";
+import { access, mkdir, open, readdir, readFile, rename, rm, statfs, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 import type { BlobSession, Blobs, Swept } from "../core/blob.ts";
 import { AppError, errnoOf, explainFullDisk } from "../core/errors.ts";
+import { engineLimits } from "../core/limits.ts";
 import { blobLimits } from "../core/snapshot-limits.ts";
 
 const compress = promisify(zstdCompress);
@@ -31,6 +32,7 @@ async function syncFolder(path: string): Promise<void> {
 /** Blobs in files named by their digests. One process at a time. */
 export class FileBlobs implements Blobs {
   readonly #folder: string;
+  readonly #reserveBytes: number;
   /** Digests of sessions that are under way, and how many of them hold each. */
   readonly #held = new Map<string, number>();
   /** Let go of while a sweep looks: what refers to them may be newer than its look. */
@@ -38,15 +40,16 @@ export class FileBlobs implements Blobs {
   readonly #leaving = new Map<string, Promise<void>>();
   #sweep: Promise<Swept> | undefined;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, reserveBytes: number) {
     this.#folder = folder;
+    this.#reserveBytes = reserveBytes;
   }
 
-  static async open(folder: string): Promise<FileBlobs> {
+  static async open(folder: string, options: { reserveBytes?: number } = {}): Promise<FileBlobs> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await rm(join(folder, "new"), { recursive: true, force: true }); // of a process that was killed
     await mkdir(join(folder, "new"), { mode: 0o700 });
-    return new FileBlobs(folder);
+    return new FileBlobs(folder, options.reserveBytes ?? engineLimits.diskReserveBytes);
   }
 
   begin(): BlobSession {
@@ -59,6 +62,16 @@ export class FileBlobs implements Blobs {
         return exists(this.path(digest));
       },
       path: (digest) => this.path(digest),
+      checkRoom: () => this.#checkRoom(),
+    });
+  }
+
+  /** The host's disk is never filled up (SBX-10). */
+  async #checkRoom(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#folder);
+    if (bavail * bsize >= this.#reserveBytes) return;
+    throw new AppError("limit_exceeded", `the disk that holds ${this.#folder} has no room for more`, {
+      hint: "delete snapshots, or free some room there",
     });
   }
 
@@ -145,6 +158,7 @@ interface SessionParts {
   release(digest: string): void;
   has(digest: string): Promise<boolean>;
   path(digest: string): string;
+  checkRoom(): Promise<void>;
 }
 
 /** Files are written under other names, and get their own once they are safe on the disk. */
@@ -156,6 +170,7 @@ class FileSession implements BlobSession {
   readonly #folders = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
   #pendingBytes = 0;
+  #nextCheck = 0;
   #failure: unknown;
 
   constructor(parts: SessionParts) {
@@ -185,6 +200,10 @@ class FileSession implements BlobSession {
 
   async #write(digest: string, bytes: Buffer): Promise<void> {
     if (await this.#parts.has(digest)) return;
+    if (this.addedBytes >= this.#nextCheck) {
+      this.#nextCheck = this.addedBytes + blobLimits.checkBytes;
+      await this.#parts.checkRoom();
+    }
     const from = join(this.#parts.folder, "new", randomBytes(12).toString("hex"));
     const parts = await encode(bytes);
     await using file = await open(from, "wx", 0o600);
