@@ -1,8 +1,8 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engines, ordinary } from "../harness.ts";
+import { engines, ordinary, root } from "../harness.ts";
 import { findLeaks, processesOf, readIfThere } from "../leaks.ts";
 import { caisson, freePort, Up } from "./up.ts";
 
@@ -92,16 +92,21 @@ describe.each(engines)("sandboxes of a daemon (%s)", (engine) => {
 });
 
 describe("caisson up, down and status", () => {
-  it.skipIf(ordinary)("[SBX-19] work in a data folder that is closed to others, below one that is too", async () => {
+  it.skipIf(ordinary)("[SBX-19] work in a closed data folder and from a closed checkout", async () => {
+    await caisson(["--version"], {}); // builds what is to be copied
     const above = await mkdtemp("/var/tmp/caisson-closed-");
     const home = join(above, "home");
+    const checkout = join(above, "checkout");
     await mkdir(home, { mode: 0o700 });
-    await chmod(above, 0o700);
+    await mkdir(join(checkout, ".build"), { recursive: true, mode: 0o700 });
+    for (const name of ["app", "bin"])
+      await cp(join(root, ".build", name), join(checkout, ".build", name), { recursive: true });
+    const program = [process.execPath, join(checkout, ".build/app/caisson.mjs")];
     {
-      await using up = await Up.start({ home });
+      await using up = await Up.start({ home, program, variables: { CAISSON_ROOT: checkout } });
       const id = await up.create("container");
       expect(await up.exec(id, "echo seen")).toBe("seen\n");
-      expect([(await stat(above)).mode & 0o777, (await stat(home)).mode & 0o777]).toEqual([0o700, 0o700]);
+      for (const folder of [above, home, checkout]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
     }
     await rm(above, { recursive: true });
   });

@@ -20,8 +20,8 @@ export interface Outcome {
 interface UpOptions {
   home?: string;
   variables?: Record<string, string>;
-  /** The launcher of another checkout. */
-  program?: string;
+  /** Another program than the launcher of this checkout. */
+  program?: readonly string[];
 }
 
 /** Below the ports that the kernel gives to others. */
@@ -88,7 +88,8 @@ export class Up implements AsyncDisposable {
       CAISSON_MAX_RAM_MB: "128",
       ...variables,
     };
-    const child = spawn(program ?? join(root, "caisson"), ["up"], {
+    const [file = join(root, "caisson"), ...words] = program ?? [];
+    const child = spawn(file, [...words, "up"], {
       env: environment(all),
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findObstacle, OrdinaryUser } from "../ordinary-user.ts";
+import { freePort } from "./up.ts";
+
+const obstacle = await findObstacle();
+
+/** Starts a daemon, uses it, and takes it down; says what it saw. */
+const script = `
+set -e
+caisson=$0/caisson
+export CAISSON_PORT=$1 CAISSON_POOL_SIZE=0 CAISSON_ENGINE=container
+$caisson up --detach >/dev/null
+$caisson status --json
+node -e '
+const { readFileSync } = require("node:fs");
+const base = "http://127.0.0.1:" + process.env.CAISSON_PORT + "/api/v1/sandboxes";
+const headers = { "x-api-key": readFileSync(process.env.CAISSON_HOME + "/admin-key", "utf8").trim(), "content-type": "application/json" };
+const call = async (path, method, body) => (await fetch(base + path, { method, headers, body })).text();
+(async () => {
+  const { id } = JSON.parse(await call("", "POST", "{}"));
+  const { stdout } = JSON.parse(await call("/" + id + "/exec", "POST", JSON.stringify({ command: "echo seen" })));
+  process.stderr.write(stdout);
+  delete headers["content-type"];
+  await call("/" + id, "DELETE");
+})();
+'
+$caisson down
+`;
+
+describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", () => {
+  let user: OrdinaryUser;
+  beforeAll(async () => {
+    user = await OrdinaryUser.make();
+  });
+  afterAll(async () => {
+    await user[Symbol.asyncDispose]();
+  });
+
+  it("[SBX-15] runs daemon and engine as that user, and leaves nothing", async () => {
+    const seen = await user.run(["/bin/sh", "-c", script, user.checkout, String(await freePort())]);
+    expect(seen.stderr).toBe("seen\n");
+    expect(seen.exitCode).toBe(0);
+    expect(JSON.parse(seen.stdout)).toMatchObject({
+      ready: true,
+      home: join(user.folder, "home/caisson"),
+      daemon: { uid: user.id },
+    });
+    while (user.processes().length > 0) await sleep(20);
+  });
+});
