@@ -48,7 +48,10 @@ export interface TestServer extends AsyncDisposable {
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
-export async function openTestServer(engine: EngineName, options: Partial<HttpParts> = {}): Promise<TestServer> {
+export async function openTestServer(
+  engine: EngineName,
+  { webhooksMayBePrivate = true, ...options }: Partial<HttpParts> & { webhooksMayBePrivate?: boolean } = {},
+): Promise<TestServer> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -84,7 +87,7 @@ export async function openTestServer(engine: EngineName, options: Partial<HttpPa
   const webhooks = await WebhookSender.open({
     feed,
     webhooks: store.webhooks,
-    dialer: new HttpDialer({ allowPrivate: true }),
+    dialer: new HttpDialer({ allowPrivate: webhooksMayBePrivate }),
     waitsMs: [1, 1],
     onError,
   });
