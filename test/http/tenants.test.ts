@@ -35,7 +35,8 @@ describe("a hostile tenant", () => {
     const known = await tenant.get(`${root}/${other}/files/secret.txt`);
     const made = await tenant.get(`${root}/${own.split("").reverse().join("")}/files/secret.txt`);
     expect([known.status, made.status]).toEqual([404, 404]);
-    const told = (id: string, { json }: typeof known) => JSON.stringify({ ...json, request_id: "" }).replaceAll(id, "ID");
+    const told = (id: string, { json }: typeof known) =>
+      JSON.stringify({ ...json, request_id: "" }).replaceAll(id, "ID");
     expect(told(other, known)).toBe(told(own.split("").reverse().join(""), made));
   });
 
@@ -142,7 +143,10 @@ describe("a hostile tenant", () => {
       const path = `/api/v1/webhooks/${json.id}/deliveries`;
       await vi.waitFor(async () => {
         const [delivery] = (await operator.get(path)).json;
-        expect(delivery).toMatchObject({ state: "dead", last_error: expect.stringContaining("address of this machine") });
+        expect(delivery).toMatchObject({
+          state: "dead",
+          last_error: expect.stringContaining("address of this machine"),
+        });
       }, 20_000);
       await operator.delete(`/api/v1/webhooks/${json.id}`);
     }
