@@ -203,6 +203,17 @@ describe.each(engines)("live streams (%s)", (engine) => {
     expect((await api.get(`${at}/terminal`)).status).toBe(400);
   });
 
+  it("[IDN-01] end when their key is revoked", async () => {
+    const { key, token } = await server.keyring.issue({ name: "short", namespace: "default", role: "agent" });
+    const holder = api.with({ "x-api-key": token });
+    const events = await holder.open("GET", "/api/v1/events");
+    const run = await holder.open("POST", `${at}/exec`, { json: { command: "sleep 1000", stream: true } });
+    const ended = Promise.allSettled([allMessages(events), allMessages(run)]);
+    const admin = await server.as("admin");
+    expect((await admin.delete(`/api/v1/keys/${key.id}`)).status).toBe(204);
+    expect((await ended).map((one) => one.status)).toEqual(["rejected", "rejected"]);
+  });
+
   it("cost a key one of its share each", async () => {
     await using small = await openTestServer(engine, { streamsPerKey: 1 });
     const key = await small.as("viewer");

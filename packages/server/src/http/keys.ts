@@ -48,7 +48,7 @@ function show(key: ApiKey): z.output<typeof apiKey> {
   };
 }
 
-export function keyRoutes(keyring: Keyring, feed: Feed): Route[] {
+export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: string) => void): Route[] {
   return [
     defineRoute({
       method: "POST",
@@ -91,7 +91,7 @@ export function keyRoutes(keyring: Keyring, feed: Feed): Route[] {
       method: "DELETE",
       path: `${path}/{id}`,
       tag,
-      summary: "Revokes an API key, at once",
+      summary: "Revokes an API key, at once, and ends its streams",
       permission: "administer",
       audit: ["key.revoked"],
       params: z.strictObject({ id: z.string().min(1).max(64) }),
@@ -100,6 +100,7 @@ export function keyRoutes(keyring: Keyring, feed: Feed): Route[] {
         if (params.id === caller.principal.id)
           throw new AppError("conflict", "a key cannot revoke itself", { hint: "use another administrator's key" });
         const key = await keyring.revoke(params.id);
+        endStreams(key.id);
         note({ type: "key.revoked", detail: { key_id: key.id, namespace: key.namespace } });
         feed.publish({ type: "key.revoked", namespace: key.namespace, sandboxId: null, data: { key_id: key.id } });
         return { status: 204 };

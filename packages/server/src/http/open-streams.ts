@@ -1,10 +1,11 @@
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 
-/** How many responses without an end are open, for each key and in all. */
+/** Responses without an end that are open, for each key and in all. */
 export class OpenStreams {
   readonly #perKey: number;
-  readonly #open = new Map<string, number>();
+  /** What ends each of them. */
+  readonly #open = new Map<string, Set<() => void>>();
   #all = 0;
 
   constructor(perKey: number) {
@@ -12,21 +13,24 @@ export class OpenStreams {
   }
 
   /** Returns what closes it again; calling that twice does no harm. */
-  open(key: string): () => void {
-    const own = this.#open.get(key) ?? 0;
-    if (own >= this.#perKey) throw tooMany(`this key has ${own} streams open already`);
+  open(key: string, end: () => void): () => void {
+    const own = this.#open.get(key) ?? new Set();
+    if (own.size >= this.#perKey) throw tooMany(`this key has ${own.size} streams open already`);
     if (this.#all >= httpLimits.streams) throw tooMany("too many streams are open");
-    this.#open.set(key, own + 1);
+    const entry = () => end();
+    own.add(entry);
+    this.#open.set(key, own);
     this.#all++;
-    let closed = false;
     return () => {
-      if (closed) return;
-      closed = true;
+      if (!own.delete(entry)) return;
       this.#all--;
-      const left = (this.#open.get(key) ?? 1) - 1;
-      if (left === 0) this.#open.delete(key);
-      else this.#open.set(key, left);
+      if (own.size === 0 && this.#open.get(key) === own) this.#open.delete(key);
     };
+  }
+
+  /** A key that is revoked sees nothing more, not even of what it began before. */
+  endAll(key: string): void {
+    for (const end of [...(this.#open.get(key) ?? [])]) end();
   }
 }
 

@@ -122,7 +122,7 @@ function openCall(
     noted: async () => {
       await Promise.all(writing.splice(0));
     },
-    openStream: () => parts.streams.open(caller?.principal.id ?? ""),
+    openStream: () => parts.streams.open(caller?.principal.id ?? "", () => request.raw.socket.destroy()),
   };
 }
 

@@ -10,6 +10,7 @@ import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
 import { toEntry } from "./note.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import { type Answer, type Call, defineOpenRoute, defineRoute, type Note, type OpenCall, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 
@@ -34,13 +35,13 @@ export interface SignedUrlParts {
   fleet: Fleet<Sandbox>;
   keyring: Keyring;
   audit: Audit;
-  openStream: (key: string) => () => void;
+  streams: OpenStreams;
 }
 
 type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
 
 /** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
-export function signedUrlRoutes({ fleet, keyring, audit, openStream }: SignedUrlParts): Route[] {
+export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlParts): Route[] {
   const signer = new UrlSigner();
 
   /** The key must still be good, and may have lost nothing that the URL needs. */
@@ -62,7 +63,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, openStream }: SignedUrl
         params: { id: found.sandboxId, path: found.path },
         request: call.request,
         signal: call.signal,
-        openStream: () => openStream(principal.id),
+        openStream: () => streams.open(principal.id, () => call.request.raw.socket.destroy()),
         note: (note) => notes.push(note),
       });
       for (const note of notes) await audit.record(toEntry(caller, note));
