@@ -41,7 +41,7 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowe
 }
 
 /** The token of a request; a request that names two different ones is refused. */
-export function tokenOf(request: FastifyRequest): string | undefined {
+function tokenOf(request: FastifyRequest): string | undefined {
   const { "x-api-key": plain, authorization } = request.headers;
   const bearer = authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
   if (authorization !== undefined && bearer === undefined)
@@ -55,7 +55,7 @@ export function tokenOf(request: FastifyRequest): string | undefined {
 export const namespacePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** Only an administrator may act in another namespace than its key's. */
-export function inNamespace(principal: Principal, named: string | string[] | undefined): Principal {
+function inNamespace(principal: Principal, named: string | string[] | undefined): Principal {
   if (named === undefined || named === principal.namespace) return principal;
   if (typeof named !== "string" || !namespacePattern.test(named))
     throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");

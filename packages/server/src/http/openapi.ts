@@ -109,7 +109,7 @@ const header = (name: string, description: string) => ({
 });
 
 /** `POST /api/v1/sandboxes/{id}/exec` as `postSandboxesIdExec`. */
-export function operationId({ method, path }: Pick<Route, "method" | "path">): string {
+function operationId({ method, path }: Pick<Route, "method" | "path">): string {
   const words = path.replace("/api/v1", "").match(/[A-Za-z0-9]+/g) ?? [];
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
 }

@@ -88,7 +88,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   return send(reply, answer);
 }
 
-export function send(reply: FastifyReply, { status, json, text, stream, headers = {} }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, json, text, stream, headers = {} }: Answer): FastifyReply {
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
   reply.status(status);
   if (json !== undefined) return reply.type("application/json; charset=utf-8").send(JSON.stringify(json));

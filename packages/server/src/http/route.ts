@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { AuditValue } from "../core/audit.ts";
 import type { Caller, Permission } from "../core/principal.ts";
 
-export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** What a handler gives back; at most one of `json`, `text` and `stream`. */
 export interface Answer {

@@ -11,7 +11,7 @@ export const command = z
   .union([z.string().min(1), z.array(z.string()).min(1)])
   .describe("a line for the shell, or a program and its arguments");
 
-export const resourceLimits = z
+const resourceLimits = z
   .strictObject({
     memory_mb: amount.optional(),
     cpu_time_seconds: amount.optional(),

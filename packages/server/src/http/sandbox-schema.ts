@@ -13,7 +13,7 @@ export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe
 
 export const environment = z.record(name, value).describe("environment variables");
 
-export const labels = z
+const labels = z
   .record(name, z.string().max(1024))
   .refine((record) => Object.keys(record).length <= httpLimits.labels, `at most ${httpLimits.labels} labels`)
   .describe("names and values of your own");
