@@ -39,7 +39,8 @@ export async function freePort(): Promise<number> {
 
 /** `caisson` with the variables of a test, to its end. */
 export async function caisson(args: readonly string[], variables: Record<string, string>): Promise<Outcome> {
-  const child = spawn(join(root, "caisson"), args, { env: environment(variables), stdio: ["ignore", "pipe", "pipe"] });
+  const options = { env: environment(variables), timeout: 50_000 };
+  const child = spawn(join(root, "caisson"), args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   return collect(child);
 }
 
