@@ -1,11 +1,11 @@
 import type { EngineName } from "../packages/server/src/core/engine.ts";
 import type { Summary } from "./stats.ts";
 
-export type Unit = "ms" | "µs" | "MB/s" | "MB" | "x";
+export type Unit = "ms" | "µs" | "MB/s" | "MB" | "x" | "%";
 
-/** `ratio`: ours over the bare thing. `value`: ours as it is. */
+/** `ratio`: ours over the bare thing. `value`: ours as it is. `p99`: its slow end. */
 export interface Target {
-  of: "ratio" | "value";
+  of: "ratio" | "value" | "p99";
   atMost?: number;
   atLeast?: number;
 }
@@ -32,12 +32,12 @@ export function ratioOf(line: Line): number | undefined {
 export function verdictOf(line: Line): Verdict {
   const { target } = line;
   if (target === undefined) return "info";
-  const measured = target.of === "ratio" ? ratioOf(line) : line.ours.median;
+  const measured = { ratio: ratioOf(line), value: line.ours.median, p99: line.ours.p99 }[target.of];
   if (measured === undefined) throw new Error(`${line.benchmark}: a ratio needs a bare measurement`);
   const met = measured <= (target.atMost ?? Infinity) && measured >= (target.atLeast ?? -Infinity);
   return met ? "met" : "MISSED";
 }
 
 export function single(value: number): Summary {
-  return { median: value, p95: value, best: value, count: 1 };
+  return { median: value, p95: value, p99: value, best: value, count: 1 };
 }

@@ -9,6 +9,7 @@ import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
+import { restAllocate } from "./benchmarks/rest-allocate.ts";
 import { terminal } from "./benchmarks/terminal.ts";
 import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
 import { warm } from "./benchmarks/warm.ts";
@@ -31,6 +32,7 @@ const benchmarks: Record<string, Benchmark> = {
   upload: uploadFile,
   download: downloadFile,
   "memory-1gb": memory1gb,
+  "rest-allocate": restAllocate,
 };
 
 const help = `npm run bench -- [NAME…] [--quick] [--full] [--profile] [--save]

@@ -1,6 +1,7 @@
 export interface Summary {
   median: number;
   p95: number;
+  p99: number;
   /** The fastest: what a disturbed machine still tells. */
   best: number;
   count: number;
@@ -20,12 +21,13 @@ export function median(samples: readonly number[]): number {
   );
 }
 
-/** `p95` is the slow end: of throughputs the 5th of a hundred from below, of everything else from above. */
+/** `p95` and `p99` are the slow end: of throughputs the 5th of a hundred from below, of everything else from above. */
 export function summarize(samples: readonly number[], moreIsBetter = false): Summary {
   const sorted = samples.toSorted((a, b) => a - b);
   return {
     median: quantile(sorted, 0.5),
     p95: quantile(sorted, moreIsBetter ? 0.05 : 0.95),
+    p99: quantile(sorted, moreIsBetter ? 0.01 : 0.99),
     best: quantile(sorted, moreIsBetter ? 1 : 0),
     count: samples.length,
   };

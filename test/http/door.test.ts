@@ -89,6 +89,13 @@ describe("the door of the REST API", () => {
     expect((await api.open("DELETE", list, { bad: true })).headers.get("allow")).toBe("POST, GET");
   });
 
+  it("says with an answer how long it took, and not with a refusal", async () => {
+    const answered = await api.open("GET", list);
+    expect(answered.headers.get("server-timing")).toMatch(/^total;dur=\d+\.\d{3}$/);
+    const refused = await api.open("GET", `${list}/nope`, { bad: true });
+    expect(refused.headers.has("server-timing")).toBe(false);
+  });
+
   it("[API-02] names the field that is wrong", async () => {
     const { json } = await api.post(list, { labels: { a: 1 }, nope: 2 }, { bad: true });
     expect(json.details.issues.map((issue: { path: string }) => issue.path)).toContain("body.labels.a");

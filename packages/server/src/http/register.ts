@@ -90,6 +90,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
 
 function send(reply: FastifyReply, { status, json, text, stream, headers = {} }: Answer): FastifyReply {
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
+  reply.header("server-timing", `total;dur=${reply.elapsedTime.toFixed(3)}`);
   reply.status(status);
   if (json !== undefined) return reply.type("application/json; charset=utf-8").send(JSON.stringify(json));
   return reply.send(stream ?? text);

@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineName } from "../../packages/server/src/core/engine.ts";
+import { Daemon } from "../daemon.ts";
+import { type RestAnswer, toJson } from "../rest.ts";
+import { median, summarize, timeMs } from "../stats.ts";
+import { engines, type Workbench } from "../workbench.ts";
+
+const poolSize = 8;
+const path = "/api/v1/sandboxes";
+
+interface Allocation {
+  id: string;
+  answer: RestAnswer;
+}
+
+/** One from the pool: any other way is no allocation, and the benchmark says so. */
+async function allocate({ rest }: Daemon): Promise<Allocation> {
+  const answer = await rest.call("POST", path, {});
+  const { id, origin } = toJson<{ id: string; origin: string }>(answer);
+  if (origin !== "pool") throw new Error(`a sandbox came ${origin}`);
+  return { id, answer };
+}
+
+/** How long until an allocated sandbox is gone and another waits in its place. */
+async function replaceMs(daemon: Daemon): Promise<number> {
+  const { id } = await allocate(daemon);
+  return timeMs(async () => {
+    await daemon.rest.delete(`${path}/${id}`);
+    await daemon.poolFull();
+  });
+}
+
+async function paced(daemon: Daemon, count: number, everyMs: number): Promise<RestAnswer[]> {
+  const answers: RestAnswer[] = [];
+  const removals: Promise<void>[] = [];
+  for (let index = 0, due = performance.now(); index < count; index++, due += everyMs) {
+    await sleep(Math.max(0, due - performance.now()));
+    const { id, answer } = await allocate(daemon);
+    answers.push(answer);
+    removals.push(daemon.rest.delete(`${path}/${id}`));
+  }
+  await Promise.all(removals);
+  return answers;
+}
+
+async function measure(bench: Workbench, engine: EngineName): Promise<void> {
+  await using daemon = await Daemon.start({ home: join(bench.home, engine), engine, poolSize });
+  await daemon.poolFull();
+  const replaced: number[] = [];
+  while (replaced.length < (bench.options.quick ? 4 : 10)) replaced.push(await replaceMs(daemon));
+  // As often as the pool can follow with all else that allocations bring; a little less, so that it never runs dry.
+  const everyMs = 1.25 * median(replaced);
+  const answers = await paced(daemon, bench.options.quick ? 30 : 100, everyMs);
+  const bare: number[] = [];
+  while (bare.length < answers.length) bare.push((await daemon.rest.call("GET", "/healthz")).tookMs);
+  const ours = summarize(answers.map(({ tookMs }) => tookMs));
+  const line = { engine, unit: "ms", ours } as const;
+  const notes = [
+    `one every ${everyMs.toFixed(0)} ms while the pool of ${poolSize} is refilled and the last is destroyed`,
+  ];
+  bench.add({
+    ...line,
+    what: "from the pool, p50",
+    bare: summarize(bare),
+    bareWhat: "GET /healthz of the same daemon with the same client",
+    target: { of: "value", atMost: 3 },
+    notes,
+  });
+  bench.add({ ...line, what: "from the pool, p99", target: { of: "p99", atMost: 15 } });
+  bench.add({
+    ...line,
+    what: "from the pool, server side",
+    ours: summarize(answers.map(({ serverMs }) => serverMs)),
+    target: { of: "value", atMost: 0.5 },
+    notes: ["by its Server-Timing: from the head of the request to the head of the answer"],
+  });
+}
+
+export async function restAllocate(bench: Workbench): Promise<void> {
+  for (const engine of engines) await measure(bench, engine);
+}

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openCaisson } from "../packages/server/src/app.ts";
+import type { EngineName } from "../packages/server/src/core/engine.ts";
+import { askControl } from "../packages/server/src/host/control.ts";
+import type { UpStatus } from "../packages/server/src/up.ts";
+import { root } from "./native-programs.ts";
+import { Rest } from "./rest.ts";
+
+export interface DaemonOptions {
+  home: string;
+  engine: EngineName;
+  poolSize: number;
+  /** Other settings, by their variable. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+interface Pool {
+  size: number;
+  ready: number;
+  starting: number;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** `caisson up` as anybody starts it, in a data folder of its own. */
+export class Daemon implements AsyncDisposable {
+  readonly rest: Rest;
+  readonly home: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  private constructor(child: ChildProcess, ended: Promise<unknown>, home: string, rest: Rest) {
+    this.#child = child;
+    this.#ended = ended;
+    this.home = home;
+    this.rest = rest;
+  }
+
+  static async start({ home, engine, poolSize, settings = {} }: DaemonOptions): Promise<Daemon> {
+    const port = await freePort();
+    const env = {
+      PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+      HOME: "/root",
+      CAISSON_HOME: home,
+      CAISSON_PORT: String(port),
+      CAISSON_ENGINE: engine,
+      CAISSON_POOL_SIZE: String(poolSize),
+      CAISSON_MAX_STORAGE_MB: "64",
+      ...settings,
+    };
+    const child = spawn(join(root, "caisson"), ["up"], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const ended = once(child, "close");
+    let said = "";
+    let wrong = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      wrong = (wrong + chunk).slice(-4096);
+    });
+    const ready = new Promise<void>((resolve) => {
+      child.stdout?.on("data", (chunk: Buffer) => {
+        said += chunk;
+        if (said.includes("admin-key")) resolve();
+      });
+    });
+    const isReady = await Promise.race([ready.then(() => true), ended.then(() => false)]);
+    if (!isReady) throw new Error(`caisson up ended: ${wrong}`);
+    const key = (await readFile(join(home, "admin-key"), "utf8")).trim();
+    return new Daemon(child, ended, home, new Rest(`http://127.0.0.1:${port}`, key));
+  }
+
+  async pids(): Promise<{ engine: number; daemon: number }> {
+    const status = await askControl<UpStatus>(join(this.home, "run/control"), "status");
+    if (status?.engine == null || status.daemon === null) throw new Error("the daemon does not run");
+    return { engine: status.engine.pid, daemon: status.daemon.pid };
+  }
+
+  /** Until the pool is full and nothing starts. */
+  async poolFull(): Promise<void> {
+    for (;;) {
+      const [pool] = await this.rest.get<Pool[]>("/api/v1/pool");
+      if (pool !== undefined && pool.ready >= pool.size && pool.starting === 0) return;
+      await sleep(5);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.rest[Symbol.dispose]();
+    this.#child.kill("SIGTERM");
+    await this.#ended;
+    await using owner = openCaisson({ home: this.home, root });
+    for (const { id } of await owner.keptSandboxes()) await owner.destroySandbox(id);
+  }
+}
