@@ -122,8 +122,8 @@ enum spec_flag {
   FLAG_IGNORE_CASE = 128,
   FLAG_BINARY = 256, /* search files that hold a NUL too */
   FLAG_PAUSED = 512, /* CONFIG: the clocks of runs stand still */
-  FLAG_COLD = 1024,  /* CONFIG: no interpreter may wait; those that do go */
   FLAG_EXACT = 1024, /* PACK: in order, with hard links, and with what could not be read */
+  FLAG_COLD = 2048,  /* CONFIG: no interpreter may wait; those that do go */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */

@@ -36,8 +36,8 @@ export const flags = {
   ignoreCase: 128,
   binary: 256,
   paused: 512,
-  cold: 1024,
   exact: 1024,
+  cold: 2048,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
