@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { audit } from "./benchmarks/audit.ts";
 import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
 import { contexts } from "./benchmarks/contexts.ts";
@@ -31,6 +32,7 @@ const benchmarks: Record<string, Benchmark> = {
   terminal,
   upload: uploadFile,
   download: downloadFile,
+  audit,
   "memory-1gb": memory1gb,
   "rest-allocate": restAllocate,
 };

@@ -100,6 +100,17 @@ describe("a store", () => {
     expect((await store.audit.search({ after: 0 })).map(({ actor }) => actor)).toEqual(["one", "two", "three"]);
   });
 
+  it("[AUD-01] acknowledges an entry only when every other program sees it", async () => {
+    await using store = await openStore({ path });
+    const other = new DatabaseSync(path, { readOnly: true });
+    const last = other.prepare("select max(sequence) as sequence from audit");
+    for (let sequence = 1; sequence <= 500; sequence++) {
+      await store.audit.record(auditEntry());
+      expect(last.get()).toEqual({ sequence });
+    }
+    other.close();
+  });
+
   it("is not opened when a newer Caisson wrote it", async () => {
     await (await openStore({ path }))[Symbol.asyncDispose]();
     const db = new DatabaseSync(path);
