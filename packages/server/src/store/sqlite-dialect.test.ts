@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqliteClient } from "../../packages/server/src/store/sqlite-client.ts";
-import { SqliteDialect } from "../../packages/server/src/store/sqlite-dialect.ts";
+import { SqliteClient } from "./sqlite-client.ts";
+import { SqliteDialect } from "./sqlite-dialect.ts";
 
 interface Tables {
   numbers: { id: number; value: number };
