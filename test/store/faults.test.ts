@@ -89,15 +89,24 @@ describe("a store", () => {
     expect(await store.audit.search({})).toMatchObject([{ sequence: 1 }]);
   });
 
-  it("goes on where another program's rows end", async () => {
-    await using store = await openStore({ path });
-    await store.audit.record(auditEntry({ actor: "one" }));
+  it("has one owner at a time", async () => {
     {
-      await using other = await openStore({ path });
-      await other.audit.record(auditEntry({ actor: "two" }));
+      await using store = await openStore({ path });
+      await expect(openStore({ path })).rejects.toMatchObject({ code: "conflict" });
+      await store.audit.record(auditEntry());
     }
-    await store.audit.record(auditEntry({ actor: "three" }));
-    expect((await store.audit.search({ after: 0 })).map(({ actor }) => actor)).toEqual(["one", "two", "three"]);
+    await using next = await openStore({ path });
+    expect(await next.audit.verify()).toMatchObject({ ok: true, rows: 1 });
+  });
+
+  it("chains to what is in the database, whoever changed it", async () => {
+    await using store = await openStore({ path });
+    for (let at = 0; at < 3; at++) await store.audit.record(auditEntry());
+    const other = new DatabaseSync(path);
+    other.exec("delete from audit where sequence = 3");
+    other.close();
+    await store.audit.record(auditEntry({ actor: "later" }));
+    expect((await store.audit.search({ limit: 1 }))[0]).toMatchObject({ sequence: 3, actor: "later" });
   });
 
   it("[AUD-01] acknowledges an entry only when every other program sees it", async () => {
@@ -130,7 +139,7 @@ describe("a store", () => {
   it("is readable by its owner alone", async () => {
     await using store = await openStore({ path });
     await store.audit.record(auditEntry());
-    for (const name of ["caisson.db", "caisson.db-wal", "caisson.db-shm"]) {
+    for (const name of ["caisson.db", "caisson.db-wal", "caisson.db-shm", "caisson.db-owner", "audit-head.json"]) {
       expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
     }
   });

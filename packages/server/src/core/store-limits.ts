@@ -41,6 +41,7 @@ export const auditLimits = {
   checkpointMs: 60_000,
   /** How often, while there are new rows, the head outside the database follows. */
   headMs: 250,
+  headRetryMs: 5_000,
   headBytes: 4 * KiB,
   pruneRows: 2_000,
   pruneIntervalMs: 3_600_000,

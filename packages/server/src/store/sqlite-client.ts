@@ -80,7 +80,7 @@ export class SqliteClient {
   }
 
   async close(): Promise<void> {
-    if (this.#ended !== undefined) return;
+    if (this.#ended !== undefined) return void (await this.#worker.terminate());
     const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
     await this.#ask<null>({ op: "close" });
     await exited;

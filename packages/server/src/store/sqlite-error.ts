@@ -65,7 +65,8 @@ export function noteOf(error: unknown): ErrorNote {
   const { code } = error instanceof AppError ? error : {};
   // A system error: no permission, no file.
   if (note.code === undefined && errnoOf(error)?.startsWith("E") && "syscall" in error) note.refused = "unavailable";
-  if (code === "invalid" || code === "too_large" || code === "timeout" || code === "unavailable") note.refused = code;
+  if (code === "invalid" || code === "conflict" || code === "too_large" || code === "timeout" || code === "unavailable")
+    note.refused = code;
   return note;
 }
 

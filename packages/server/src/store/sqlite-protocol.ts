@@ -37,7 +37,7 @@ export interface ErrorNote {
   /** SQLite's extended result code; the low byte is the kind. */
   code?: number;
   /** Of AppError, when the worker itself refuses. */
-  refused?: "invalid" | "too_large" | "timeout" | "unavailable";
+  refused?: "invalid" | "conflict" | "too_large" | "timeout" | "unavailable";
 }
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };

@@ -1,13 +1,28 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { noteOf } from "./sqlite-error.ts";
+import { isBusy, noteOf } from "./sqlite-error.ts";
 import type { ErrorNote, FromWorker, Reply, Request, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
+
+/** One program at a time writes the chain and signs it. The kernel ends the lock with the process, however it ends. */
+function takeOwnership(path: string): DatabaseSync {
+  closeSync(openSync(`${path}-owner`, "a", 0o600));
+  const lock = new DatabaseSync(`${path}-owner`, { timeout: storeLimits.lockWaitMs });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (isBusy(noteOf(error))) throw new AppError("conflict", `another daemon has ${path} open`);
+    throw error;
+  }
+}
 
 function open(path: string): DatabaseSync {
   // The log and its index get the mode that the database has.
@@ -26,6 +41,7 @@ function open(path: string): DatabaseSync {
 function serve(options: WorkerOptions): void {
   const { path, walBytes = storeLimits.walBytes, transactionMs = storeLimits.transactionMs } = options;
   const say = (message: FromWorker) => parentPort?.postMessage(message);
+  const lock = takeOwnership(path);
   const db = open(path);
   let failure: ErrorNote | undefined;
   let turnedOverMs = Number.NEGATIVE_INFINITY;
@@ -52,6 +68,7 @@ function serve(options: WorkerOptions): void {
         if (op === "close") {
           wal.close();
           db.close();
+          lock.close();
         }
         say({ replies: [{ id, answer: null }] });
         if (op === "close") parentPort?.close();

@@ -15,6 +15,8 @@ export class StoredAudit implements Audit {
   readonly #parts: AuditParts;
   readonly #db: Kysely<Schema>;
   readonly #keeper: ChainKeeper;
+  #verifying: Promise<unknown> = Promise.resolve();
+  #nextVerdict: Promise<AuditVerdict> | undefined;
 
   private constructor(parts: AuditParts, keeper: ChainKeeper) {
     this.#parts = parts;
@@ -34,9 +36,16 @@ export class StoredAudit implements Audit {
     return searchAudit(this.#db, query);
   }
 
+  /** One at a time; all that ask while one is under way share the next. */
   verify(): Promise<AuditVerdict> {
     const { path, signer } = this.#parts;
-    return verifyFile({ path, keys: [signer.publicKey], headNeeded: true });
+    this.#nextVerdict ??= this.#verifying.then(() => {
+      this.#nextVerdict = undefined;
+      const verdict = verifyFile({ path, keys: [signer.publicKey], headNeeded: true });
+      this.#verifying = verdict.catch(() => undefined);
+      return verdict;
+    });
+    return this.#nextVerdict;
   }
 
   async prune(beforeMs: number): Promise<number> {

@@ -67,9 +67,13 @@ export class ChainKeeper {
 
   appended(head: ChainHead): void {
     if (head.sequence > this.#head.sequence) this.#head = head;
+    this.#schedule(auditLimits.headMs);
+  }
+
+  #schedule(afterMs: number): void {
     this.#timer ??= setTimeout(() => {
       this.settle(false).catch(this.#parts.onError);
-    }, auditLimits.headMs);
+    }, afterMs);
   }
 
   /** Signs what there is; in the database too when it is time, or when it is `final`. */
@@ -98,11 +102,11 @@ export class ChainKeeper {
       await this.#parts.client.sync();
       await this.#writeHead(head);
     } catch (error) {
-      if (!final) this.appended(head);
+      if (!final) this.#schedule(auditLimits.headRetryMs);
       throw error;
     }
     this.#signed = head;
-    if (this.#head.sequence > head.sequence) this.appended(this.#head);
+    if (this.#head.sequence > head.sequence) this.#schedule(auditLimits.headMs);
   }
 
   async #insertCheckpoint({ sequence, hash }: ChainHead): Promise<void> {
