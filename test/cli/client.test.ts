@@ -121,6 +121,28 @@ describe("the command line of a daemon", () => {
     await said("rm", id);
   });
 
+  it("[CLI-01] takes snapshots and restores them, stores skills and installs them", async () => {
+    const id = await said("create");
+    await said("exec", id, "echo before >file");
+    const snapshot = await said("snapshot", "create", id, "first");
+    await said("exec", id, "echo after >file; touch extra");
+    expect(await said("snapshot", "diff", id, snapshot)).toMatch(/created.*extra\nmodified.*file/s);
+    await said("snapshot", "restore", id, snapshot);
+    expect(await said("exec", id, "cat file; ls")).toBe("before\nfile");
+    expect(await said("snapshot", "list", id)).toContain(snapshot);
+    await mkdir(join(folder, "skill/data"), { recursive: true });
+    await writeFile(join(folder, "skill/SKILL.md"), "---\nname: counter\ndescription: counts\n---\nCount.\n");
+    await writeFile(join(folder, "skill/data/empty"), "");
+    const skill = await said("skill", "add", "skill");
+    expect(await said("skill", "list")).toMatch(new RegExp(`${skill}\\s+counter`));
+    expect(await said("skill", "install", id, skill)).toBe("counter: installed");
+    expect(await said("skill", "install", id, skill)).toBe("counter: already installed");
+    expect(await said("files", "cat", id, "skills/counter/SKILL.md")).toContain("Count.");
+    await said("snapshot", "rm", snapshot);
+    await said("skill", "rm", skill);
+    await said("rm", id);
+  });
+
   it("[CLI-01] makes and revokes keys, which are good for what their role may", async () => {
     const key = await said("keys", "create", "ci", "--role", "viewer");
     const address = { CAISSON_URL: `http://127.0.0.1:${port}`, CAISSON_API_KEY: key };

@@ -4,6 +4,8 @@ import { Keys } from "./keys.ts";
 import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
+import { Skills } from "./skills.ts";
+import { Snapshots } from "./snapshots.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -12,12 +14,16 @@ const sandboxes = "/api/v1/sandboxes";
 /** A daemon, as the holder of one key sees it. */
 export class Caisson {
   readonly keys: Keys;
+  readonly skills: Skills;
+  readonly snapshots: Snapshots;
   readonly webhooks: Webhooks;
   readonly audit: AuditLog;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
+    this.skills = new Skills(this.#transport);
+    this.snapshots = new Snapshots(this.#transport);
     this.keys = new Keys(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.audit = new AuditLog(this.#transport);

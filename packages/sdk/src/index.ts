@@ -4,9 +4,11 @@ export type { AuditFilter, AuditLog, AuditRow, AuditVerdict } from "./audit.ts";
 export { Caisson } from "./caisson.ts";
 export type {
   Context,
+  ContextEnd,
   ContextInfo,
   ContextMessage,
   ContextOptions,
+  ContextRunEnd,
   ContextRunOptions,
   ContextRunResult,
   ContextValue,
@@ -36,6 +38,16 @@ export type {
   SandboxInfo,
   SandboxState,
 } from "./sandbox-info.ts";
+export type { InstalledSkills, SkillInfo, Skills } from "./skills.ts";
+export type {
+  Restored,
+  SandboxSnapshots,
+  SnapshotDiff,
+  SnapshotDifference,
+  SnapshotFile,
+  SnapshotInfo,
+  Snapshots,
+} from "./snapshots.ts";
 export type { Terminal, TerminalEnd, TerminalOptions } from "./terminal.ts";
 export type { ClientOptions } from "./transport.ts";
 export type { WebhookDelivery, WebhookInfo, Webhooks } from "./webhooks.ts";

@@ -6,6 +6,8 @@ import { Processes } from "./processes.ts";
 import type { RunMessage, RunOptions, RunResult } from "./run.ts";
 import type { RunRecord, SandboxStats } from "./run-record.ts";
 import type { SandboxChanges, SandboxInfo } from "./sandbox-info.ts";
+import type { InstalledSkills } from "./skills.ts";
+import { SandboxSnapshots } from "./snapshots.ts";
 import { Terminal, type TerminalOptions } from "./terminal.ts";
 import type { Transport } from "./transport.ts";
 
@@ -22,6 +24,7 @@ export class Sandbox implements AsyncDisposable {
   readonly processes: Processes;
   readonly contexts: Contexts;
   readonly artifacts: Artifacts;
+  readonly snapshots: SandboxSnapshots;
   readonly #transport: Transport;
   readonly #path: string;
 
@@ -33,6 +36,7 @@ export class Sandbox implements AsyncDisposable {
     this.files = new Files(transport, this.#path);
     this.processes = new Processes(transport, this.#path);
     this.contexts = new Contexts(transport, this.#path);
+    this.snapshots = new SandboxSnapshots(transport, this.#path);
     this.artifacts = new Artifacts(transport, this.#path);
   }
 
@@ -66,6 +70,11 @@ export class Sandbox implements AsyncDisposable {
   /** Records of what was run, newest first. */
   runs(options: { limit?: number; cursor?: string } = {}): Promise<RunRecord[]> {
     return this.#transport.json("GET", `${this.#path}/runs`, { query: { ...options } });
+  }
+
+  /** Into /workspace/skills, each in a folder of its name. */
+  installSkills(ids: readonly string[]): Promise<InstalledSkills> {
+    return this.#transport.json("POST", `${this.#path}/skills`, { json: { skill_ids: ids } });
   }
 
   stats(): Promise<SandboxStats> {

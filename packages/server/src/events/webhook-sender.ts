@@ -17,7 +17,7 @@ export interface WebhookSenderParts {
 }
 
 /** What a receiver gets. */
-export function webhookBody({ type, namespace, sandboxId, atMs, data }: FeedEvent): string {
+function webhookBody({ type, namespace, sandboxId, atMs, data }: FeedEvent): string {
   const timestamp = new Date(atMs).toISOString();
   return JSON.stringify({ type, timestamp, data: { namespace, sandbox_id: sandboxId, ...data } });
 }

@@ -28,7 +28,7 @@ export async function parseSkillText(text: string): Promise<SkillText> {
 }
 
 async function parseYaml(matter: string): Promise<Record<string, unknown>> {
-  const yaml = await import("yaml"); // few upload skills
+  const { default: yaml } = await import("yaml"); // few upload skills
   const document = yaml.parseDocument(matter, { schema: "core", uniqueKeys: true, prettyErrors: false });
   const [problem] = document.errors;
   if (problem !== undefined) throw refuse(`its front matter is no YAML: ${problem.message.slice(0, 200)}`);

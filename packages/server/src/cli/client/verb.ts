@@ -26,7 +26,7 @@ export interface Verb {
   run(call: VerbCall): Promise<number>;
 }
 
-export const clientOptionSpecs = {
+const clientOptionSpecs = {
   namespace: {
     type: "string",
     short: "n",

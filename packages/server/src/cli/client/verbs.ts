@@ -4,6 +4,8 @@ import { keyVerbs } from "./keys.ts";
 import { placeVerbs } from "./place.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
+import { skillVerbs } from "./skills.ts";
+import { snapshotVerbs } from "./snapshots.ts";
 import type { Verb } from "./verb.ts";
 import { webhookVerbs } from "./webhooks.ts";
 
@@ -13,6 +15,8 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...execVerbs,
   ...processVerbs,
   ...fileVerbs,
+  ...snapshotVerbs,
+  ...skillVerbs,
   ...placeVerbs,
   ...keyVerbs,
   ...webhookVerbs,

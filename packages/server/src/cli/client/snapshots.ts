@@ -1,0 +1,87 @@
+import type { SnapshotDiff, SnapshotInfo } from "@caisson/sdk";
+import type { RunIo } from "../run.ts";
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+function tellDiff(io: RunIo, diff: SnapshotDiff): number {
+  const rows = (["created", "modified", "deleted"] as const).flatMap((action) =>
+    diff[action].map(({ type, size, path }) => [action, type, size, path]),
+  );
+  tellTable(io, ["ACTION", "TYPE", "SIZE", "PATH"], rows);
+  if (diff.truncated) io.stderr.write("caisson: there is more than is told\n");
+  return 0;
+}
+
+function tellSnapshots(io: RunIo, found: readonly SnapshotInfo[]): number {
+  const rows = found.map((one) => [
+    one.id,
+    one.sandbox_id,
+    tellTime(one.timestamp),
+    one.file_count,
+    one.total_size,
+    one.added_size,
+    one.description,
+  ]);
+  return tellTable(io, ["ID", "SANDBOX", "TAKEN", "FILES", "BYTES", "ADDED", "DESCRIPTION"], rows);
+}
+
+const create: Verb = {
+  summary: "take a snapshot of a sandbox's workspace, and print its id",
+  usage: "SANDBOX [DESCRIPTION]",
+  words: [1, 2],
+  run: async (call) => {
+    const made = await (await namedSandbox(call)).snapshots.create(call.words[1]);
+    return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
+  },
+};
+
+const list: Verb = {
+  summary: "list snapshots, newest first, of all sandboxes or of one",
+  usage: "[SANDBOX]",
+  words: [0, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const [sandbox_id] = words;
+    const found = await caisson.snapshots.list(sandbox_id === undefined ? {} : { sandbox_id });
+    return json ? tellJson(io, found) : tellSnapshots(io, found);
+  },
+};
+
+const restore: Verb = {
+  summary: "make a workspace what it was when a snapshot was taken",
+  usage: "SANDBOX SNAPSHOT",
+  words: [2, 2],
+  run: async (call) => {
+    const done = await (await namedSandbox(call)).snapshots.restore(call.words[1] ?? "");
+    if (call.json) return tellJson(call.io, done);
+    return tellLine(call.io, `${done.written} written, ${done.changed} changed, ${done.deleted} deleted`);
+  },
+};
+
+const diff: Verb = {
+  summary: "show what changed in a workspace since a snapshot",
+  usage: "SANDBOX SNAPSHOT",
+  words: [2, 2],
+  run: async (call) => {
+    const found = await (await namedSandbox(call)).snapshots.diff(call.words[1] ?? "");
+    return call.json ? tellJson(call.io, found) : tellDiff(call.io, found);
+  },
+};
+
+const remove: Verb = {
+  summary: "delete a snapshot for good",
+  usage: "SNAPSHOT",
+  words: [1, 1],
+  run: async ({ caisson, words }) => {
+    await caisson.snapshots.delete(words[0] ?? "");
+    return 0;
+  },
+};
+
+export const snapshotVerbs: Record<string, Verb> = {
+  "snapshot create": create,
+  "snapshot list": list,
+  "snapshot restore": restore,
+  "snapshot diff": diff,
+  "snapshot rm": remove,
+};
