@@ -36,6 +36,11 @@ export const queueLimits = {
   retryMaxMs: 60_000,
 } as const;
 
+/** What the command policy reads; where there are rules, a longer command is refused. */
+export const policyLimits = {
+  commandChars: 64 * KiB,
+} as const;
+
 /** Sandboxes that are started before anybody asks. */
 export const poolLimits = {
   size: { default: 2, min: 0, max: 256 },

@@ -79,29 +79,36 @@ function startCold(
 }
 
 async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sandbox, origin }: Made): Promise<Member> {
-  const { ledger, lifecycle, registry, removals, clock, restore } = parts;
-  const { snapshotId } = asked;
+  const { ledger, lifecycle, registry, removals, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
-  const member = new Member(record, clock);
-  const { engine, image, limits } = record;
+  const { status, engine, image, limits } = record;
+  const detail = { status, engine, image, origin, ...limitDetail(limits), snapshot_id: asked.snapshotId };
   try {
-    await ledger.insert(record, {
-      type: "sandbox.created",
-      actor: caller,
-      detail: { status: record.status, engine, image, origin, ...limitDetail(limits), snapshot_id: snapshotId },
-    });
-    lifecycle.hold(member, sandbox);
-    registry.add(member);
-    if (snapshotId !== null) {
-      await restore(caller, sandbox, snapshotId);
-      await member.become(ledger, "running", caller);
-    }
-    return member;
+    await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
   } catch (error) {
-    await lifecycle
-      .destroy(member, undefined, "its creation failed")
-      .catch(() => removals.remove(record.id, sandbox))
-      .catch(parts.onError);
+    await removals.remove(record.id, sandbox).catch(onError);
+    throw error;
+  }
+  const member = new Member(record, clock);
+  lifecycle.hold(member, sandbox);
+  registry.add(member);
+  if (asked.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, asked.snapshotId);
+  return member;
+}
+
+async function fillWorkspace(
+  { ledger, lifecycle, registry, restore, onError }: CreationParts,
+  caller: Caller,
+  member: Member,
+  sandbox: Sandbox,
+  snapshotId: string,
+): Promise<void> {
+  try {
+    await restore(caller, sandbox, snapshotId);
+    await member.become(ledger, "running", caller);
+  } catch (error) {
+    if (member.record.status !== "destroyed")
+      await lifecycle.destroy(member, undefined, "its creation failed").catch(onError);
     registry.delete(member);
     throw error;
   }

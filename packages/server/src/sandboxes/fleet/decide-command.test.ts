@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { policyLimits } from "../../core/fleet-limits.ts";
 import { decideCommand } from "./decide-command.ts";
 import { simpleCommands } from "./simple-commands.ts";
 
@@ -48,6 +49,19 @@ describe("the command policy", () => {
   it("matches many stars in time that stays small", () => {
     const policy = { allow: [], deny: [`${"*a".repeat(40)}b`] };
     expect(decideCommand(policy, command("a".repeat(5_000))).allowed).toBe(true);
+  });
+
+  it("refuses what is too long to be read, where there are rules, and code is never read", () => {
+    const long = `echo ${"x".repeat(policyLimits.commandChars)}`;
+    expect(decideCommand(none, command(long))).toEqual({ allowed: true, categories: ["other"], rule: null });
+    for (const policy of [
+      { allow: ["*"], deny: [] },
+      { allow: [], deny: ["category:network"] },
+    ]) {
+      expect(decideCommand(policy, command(long)).allowed).toBe(false);
+      expect(decideCommand(policy, command(long.split(" "))).allowed).toBe(false);
+    }
+    expect(decideCommand({ allow: ["category:code"], deny: [] }, { kind: "code", command: long }).allowed).toBe(true);
   });
 
   it("takes lines apart without a shell", () => {

@@ -5,6 +5,7 @@ import {
   commandCategories,
 } from "../../core/command-policy.ts";
 import type { Job } from "../../core/fleet.ts";
+import { policyLimits } from "../../core/fleet-limits.ts";
 import { programsOf, simpleCommands } from "./simple-commands.ts";
 
 interface Part {
@@ -14,12 +15,24 @@ interface Part {
 
 /** Whether policy lets a job run (EXE-12). Every simple command of a line must pass. */
 export function decideCommand(policy: CommandPolicy, job: Pick<Job, "kind" | "command">): CommandDecision {
+  if (lengthOf(job) > policyLimits.commandChars) return tooLong(policy, job);
   const parts = partsOf(job);
   const categories = [...new Set(parts.flatMap((part) => part.categories))].sort();
   const rule = policy.deny.find((denied) => parts.some((part) => matches(denied, part)));
   if (rule !== undefined) return { allowed: false, categories, rule };
   const allowed = policy.allow.length === 0 || parts.every((part) => policy.allow.some((rule) => matches(rule, part)));
   return { allowed, categories, rule: null };
+}
+
+/** Code is not read. */
+function lengthOf({ kind, command }: Pick<Job, "kind" | "command">): number {
+  if (kind === "code") return 0;
+  return typeof command === "string" ? command.length : command.reduce((sum, word) => sum + word.length + 1, 0);
+}
+
+function tooLong({ allow, deny }: CommandPolicy, { kind }: Pick<Job, "kind">): CommandDecision {
+  const categories: CommandCategory[] = kind === "terminal" ? ["other", "terminal"] : ["other"];
+  return { allowed: allow.length === 0 && deny.length === 0, categories, rule: null };
 }
 
 function partsOf({ kind, command }: Pick<Job, "kind" | "command">): Part[] {

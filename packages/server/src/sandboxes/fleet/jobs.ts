@@ -41,17 +41,13 @@ export async function runJob<T extends object>(
   const inTurn = <R>(work: () => Promise<R>) => (job.kind === "terminal" ? work() : queue.with(asked, work));
   return inTurn(async () => {
     if (job.streams === true) await note("execution.started", about);
-    try {
-      const result = await act();
-      await note(job.kind === "process" ? "process.started" : "execution.completed", {
-        ...about,
-        ...describeResult(result),
-      });
-      return result;
-    } catch (error) {
+    const result = await act().catch(async (error) => {
       await note("execution.failed", { ...about, error_code: error instanceof AppError ? error.code : "internal" });
       throw error;
-    }
+    });
+    const type = job.kind === "process" ? "process.started" : "execution.completed";
+    await note(type, { ...about, ...describeResult(result) });
+    return result;
   });
 }
 
