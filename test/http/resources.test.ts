@@ -90,6 +90,8 @@ describe.each(engines)("other resources over REST (%s)", (engine) => {
     expect(lines.map((line) => line.type)).toContain("execution.completed");
     expect(exported).not.toContain("secret-command-text");
     for (const key of [api, operator]) expect(exported).not.toContain(key.headers["x-api-key"]);
+    const ocsf = (await operator.get("/api/v1/audit/export?format=ocsf&type=execution.completed")).bytes.toString();
+    expect(JSON.parse(ocsf.split("\n")[0] ?? "")).toMatchObject({ metadata: { product: { name: "Caisson" } } });
     const other = await server.as("operator", "elsewhere");
     expect((await other.get("/api/v1/audit")).json).toEqual([]);
     expect((await operator.get("/api/v1/audit?all_namespaces=true")).status).toBe(403);

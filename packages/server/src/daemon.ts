@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { createServer, isIPv6 } from "node:net";
 import { join } from "node:path";
 import { Caisson } from "./app.ts";
-import { toOcsf } from "./audit/ocsf.ts";
 import { AuditRetention } from "./audit/retention.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import { systemClock } from "./core/clock.ts";
@@ -95,7 +94,6 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     fleet,
     keyring,
     audit: store.audit,
-    toOcsf,
     feed,
     idempotency: store.idempotency,
     runs: (id) => caisson.runs(id),

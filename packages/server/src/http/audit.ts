@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
+import { toOcsf } from "../audit/ocsf.ts";
 import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
@@ -74,14 +75,11 @@ async function* allRows(audit: Audit, query: AuditQuery, signal: AbortSignal): A
   }
 }
 
-/** A row as a security event of the Open Cybersecurity Schema Framework. */
-export type ToOcsf = (row: AuditRow) => object;
-
 async function* lines(rows: AsyncIterable<AuditRow>, shown: (row: AuditRow) => object): AsyncIterable<string> {
   for await (const found of rows) yield `${JSON.stringify(shown(found))}\n`;
 }
 
-export function auditRoutes(audit: Audit, toOcsf?: ToOcsf): Route[] {
+export function auditRoutes(audit: Audit): Route[] {
   return [
     defineRoute({
       method: "GET",
@@ -132,8 +130,7 @@ export function auditRoutes(audit: Audit, toOcsf?: ToOcsf): Route[] {
       query: filters.extend({ format: z.enum(["jsonl", "ocsf"]).default("jsonl") }),
       responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
       handler: async ({ caller, query, signal, note, openStream }) => {
-        if (query.format === "ocsf" && toOcsf === undefined) throw new AppError("unsupported", "there is no OCSF here");
-        const shown = query.format === "ocsf" && toOcsf !== undefined ? toOcsf : toJson;
+        const shown = query.format === "ocsf" ? toOcsf : toJson;
         const rows = allRows(audit, queryOf(caller.principal, query), signal);
         const stream = Readable.from(lines(rows, shown), {
           objectMode: false,

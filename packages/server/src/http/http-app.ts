@@ -12,7 +12,7 @@ import { TokenBuckets } from "../identity/token-bucket.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { archiveRoutes } from "./archive.ts";
 import { artifactRoutes } from "./artifacts.ts";
-import { auditRoutes, type ToOcsf } from "./audit.ts";
+import { auditRoutes } from "./audit.ts";
 import { contextRoutes } from "./contexts.ts";
 import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
@@ -45,7 +45,6 @@ export interface HttpParts extends FastifyParts {
   /** Who signs manifests. */
   signer: () => Promise<Signer>;
   settings: () => ShownSetting[];
-  toOcsf?: ToOcsf | undefined;
   ready: Readiness;
   version: string;
   rate?: { perSecond: number; burst: number };
@@ -86,7 +85,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...runRoutes(parts.fleet, parts.runs),
     ...artifactRoutes(parts.fleet, parts.signer),
     ...eventRoutes(parts.feed),
-    ...auditRoutes(parts.audit, parts.toOcsf),
+    ...auditRoutes(parts.audit),
     ...keyRoutes(parts.keyring, parts.feed, (id) => streams.endAll(id)),
     ...placeRoutes(parts),
     ...(parts.routes ?? []),
