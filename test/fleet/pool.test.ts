@@ -103,6 +103,19 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
 });
 
 describe("a warm pool", () => {
+  it("[LIF-02] is there for the default engine from the start, and for another one once it was asked for", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ poolSize: 1, engine: "container" });
+    await until(() => isFull(test));
+    const first = await test.fleet.create(alice, { engine: "gvisor" });
+    expect(first.record).toMatchObject({ engine: "gvisor", origin: "cold: there is no pool" });
+    await until(() => test.fleet.pools().every(({ ready }) => ready === 1));
+    expect(test.fleet.pools().map(({ engine }) => engine)).toEqual(["container", "gvisor"]);
+    const second = await test.fleet.create(alice, { engine: "gvisor" });
+    expect(second.record).toMatchObject({ engine: "gvisor", origin: "pool" });
+    for (const { record } of [first, second]) await test.fleet.destroy(alice, record.id);
+  });
+
   it("[LIF-02] gives no sandbox to two that ask at once, and whoever finds it empty starts cold", async () => {
     await using own = await makeHome();
     await using test = await own.open({ poolSize: 5 });

@@ -60,9 +60,9 @@ async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName):
 }
 
 function startCold(
-  { maker, queue, starts, removals, onError }: CreationParts,
+  { maker, pools, queue, starts, removals, onError }: CreationParts,
   { principal: { namespace } }: Caller,
-  { limits, warm, env, priority }: Asked,
+  { image, limits, warm, env, priority }: Asked,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
@@ -74,6 +74,7 @@ function startCold(
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
     }
+    pools.open(image, engine);
     return { sandbox, origin: `cold: ${why}` };
   });
 }

@@ -111,10 +111,20 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { namespace } = caller.principal;
     return this.#sessions.join(namespace, sessionKey, async () => {
       const member = this.#registry.bySession(namespace, sessionKey);
-      if (member === undefined || member.record.status === "destroyed") return this.#create(caller, asked);
-      await this.use(caller, member.record.id, async () => undefined);
-      return { record: member.record, isNew: false };
+      if (member !== undefined && (await this.#wake(member, caller))) return { record: member.record, isNew: false };
+      return this.#create(caller, asked);
     });
+  }
+
+  /** False when it is destroyed, now or meanwhile. */
+  async #wake(member: Member, caller: Caller): Promise<boolean> {
+    try {
+      await this.use(caller, member.record.id, async () => undefined);
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.code === "not_found") return false;
+      throw error;
+    }
   }
 
   async #create(caller: Caller, asked: Asked): Promise<Created> {
@@ -246,7 +256,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { settings, onError } = this.#parts;
     try {
       const engine = await this.#creation.engines.choose(settings.engine);
-      if (!this.#draining) this.#pools.open(settings.images[0] ?? "host", engine);
+      this.#pools.open(settings.images[0] ?? "host", engine);
     } catch (error) {
       onError(error);
     }

@@ -16,6 +16,7 @@ export class Pools {
   readonly #parts: SharedParts;
   readonly #settings: PoolSettings;
   readonly #pools = new Map<string, WarmPool>();
+  #closed = false;
 
   constructor(parts: SharedParts, settings: PoolSettings) {
     this.#parts = parts;
@@ -24,7 +25,7 @@ export class Pools {
 
   /** A warm one, or why there is none for this request: that one starts cold and says so. */
   async take(asked: Asked, engine: EngineName): Promise<Taken> {
-    const pool = this.open(asked.image, engine);
+    const pool = this.#pools.get(nameOf(asked.image, engine));
     if (pool === undefined) return { cold: "there is no pool" };
     const cold = whyCold(asked, pool);
     if (cold !== undefined) return { cold };
@@ -32,11 +33,11 @@ export class Pools {
     return sandbox === undefined ? { cold: "the pool is empty" } : { sandbox };
   }
 
-  open(image: string, engine: EngineName): WarmPool | undefined {
-    const name = JSON.stringify([image, engine]);
-    const known = this.#pools.get(name);
+  /** For what works here: a pool that can never be filled would try for ever. */
+  open(image: string, engine: EngineName): void {
+    const name = nameOf(image, engine);
     const { poolSize: size, limits } = this.#settings;
-    if (known !== undefined || size === 0 || this.#pools.size >= poolLimits.pools) return known;
+    if (this.#closed || this.#pools.has(name) || size === 0 || this.#pools.size >= poolLimits.pools) return;
     const pool = new WarmPool({
       ...this.#parts,
       image,
@@ -47,7 +48,6 @@ export class Pools {
     });
     this.#pools.set(name, pool);
     pool.fill();
-    return pool;
   }
 
   status(): PoolStatus[] {
@@ -55,8 +55,13 @@ export class Pools {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
+}
+
+function nameOf(image: string, engine: EngineName): string {
+  return JSON.stringify([image, engine]);
 }
 
 /** What cannot be changed once a boundary stands. */
