@@ -15,7 +15,7 @@ function takeOwnership(path: string): DatabaseSync {
   closeSync(openSync(`${path}-owner`, "a", 0o600));
   const lock = new DatabaseSync(`${path}-owner`, { timeout: storeLimits.lockWaitMs });
   try {
-    lock.exec("BEGIN EXCLUSIVE");
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
     lock.close();
