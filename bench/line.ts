@@ -1,7 +1,7 @@
 import type { EngineName } from "../packages/server/src/core/engine.ts";
 import type { Summary } from "./stats.ts";
 
-export type Unit = "ms" | "µs" | "MB/s" | "MB" | "x" | "%";
+export type Unit = "ms" | "µs" | "MB/s" | "MB" | "x" | "%" | "/s";
 
 /** `ratio`: ours over the bare thing. `value`: ours as it is. `p99`: its slow end. */
 export interface Target {

@@ -2,15 +2,19 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { audit } from "./benchmarks/audit.ts";
+import { burst } from "./benchmarks/burst.ts";
 import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
 import { contexts } from "./benchmarks/contexts.ts";
+import { daemonIdle } from "./benchmarks/daemon-idle.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { restAllocate } from "./benchmarks/rest-allocate.ts";
+import { restExec } from "./benchmarks/rest-exec.ts";
+import { restFiles } from "./benchmarks/rest-files.ts";
 import { terminal } from "./benchmarks/terminal.ts";
 import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
 import { warm } from "./benchmarks/warm.ts";
@@ -35,6 +39,10 @@ const benchmarks: Record<string, Benchmark> = {
   audit,
   "memory-1gb": memory1gb,
   "rest-allocate": restAllocate,
+  "rest-exec": restExec,
+  "rest-files": restFiles,
+  burst,
+  "daemon-idle": daemonIdle,
 };
 
 const help = `npm run bench -- [NAME…] [--quick] [--full] [--profile] [--save]
