@@ -32,6 +32,7 @@ export interface TestServer extends AsyncDisposable {
   home: string;
   caisson: Caisson;
   store: Store;
+  blobs: FileBlobs;
   storage: Storage;
   fleet: SandboxFleet;
   feed: EventFeed;
@@ -120,6 +121,7 @@ export async function openTestServer(
     home,
     caisson,
     store,
+    blobs,
     storage,
     fleet,
     feed,

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { type SnapshotParts, Snapshots } from "../../packages/server/src/sandboxes/snapshots.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
@@ -132,5 +135,61 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
     expect((await viewer.post(`${at}/snapshots`)).status).toBe(403);
     expect((await viewer.post(`${at}/snapshots/${snapshot}/restore`)).status).toBe(403);
     expect((await viewer.delete(`/api/v1/snapshots/${snapshot}`)).status).toBe(403);
+  });
+
+  /** With the server's own store, and limits or blobs of its own. */
+  function snapshotsWith(more: Partial<SnapshotParts>) {
+    const { store, storage, feed } = server;
+    const { audit, snapshots: records } = store;
+    const shared = { records, audit, feed, clock: systemClock, sweeper: storage.sweeper, blobs: server.blobs };
+    return new Snapshots({ ...shared, ...more });
+  }
+  const caller = (namespace: string): Caller => ({
+    principal: { id: "key", name: "test", namespace, role: "agent" },
+    requestId: "request",
+  });
+
+  it("past the limits of a sandbox, a namespace or its bytes are refused", async () => {
+    const many = { perSandbox: 9, perNamespace: 9, namespaceBytes: 2 ** 40 };
+    const take = (limits: typeof many, namespace = "bounded") =>
+      server.fleet.use(caller("default"), id, (sandbox) =>
+        snapshotsWith({ limits }).create(caller(namespace), sandbox, "x"),
+      );
+    await shell("head -c 1000 /dev/urandom > fresh");
+    await take(many);
+    for (const limit of ["perSandbox", "perNamespace", "namespaceBytes"] as const)
+      await expect(take({ ...many, [limit]: 1 })).rejects.toMatchObject({ code: "limit_exceeded" });
+    await take({ ...many, perNamespace: 1 }, "another");
+    await expect(
+      server.fleet.use(caller("default"), id, (sandbox) =>
+        snapshotsWith({}).create(caller("bounded"), sandbox, "x".repeat(1001)),
+      ),
+    ).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  it("that are being read cannot be deleted", async () => {
+    const gate = Promise.withResolvers<void>();
+    const read = async (digest: string) => {
+      await gate.promise;
+      return server.blobs.read(digest);
+    };
+    const { blobs } = server;
+    const slow = snapshotsWith({ blobs: { read, begin: () => blobs.begin(), sweep: (mark) => blobs.sweep(mark) } });
+    const { id: snapshot } = (await api.post(`${at}/snapshots`)).json;
+    const reading = slow.entries(caller("default"), snapshot, { limit: 9 });
+    await expect(slow.delete(caller("default"), snapshot)).rejects.toMatchObject({ code: "conflict" });
+    gate.resolve();
+    expect((await reading).length).toBeGreaterThan(0);
+    await slow.delete(caller("default"), snapshot);
+    expect((await api.get(`/api/v1/snapshots/${snapshot}`)).status).toBe(404);
+  });
+
+  it("whose entry in the timeline cannot be written are not there", async () => {
+    const audit = { record: () => Promise.reject(new Error("no audit")) };
+    const before = (await api.get("/api/v1/snapshots")).json.length;
+    await expect(
+      server.fleet.use(caller("default"), id, (sandbox) => snapshotsWith({ audit }).create(caller("default"), sandbox)),
+    ).rejects.toThrow("no audit");
+    expect((await api.get("/api/v1/snapshots")).json).toHaveLength(before);
   });
 });

@@ -267,8 +267,9 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(ids(await store.snapshots.list({ namespace, limit: 2 }))).toEqual(["s4", "s2"]);
       expect(ids(await store.snapshots.list({ namespace, cursor: "s2", limit: 2 }))).toEqual(["s1", "s0"]);
       expect(ids(await store.snapshots.list({ namespace, sandboxId: "box-2", limit: 9 }))).toEqual(["s4"]);
-      expect(await store.snapshots.count({ namespace })).toBe(4);
-      expect(await store.snapshots.count({ namespace, sandboxId: "box-2" })).toBe(1);
+      expect(await store.snapshots.usage({ namespace })).toEqual({ count: 4, addedBytes: 16 });
+      expect(await store.snapshots.usage({ namespace, sandboxId: "box-2" })).toEqual({ count: 1, addedBytes: 4 });
+      expect(await store.snapshots.usage({ namespace: "none" })).toEqual({ count: 0, addedBytes: 0 });
       expect(ids(await store.skills.list({ namespace, limit: 2 }))).toEqual(["k4", "k2"]);
       expect(ids(await store.skills.list({ namespace, cursor: "k2", limit: 2 }))).toEqual(["k1", "k0"]);
       expect(ids(await store.skills.list({ namespace, name: "b", limit: 9 }))).toEqual(["k4"]);

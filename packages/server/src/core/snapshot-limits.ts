@@ -33,6 +33,8 @@ export const snapshotLimits = {
   bytes: 16 * GiB,
   perSandbox: 100,
   perNamespace: 1_000,
+  /** What all of them added together; one that is under way may go past it by its own size. */
+  namespaceBytes: 100 * GiB,
   descriptionCharacters: 1_000,
   /** Entries of one difference that are told by name. */
   reported: 10_000,

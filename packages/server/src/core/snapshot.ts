@@ -33,11 +33,17 @@ export interface SnapshotQuery {
   limit: number;
 }
 
+export interface SnapshotUsage {
+  count: number;
+  /** Sum of what each one added when it was taken. */
+  addedBytes: number;
+}
+
 export interface SnapshotRecords {
   insert(record: SnapshotRecord): Promise<void>;
   get(id: string): Promise<SnapshotRecord | undefined>;
   list(query: SnapshotQuery): Promise<SnapshotRecord[]>;
-  count(of: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<number>;
+  usage(of: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<SnapshotUsage>;
   delete(id: string): Promise<void>;
   /** Of all snapshots there are. */
   manifests(): Promise<string[]>;

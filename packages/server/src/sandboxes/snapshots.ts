@@ -31,6 +31,7 @@ export interface SnapshotParts {
   audit: Pick<Audit, "record">;
   feed: Pick<Feed, "publish">;
   clock: Clock;
+  limits?: Readonly<Record<"perNamespace" | "perSandbox" | "namespaceBytes", number>>;
 }
 
 /** Snapshots of workspaces (LIF-09). A caller sees those of its own namespace, and others do not exist for it. */
@@ -158,13 +159,14 @@ export class Snapshots {
   }
 
   async #checkRoom(namespace: string, sandboxId: string): Promise<void> {
-    const { perNamespace, perSandbox } = snapshotLimits;
-    const { records } = this.#parts;
+    const { records, limits = snapshotLimits } = this.#parts;
+    const { perNamespace, perSandbox, namespaceBytes } = limits;
     const coming = (this.#coming.get(namespace) ?? 1) - 1;
-    if ((await records.count({ namespace })) + coming >= perNamespace)
-      throw full(`the namespace has ${perNamespace} snapshots already`);
-    if ((await records.count({ namespace, sandboxId })) >= perSandbox)
-      throw full(`the sandbox has ${perSandbox} snapshots already`);
+    const all = await records.usage({ namespace });
+    const own = await records.usage({ namespace, sandboxId });
+    if (all.count + coming >= perNamespace) throw full(`the namespace has ${perNamespace} snapshots already`);
+    if (own.count >= perSandbox) throw full(`the sandbox has ${perSandbox} snapshots already`);
+    if (all.addedBytes >= namespaceBytes) throw full(`the namespace's snapshots take ${namespaceBytes} bytes already`);
   }
 
   async #insert(caller: Caller, record: SnapshotRecord): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
+import type { SnapshotQuery, SnapshotRecord, SnapshotRecords, SnapshotUsage } from "../core/snapshot.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { mapRows } from "./columns.ts";
 import { lostCursor } from "./lost-cursor.ts";
@@ -41,11 +41,13 @@ export class StoredSnapshots implements SnapshotRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async count({ namespace, sandboxId }: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<number> {
+  async usage({ namespace, sandboxId }: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<SnapshotUsage> {
     let query = this.#db.selectFrom("snapshots").where("namespace", "=", namespace);
     if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
-    const row = await query.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow();
-    return Number(row.rows);
+    const row = await query
+      .select(({ fn }) => [fn.countAll<number>().as("rows"), fn.sum<number | null>("added_bytes").as("bytes")])
+      .executeTakeFirstOrThrow();
+    return { count: Number(row.rows), addedBytes: Number(row.bytes ?? 0) };
   }
 
   async delete(id: string): Promise<void> {
