@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
@@ -81,5 +82,35 @@ describe("a daemon that starts", () => {
     await until(async () => (await test.caisson.keptSandboxes()).length === 1);
     expect(await test.caisson.keptSandboxes()).toMatchObject([{ id: ids[1], state: "running" }]);
     expect(await test.fleet.list(alice, { limit: 10 })).toEqual([]);
+  });
+
+  it("[LIF-12] gives up no sandbox whose boundary has a record that cannot be read", async () => {
+    await using own = await makeHome();
+    let id: string;
+    {
+      await using first = await own.open();
+      id = (await first.fleet.create(alice, { env: { COLOUR: "blue" } })).record.id;
+      await first.fleet.use(alice, id, (sandbox) => sandbox.files.write("note", "kept"));
+      await first.fleet.pause(alice, id);
+    }
+    const path = join(own.home, "engine/sandboxes", id, "record.json");
+    const text = await readFile(path, "utf8");
+    await writeFile(path, "{");
+    {
+      await using second = await own.open();
+      expect(await second.fleet.get(alice, id)).toMatchObject({
+        status: "failed",
+        failure: expect.stringContaining("damaged"),
+      });
+      await expect(second.fleet.use(alice, id, async () => 1)).rejects.toThrow(/damaged/);
+    }
+    await writeFile(path, text);
+    await using third = await own.open();
+    expect(await third.fleet.get(alice, id)).toMatchObject({ status: "paused" });
+    const { stdout } = await third.fleet.use(alice, id, (sandbox) =>
+      sandbox.exec({ command: "cat note; echo $COLOUR" }),
+    );
+    expect(stdout).toBe("keptblue\n");
+    await third.fleet.destroy(alice, id);
   });
 });

@@ -55,10 +55,11 @@ export async function openFleet(
   restore?: Restore,
 ) {
   const store = await openStore({ path: join(home, "daemon/caisson.db") });
-  const caisson = openCaisson({ home, root, guestPath });
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const caisson = openCaisson({ home, root, guestPath, onError });
   const feed = new EventFeed();
   const events: FeedEvent[] = [];
-  const errors: unknown[] = [];
   const fleet = await SandboxFleet.open({
     maker: caisson,
     records: store.sandboxes,
@@ -73,7 +74,7 @@ export async function openFleet(
     clock,
     ...(restore === undefined ? {} : { restore }),
     settings: { ...settings, ...changed },
-    onError: (error) => errors.push(error),
+    onError,
   });
   return {
     fleet,

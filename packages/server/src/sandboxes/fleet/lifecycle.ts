@@ -59,7 +59,7 @@ export class Lifecycle {
     try {
       await equip(sandbox, member.record);
     } catch (error) {
-      await sandbox.detach();
+      await sandbox.stop().catch(this.#parts.onError);
       throw error;
     }
     this.hold(member, sandbox);

@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../core/clock.ts";
 import type { KeptSandbox } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
+import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
+import type { Sandbox } from "../sandbox.ts";
 import type { Ledger } from "./ledger.ts";
-import { equip, type Lifecycle } from "./lifecycle.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member } from "./member.ts";
 import type { Registry } from "./registry.ts";
@@ -42,41 +45,49 @@ export async function recover(parts: RecoverParts): Promise<Recovered> {
 
 async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: KeptSandbox | undefined): Promise<void> {
   const member = new Member(record, parts.clock);
-  const { ledger } = parts;
   if (record.status === "creating") return give(parts, member, "its creation did not end");
-  if (kept === undefined) return give(parts, member, "its workspace is gone");
   parts.registry.add(member);
-  if (kept.state === "ended") {
-    if (record.status !== "stopped" && record.status !== "failed")
-      await member.become(ledger, "failed", undefined, "it ended while no daemon ran");
-    return;
+  switch (kept?.state) {
+    case "stopped":
+      return found(parts, member, "stopped", "found so");
+    case "ended":
+      if (record.status !== "stopped") await found(parts, member, "failed", "it ended while no daemon ran");
+      return;
+    default:
+      return attach(parts, member);
   }
-  if (kept.state === "stopped") {
-    if (record.status === "running" || record.status === "paused")
-      await member.become(ledger, "stopped", undefined, "found so");
-    return;
-  }
-  await attach(parts, member, kept.state);
 }
 
-async function attach(
-  { maker, lifecycle, ledger }: RecoverParts,
-  member: Member,
-  state: "running" | "paused",
-): Promise<void> {
+/** One that is not listed may have a record that cannot be read: only what is known to be gone is given up. */
+async function attach(parts: RecoverParts, member: Member): Promise<void> {
+  let sandbox: Sandbox;
   try {
-    const sandbox = await maker.attachSandbox(member.record.id);
-    lifecycle.hold(member, sandbox);
-    if (state === "running") await equip(sandbox, member.record);
+    sandbox = await parts.maker.attachSandbox(member.record.id);
   } catch (error) {
-    if (member.record.status !== "failed")
-      await member.become(ledger, "failed", undefined, `it could not be reached: ${messageOf(error)}`);
-    return;
+    if (!(error instanceof AppError && error.code === "not_found"))
+      return found(parts, member, "failed", `it could not be reached: ${messageOf(error)}`);
+    parts.registry.delete(member);
+    return give(parts, member, "its workspace is gone");
   }
-  const { status } = member.record;
-  if (status === state) return;
-  if (status !== "running" && state === "paused") await member.become(ledger, "running", undefined, "found so");
-  await member.become(ledger, state, undefined, "found so");
+  parts.lifecycle.hold(member, sandbox);
+  await adopt(parts, member, sandbox);
+}
+
+/** What the boundary is and has is what holds, where the last daemon died before it could record a change. */
+async function adopt(parts: RecoverParts, member: Member, sandbox: Sandbox): Promise<void> {
+  const { id, env, limits } = member.record;
+  sandbox.setEnvironment(env);
+  if (!isDeepStrictEqual(limits, sandbox.limits)) {
+    member.record = { ...member.record, limits: sandbox.limits };
+    await parts.records.update(id, { limits: sandbox.limits });
+  }
+  if (!sandbox.paused) return found(parts, member, "running", "found so");
+  if (member.record.status !== "paused") await found(parts, member, "running", "found so");
+  await found(parts, member, "paused", "found so");
+}
+
+async function found({ ledger }: RecoverParts, member: Member, state: SandboxState, why: string): Promise<void> {
+  if (member.record.status !== state) await member.become(ledger, state, undefined, why);
 }
 
 /** A record without a boundary, or the other way round, is nobody's. */
