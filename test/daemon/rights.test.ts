@@ -9,7 +9,7 @@ import { engines, ordinary, root } from "../harness.ts";
 import { processesOf } from "../leaks.ts";
 import { runOnHost } from "../security/host-run.ts";
 import { openTestHost } from "./engine-host.ts";
-import { Up } from "./up.ts";
+import { Up, upTimeoutMs } from "./up.ts";
 
 const script = readFileSync(join(import.meta.dirname, "attempts.cjs"), "utf8");
 const limits = { memoryBytes: 64 * 1024 ** 2, cpus: 1, cpuShares: 1024, processes: 8, storageBytes: 16 * 1024 ** 2 };
@@ -29,14 +29,14 @@ function holderOf(path: string): number | undefined {
     .map((fd) => Number(fd.split("/")[2]))[0];
 }
 
-describe.skipIf(ordinary)("the daemon's user", () => {
+describe.skipIf(ordinary)("the daemon's user", { timeout: upTimeoutMs }, () => {
   let up: Up;
   beforeAll(async () => {
     up = await Up.start();
-  });
+  }, upTimeoutMs);
   afterAll(async () => {
     await up[Symbol.asyncDispose]();
-  });
+  }, upTimeoutMs);
 
   it.each(engines)(
     "[SBX-19] can use a sandbox's wire, and do nothing else to it or its engine (%s)",
@@ -84,7 +84,7 @@ describe.skipIf(ordinary)("the daemon's user", () => {
   });
 });
 
-describe.skipIf(ordinary)("what a daemon puts into its part of a sandbox", () => {
+describe.skipIf(ordinary)("what a daemon puts into its part of a sandbox", { timeout: upTimeoutMs }, () => {
   it("[SBX-19] leads root nowhere when the sandbox is destroyed", async () => {
     const owner = { uid: 4_242_424, gid: 4_242_424 };
     const victim = await mkdtemp("/var/tmp/caisson-victim-");

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findObstacle, OrdinaryUser } from "../ordinary-user.ts";
-import { freePort } from "./up.ts";
+import { freePort, upTimeoutMs } from "./up.ts";
 
 const obstacle = await findObstacle();
 
@@ -29,7 +29,7 @@ const call = async (path, method, body) => (await fetch(base + path, { method, h
 $caisson down
 `;
 
-describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", () => {
+describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", { timeout: upTimeoutMs }, () => {
   let user: OrdinaryUser;
   beforeAll(async () => {
     user = await OrdinaryUser.make();

@@ -4,19 +4,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines, ordinary, root } from "../harness.ts";
 import { findLeaks, processesOf, readIfThere } from "../leaks.ts";
-import { caisson, freePort, Up } from "./up.ts";
+import { caisson, freePort, Up, upTimeoutMs } from "./up.ts";
 
 const field = (pid: number, name: string) =>
   new RegExp(`^${name}:[ \\t]*(.*)$`, "m").exec(readIfThere(`/proc/${pid}/status`))?.[1]?.trim();
 
-describe("caisson up", () => {
+describe("caisson up", { timeout: upTimeoutMs }, () => {
   let up: Up;
   beforeAll(async () => {
     up = await Up.start();
-  });
+  }, upTimeoutMs);
   afterAll(async () => {
     await up[Symbol.asyncDispose]();
-  });
+  }, upTimeoutMs);
 
   it("[IDN-03] prints its address and a one-time link, and writes the administrator's key for its user alone", async () => {
     expect(up.said).toContain(`${up.base}/setup?token=`);
@@ -64,7 +64,7 @@ describe("caisson up", () => {
   });
 });
 
-describe.each(engines)("sandboxes of a daemon (%s)", (engine) => {
+describe.each(engines)("sandboxes of a daemon (%s)", { timeout: upTimeoutMs }, (engine) => {
   it("[SBX-16] live on when it, or its engine, is killed, and are found by the next", async () => {
     await using up = await Up.start();
     const id = await up.create(engine);
@@ -91,7 +91,7 @@ describe.each(engines)("sandboxes of a daemon (%s)", (engine) => {
   });
 });
 
-describe("caisson up, down and status", () => {
+describe("caisson up, down and status", { timeout: upTimeoutMs }, () => {
   it.skipIf(ordinary)("[SBX-19] work in a closed data folder and from a closed checkout", async () => {
     await caisson(["--version"], {}); // builds what is to be copied
     const above = await mkdtemp("/var/tmp/caisson-closed-");

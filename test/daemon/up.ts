@@ -8,8 +8,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import { askControl } from "../../packages/server/src/host/control.ts";
 import type { UpStatus } from "../../packages/server/src/up.ts";
-import { root } from "../harness.ts";
+import { root, soak } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
+
+/** Each start is three processes and a copy of Node: slow where others compute too. */
+export const upTimeoutMs = soak ? 3_600_000 : 180_000;
 
 export interface Outcome {
   code: number | null;
@@ -39,7 +42,7 @@ export async function freePort(): Promise<number> {
 
 /** `caisson` with the variables of a test, to its end. */
 export async function caisson(args: readonly string[], variables: Record<string, string>): Promise<Outcome> {
-  const options = { env: environment(variables), timeout: 50_000 };
+  const options = { env: environment(variables), timeout: 170_000 };
   const child = spawn(join(root, "caisson"), args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   return collect(child);
 }
