@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { restoreTree, takeTree } from "../../packages/server/src/sandboxes/take-tree.ts";
 import { FileBlobs } from "../../packages/server/src/store/blobs.ts";
@@ -13,6 +15,22 @@ const parts = fc.array(fc.nat(11), { minLength: 1, maxLength: 4 });
 const kinds = ["file", "sparse", "change", "folder", "link", "hard", "move", "remove", "mode", "time"] as const;
 const step = fc.tuple(fc.constantFrom(...kinds), parts, parts, fc.nat(5), fc.nat(1_000_000));
 const making = step.filter(([kind]) => !["change", "move", "remove", "mode", "time"].includes(kind));
+
+const inside = createHash("sha256").update("inside\n").digest("hex");
+
+/** Now a folder, now a link to one outside of the workspace. */
+const swapper = `
+import os
+os.chdir("/workspace")
+while True:
+    try:
+        os.rename("d", "aside")
+        os.symlink("/tmp/victim", "d")
+        os.unlink("d")
+        os.rename("aside", "d")
+    except OSError:
+        pass
+`;
 
 describe.each(engines)("trees of a workspace (%s)", (engine) => {
   let test: TestCaisson;
@@ -135,5 +153,28 @@ describe.each(engines)("trees of a workspace (%s)", (engine) => {
     await restore(manifest);
     expect(await shell("ls -A; cat x; stat -c %s d/large")).toBe("closed\nd\nx\nx\n20000000\n");
     await empty();
+  });
+
+  it("[LIF-09] while user code swaps a folder for a link neither snapshot nor restore passes through it", async () => {
+    await shell(`mkdir -p d/e /tmp/victim/e; for i in $(seq 20); do echo inside > d/e/f$i; done
+      for i in $(seq 20); do echo outside > /tmp/victim/e/f$i; done; echo outside > /tmp/victim/e/more`);
+    const { manifest } = await take();
+    const swaps = await sandbox.processes.start({ command: ["python3", "-c", swapper] });
+    try {
+      for (let turn = 0; turn < 8; turn++) {
+        const { entries } = await take();
+        const inner = entries.filter(({ path }) => path.startsWith("d/e/"));
+        for (const { sha256 } of inner) expect(sha256).toBe(inside);
+        // It may fail, with the folder gone from under it; the next one begins anew.
+        await restore(manifest).catch((error) => expect(error).toBeInstanceOf(AppError));
+      }
+    } finally {
+      swaps.kill();
+      await swaps.wait();
+    }
+    expect(await shell("cat /tmp/victim/e/* | sort | uniq -c; ls /tmp/victim/e | wc -l")).toMatch(
+      /^\s*21 outside\n21\n$/,
+    );
+    await shell("rm -rf /workspace/* /tmp/victim");
   });
 });
