@@ -127,6 +127,7 @@ describe.each(engines)("live streams (%s)", (engine) => {
     expect((await api.post(`${one}/restart`)).status).toBe(200);
     expect((await api.post(`${one}/run`, { code: "x" })).json.error.name).toBe("NameError");
     expect((await api.get(`${at}/contexts`)).json).toHaveLength(1);
+    expect((await api.post(`${at}/contexts`, { language: "node", cwd: "/nowhere" })).status).toBe(404);
     expect((await api.delete(one)).status).toBe(204);
     expect((await api.post(`${one}/run`, { code: "1" })).status).toBe(404);
   });

@@ -112,16 +112,20 @@ export class Kernel {
     kernel.#write({ mark: kernel.#mark.toString("hex"), limits }).catch(() => undefined); // its end is told below
     const timer = setTimeout(() => kernel.kill("it did not start in time"), contextLimits.startTimeoutMs);
     try {
-      await Promise.race([
-        kernel.#ready.promise,
-        kernel.ended.then((end) => {
-          throw new AppError("unavailable", `the ${options.language} context could not be started: ${end.reason}`);
-        }),
-      ]);
+      await Promise.race([kernel.#ready.promise, kernel.ended.then((end) => kernel.#refuseStart(end))]);
     } finally {
       clearTimeout(timer);
     }
     return kernel;
+  }
+
+  /** A folder that is not there, or too little memory, is the caller's to change. */
+  async #refuseStart({ reason, oom_killed }: ContextEnd): Promise<never> {
+    const { language, cwd } = this.#options;
+    const { startError } = await this.#stream.exit;
+    if (startError !== null) throw errorOfErrno(startError, `cannot run ${language} in ${cwd ?? "/workspace"}`);
+    const code = oom_killed ? "limit_exceeded" : "unavailable";
+    throw new AppError(code, `the ${language} context could not be started: ${reason}`);
   }
 
   async send(request: KernelRequest): Promise<void> {
