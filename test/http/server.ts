@@ -11,6 +11,7 @@ import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { tellFeed } from "../../packages/server/src/events/tell-feed.ts";
 import { WebhookSender } from "../../packages/server/src/events/webhook-sender.ts";
 import { createHttpApp, type HttpParts } from "../../packages/server/src/http/http-app.ts";
+import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import { skillRoutes } from "../../packages/server/src/http/skills.ts";
 import { snapshotRoutes } from "../../packages/server/src/http/snapshots.ts";
@@ -48,20 +49,28 @@ export interface TestServer extends AsyncDisposable {
   errors: unknown[];
 }
 
+interface TestServerOptions extends Partial<HttpParts> {
+  webhooksMayBePrivate?: boolean;
+  runtimePaths?: Partial<Record<EngineName, string>>;
+  /** Where its store lies, when that is not below its data folder. */
+  daemonFolder?: string;
+}
+
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
 export async function openTestServer(
   engine: EngineName,
-  { webhooksMayBePrivate = true, ...options }: Partial<HttpParts> & { webhooksMayBePrivate?: boolean } = {},
+  { webhooksMayBePrivate = true, runtimePaths = {}, daemonFolder, ...options }: TestServerOptions = {},
 ): Promise<TestServer> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
+  const daemon = daemonFolder ?? join(home, "daemon");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const records = { keep: 100, days: 1, outputBytes: 1024 };
-  const caisson = openCaisson({ home, root, guestPath, records, onError });
-  const store = await openStore({ path: join(home, "daemon/caisson.db") });
+  const caisson = openCaisson({ home, root, guestPath, runtimePaths, records, onError });
+  const store = await openStore({ path: join(daemon, "caisson.db") });
   const feed = new EventFeed();
   const { snapshots, skills, audit } = store;
-  const blobs = await FileBlobs.open(join(home, "daemon/blobs"));
+  const blobs = await FileBlobs.open(join(daemon, "blobs"));
   const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock: systemClock, onError });
   const fleet = await SandboxFleet.open({
     maker: caisson,
@@ -102,7 +111,7 @@ export async function openTestServer(
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
     settings: () => [{ name: "engine", value: engine, origin: "options" }],
-    ready: async () => undefined,
+    ready: allReady({ store: () => store.checkWritable() }, () => undefined),
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
     onError,

@@ -18,6 +18,7 @@ import { layoutOf } from "./host/layout.ts";
 import { type Serving, serve } from "./host/serve.ts";
 import { createHttpApp, type HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
+import { allReady } from "./http/readiness.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
@@ -89,7 +90,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const keyring = new Keyring({ keys: store.keys });
   const keyFile = join(daemon, "admin-key");
   const { isFirst } = await ensureAdmin(keyring, keyFile);
-  const ready = async () => void (await Promise.all([engines.request("searchPath", {}), store.keys.get("none")]));
+  const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
+  const ready = allReady(parts, onError);
   const http = createHttpApp({
     fleet,
     keyring,

@@ -34,6 +34,9 @@ export const httpLimits = {
   /** How long a body may stand still before its client is let go. */
   bodyIdleMs: 120_000,
   keepAliveMs: 60_000,
+  /** For each part to say that it is ready; and how long their answer holds, however many ask. */
+  readyTimeoutMs: 8_000,
+  readyHoldsMs: 1_000,
   connections: 12_000,
   /** A bucket of tokens for each key. */
   requestsPerSecond: { default: 1_000, min: 1, max: 100_000 },

@@ -21,6 +21,8 @@ export const storeLimits = {
   /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
   walBytes: 128 * MiB,
   walRetryMs: 5_000,
+  /** Of the row that shows whether the store can be written. */
+  probeBytes: 32 * KiB,
   listed: { default: 100, min: 1, max: 1_000 },
   /** How long the answer to a named request is kept, and how often old ones are looked for. */
   idempotencyMs: 86_400_000,

@@ -15,4 +15,6 @@ export interface Store extends AsyncDisposable {
   readonly webhooks: Webhooks;
   readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
+  /** Writes a row that means nothing; rejects with what keeps it from being written. */
+  checkWritable(): Promise<void>;
 }

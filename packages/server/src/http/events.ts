@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
 import { defined } from "./defined.ts";
-import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { lineOf, mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 
 const query = z.strictObject({
@@ -42,6 +42,17 @@ function show(event: FeedEvent | FeedLag): object {
   return { id: event.id, at, namespace: event.namespace, sandbox_id: event.sandboxId, data: event.data };
 }
 
+/** Of each event, for as long as the feed keeps it. */
+const lines = new WeakMap<FeedEvent | FeedLag, Partial<Record<StreamFormat, Buffer>>>();
+
+/** The same bytes for all who follow: thousands that do not read hold no copies. */
+function sharedLine(event: FeedEvent | FeedLag, format: StreamFormat): Buffer {
+  const known = lines.get(event) ?? {};
+  known[format] ??= Buffer.from(lineOf(format, event.type, show(event), event.id));
+  lines.set(event, known);
+  return known[format];
+}
+
 /** What happens, as it happens; a slow reader is told how much it missed (EVT-01). */
 export function eventRoutes(feed: Feed): Route[] {
   return [
@@ -66,7 +77,7 @@ export function eventRoutes(feed: Feed): Route[] {
           const live = begin();
           live.gone.addEventListener("abort", () => void reader.return?.(), { once: true });
           if (live.gone.aborted) return;
-          for await (const event of reader) await live.send(event.type, show(event), event.id);
+          for await (const event of reader) await live.sendLine(sharedLine(event, live.format));
         });
       },
     }),

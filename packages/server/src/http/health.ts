@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
+import { type Readiness, seldom } from "./readiness.ts";
 import { defineOpenRoute, type Route } from "./route.ts";
 
 const tag = "health";
 
-/** Throws with what is wrong while the place cannot serve. */
-export type Readiness = () => Promise<void>;
-
 /** For whoever watches the process (OBS-03): no key, and nothing told that a stranger could use. */
 export function healthRoutes(ready: Readiness): Route[] {
+  const check = seldom(ready);
   return [
     defineOpenRoute({
       method: "GET",
@@ -26,9 +25,10 @@ export function healthRoutes(ready: Readiness): Route[] {
       responses: { 200: { description: "it can", schema: z.object({ status: z.literal("ready") }) } },
       handler: async () => {
         try {
-          await ready();
+          await check();
         } catch (cause) {
-          throw new AppError("unavailable", "not ready", { retryAfterMs: 1_000, cause });
+          const detail = cause instanceof AppError ? cause.message : "not ready";
+          throw new AppError("unavailable", detail, { hint: "the daemon's log says why", retryAfterMs: 1_000, cause });
         }
         return { status: 200, json: { status: "ready" } };
       },

@@ -18,6 +18,12 @@ export function streamFormat(accept: string | undefined): StreamFormat | undefin
   return accept?.includes(mediaOf.sse) ? "sse" : undefined;
 }
 
+/** A message as it goes over the wire. */
+export function lineOf(format: StreamFormat, type: string, data: object, id?: number): string {
+  const json = JSON.stringify({ type, ...data });
+  return format === "sse" ? `${id === undefined ? "" : `id: ${id}\n`}event: ${type}\ndata: ${json}\n\n` : `${json}\n`;
+}
+
 /** Messages to one client as they come. Whoever sends waits while the client does not read (API-04). */
 export class LiveStream {
   readonly format: StreamFormat;
@@ -48,10 +54,12 @@ export class LiveStream {
 
   /** Undefined when there is room for more at once. */
   send(type: string, data: object, id?: number): Promise<void> | undefined {
+    return this.gone.aborted ? undefined : this.sendLine(lineOf(this.format, type, data, id));
+  }
+
+  /** A message in this stream's format; many streams may be given the same bytes. */
+  sendLine(line: Buffer | string): Promise<void> | undefined {
     if (this.gone.aborted) return undefined;
-    const json = JSON.stringify({ type, ...data });
-    const line =
-      this.format === "sse" ? `${id === undefined ? "" : `id: ${id}\n`}event: ${type}\ndata: ${json}\n\n` : `${json}\n`;
     return this.#out.write(line) ? undefined : this.#room();
   }
 

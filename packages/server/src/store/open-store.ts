@@ -4,6 +4,7 @@ import { emitWarning } from "node:process";
 import { Kysely } from "kysely";
 import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
+import { storeLimits } from "../core/store-limits.ts";
 import { StoredApiKeys } from "./api-keys.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
@@ -56,6 +57,7 @@ export async function openStore({
       webhooks: new StoredWebhooks(db),
       idempotency: new StoredIdempotency(db, now),
       audit,
+      checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>
         audit
           .close()
@@ -66,6 +68,17 @@ export async function openStore({
     await client.close();
     throw error;
   }
+}
+
+/** As much as a request may write: where there is less room than that, most of them fail. */
+async function checkWritable(db: Kysely<Schema>): Promise<void> {
+  const body = "0".repeat(storeLimits.probeBytes);
+  const row = { name: "readiness", request_hash: "", status: 0, body, created_at_ms: 0 };
+  await db
+    .insertInto("idempotency_records")
+    .values(row)
+    .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+    .execute();
 }
 
 function warn(error: unknown): void {

@@ -97,7 +97,7 @@ function entryArgument(entry: RootEntry): Argument {
 
 function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions): AppError {
   const aboutInput = spec.inputFolder !== undefined && error.message.startsWith("input:");
-  const code = aboutInput && error.code === "internal" ? "invalid" : error.code;
+  const code = error.code === "internal" ? codeOf(error, aboutInput) : error.code;
   const full = error.details?.errno === "ENOSPC";
   const hint = aboutInput
     ? full
@@ -109,6 +109,12 @@ function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions)
     hint,
     ...(error.details === undefined ? {} : { details: error.details }),
   });
+}
+
+/** A runtime that is not there, or does not work, is a fault of the host: what was asked for may work later. */
+function codeOf(error: AppError, aboutInput: boolean): AppError["code"] {
+  if (aboutInput) return "invalid";
+  return error.message.startsWith("runtime:") ? "unavailable" : "internal";
 }
 
 /** runc now and then finds the copy of itself that it just made still open for writing, and starts nothing. */
