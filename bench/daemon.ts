@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../packages/server/src/app.ts";
 import type { EngineName } from "../packages/server/src/core/engine.ts";
+import { AppError } from "../packages/server/src/core/errors.ts";
 import { askControl } from "../packages/server/src/host/control.ts";
 import type { UpStatus } from "../packages/server/src/up.ts";
 import { root } from "./native-programs.ts";
@@ -99,6 +100,9 @@ export class Daemon implements AsyncDisposable {
     this.#child.kill("SIGTERM");
     await this.#ended;
     await using owner = openCaisson({ home: this.home, root });
-    for (const { id } of await owner.keptSandboxes()) await owner.destroySandbox(id);
+    for (const { id } of await owner.keptSandboxes())
+      await owner.destroySandbox(id).catch((error: unknown) => {
+        if (!(error instanceof AppError && error.code === "not_found")) throw error; // it was going already
+      });
   }
 }

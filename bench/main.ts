@@ -7,11 +7,13 @@ import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
 import { contexts } from "./benchmarks/contexts.ts";
 import { daemonIdle } from "./benchmarks/daemon-idle.ts";
+import { dockerRun } from "./benchmarks/docker.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
+import { peersOf } from "./benchmarks/peers.ts";
 import { restAllocate } from "./benchmarks/rest-allocate.ts";
 import { restExec } from "./benchmarks/rest-exec.ts";
 import { restFiles } from "./benchmarks/rest-files.ts";
@@ -43,6 +45,8 @@ const benchmarks: Record<string, Benchmark> = {
   "rest-files": restFiles,
   burst,
   "daemon-idle": daemonIdle,
+  docker: dockerRun,
+  peers: peersOf,
 };
 
 const help = `npm run bench -- [NAME…] [--quick] [--full] [--profile] [--save]

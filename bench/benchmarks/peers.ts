@@ -1,0 +1,147 @@
+import { access, copyFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Daemon } from "../daemon.ts";
+import { programPath } from "../native-programs.ts";
+import { installOver } from "../over-rest.ts";
+import { runProgram } from "../program.ts";
+import { interleave, summarize } from "../stats.ts";
+import type { Workbench } from "../workbench.ts";
+
+const path = "/api/v1/sandboxes";
+const bubblewrapPath = "/usr/bin/bwrap";
+const npmPath = "/usr/bin/npm";
+const pythonPath = "/usr/bin/python3";
+
+interface Peer {
+  name: string;
+  /** Installs it if need be; throws why it cannot run here. */
+  prepare(folder: string): Promise<() => Promise<number>>;
+}
+
+/** The whole way to one line of output: what each asks of its user for it. */
+const peers: readonly Peer[] = [
+  {
+    name: "bubblewrap",
+    prepare: async (folder) => {
+      await access(bubblewrapPath);
+      const args = [
+        "--unshare-all",
+        "--die-with-parent",
+        "--ro-bind",
+        folder,
+        "/app",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+      ];
+      return () => firstByteMs(bubblewrapPath, [...args, "/app/hello"]);
+    },
+  },
+  {
+    name: "@anthropic-ai/sandbox-runtime",
+    prepare: async (folder) => {
+      const npm = await firstOf([join(process.execPath, "../npm"), npmPath]);
+      const args = ["install", "--prefix", folder, "--no-audit", "--no-fund", "@anthropic-ai/sandbox-runtime"];
+      await runProgram(npm, args, { env: { HOME: folder, PATH: `${join(process.execPath, "..")}:/usr/bin:/bin` } });
+      const program = join(folder, "node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js");
+      return () => firstByteMs(process.execPath, [program, join(folder, "hello")], { HOME: folder });
+    },
+  },
+  pythonPeer(
+    "mcpaisuite-sandboxmcp",
+    `import asyncio, time, json
+from sandboxmcp import SandboxFactory
+async def main():
+    start = time.perf_counter()
+    sandbox = SandboxFactory.default()
+    result = await sandbox.execute("print('x')", language="python")
+    took = time.perf_counter() - start
+    assert "x" in str(getattr(result, "stdout", result)), result
+    print(json.dumps(took * 1000))
+asyncio.run(main())`,
+  ),
+  pythonPeer(
+    "llm-sandbox",
+    `import time, json
+from llm_sandbox import SandboxSession
+start = time.perf_counter()
+with SandboxSession(lang="python") as session:
+    result = session.run("print('x')")
+    took = time.perf_counter() - start
+    assert "x" in result.stdout
+print(json.dumps(took * 1000))`,
+  ),
+];
+
+/** Of PyPI, in an environment of its own; the time is its own, without the start of Python. */
+function pythonPeer(name: string, code: string): Peer {
+  return {
+    name,
+    prepare: async (folder) => {
+      const place = join(folder, "python");
+      await runProgram(pythonPath, ["-m", "venv", place]);
+      await runProgram(join(place, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", name]);
+      const run = async () => Number((await runProgram(join(place, "bin/python"), ["-c", code])).stdout.trim());
+      await run();
+      return run;
+    },
+  };
+}
+
+async function firstOf(paths: readonly string[]): Promise<string> {
+  for (const path of paths)
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  throw new Error(`none of ${paths.join(", ")} is there`);
+}
+
+async function firstByteMs(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<number> {
+  const { firstByteMs: took } = await runProgram(program, args, { env });
+  if (took === undefined) throw new Error(`${program} said nothing`);
+  return took;
+}
+
+/** Others that run a command in a sandbox, beside ours from the pool; each is left out where it does not install. */
+export async function peersOf(bench: Workbench): Promise<void> {
+  await using daemon = await Daemon.start({ home: join(bench.home, "daemon"), engine: "container", poolSize: 4 });
+  const ours = async () => {
+    await daemon.poolFull();
+    const startMs = performance.now();
+    const { id } = await daemon.rest.post<{ id: string }>(path);
+    const command = [await installOver(daemon.rest, id, "hello")];
+    await daemon.rest.post(`${path}/${id}/exec`, { command });
+    const tookMs = performance.now() - startMs;
+    await daemon.rest.delete(`${path}/${id}`);
+    return tookMs;
+  };
+  for (const [index, peer] of peers.entries()) {
+    const folder = join(bench.home, `peer-${index}`);
+    await mkdir(folder, { recursive: true });
+    await copyFile(programPath("hello"), join(folder, "hello"));
+    try {
+      const theirs = await peer.prepare(folder);
+      await interleave(1, [ours, theirs]);
+      const [samples, bare] = await interleave(bench.options.quick ? 5 : 20, [ours, theirs]);
+      bench.add({
+        engine: "container",
+        what: `first output, beside ${peer.name}`,
+        unit: "ms",
+        ours: summarize(samples),
+        bare: summarize(bare),
+        bareWhat: `${peer.name}, to the first output of one program`,
+      });
+    } catch (error) {
+      bench.say(`${peer.name} is left out: ${String(error instanceof Error ? error.message : error).slice(0, 400)}`);
+    }
+  }
+}
