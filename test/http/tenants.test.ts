@@ -107,6 +107,41 @@ describe("a hostile tenant", () => {
     }
   });
 
+  it("[IDN-04] finds no snapshot, webhook, process or context of another's, in any place that takes its id", async () => {
+    const snapshot = (await victim.post(`${root}/${other}/snapshots`, {})).json.id as string;
+    const process = (await victim.post(`${root}/${other}/processes`, { command: "cat", stdin: true })).json
+      .id as string;
+    const theirs = await server.as("operator", "victim");
+    const webhook = (await theirs.post("/api/v1/webhooks", { url: "https://192.0.2.1/" })).json.id as string;
+    const mine = (await tenant.post(`${root}/${own}/snapshots`, {})).json.id as string;
+    const tries: [string, string, object?][] = [
+      ["GET", `/api/v1/snapshots/${snapshot}`],
+      ["GET", `/api/v1/snapshots/${snapshot}/files`],
+      ["GET", `/api/v1/snapshots/${snapshot}/diff?with=${mine}`],
+      ["GET", `/api/v1/snapshots/${mine}/diff?with=${snapshot}`],
+      ["DELETE", `/api/v1/snapshots/${snapshot}`],
+      ["POST", `${root}/${own}/snapshots/${snapshot}/restore`],
+      ["GET", `${root}/${own}/snapshots/${snapshot}/diff`],
+      ["POST", root, { snapshot_id: snapshot }],
+      ["GET", `${root}/${own}/processes/${process}`],
+      ["GET", `${root}/${own}/processes/${process}/output`],
+      ["POST", `${root}/${own}/processes/${process}/stdin`, { data: "x" }],
+      ["DELETE", `${root}/${own}/processes/${process}`],
+      ["GET", `/api/v1/webhooks/${webhook}/deliveries`],
+      ["DELETE", `/api/v1/webhooks/${webhook}`],
+    ];
+    for (const [method, path, json] of tries) {
+      const { status } = await operator.send(method, path, json === undefined ? {} : { json });
+      expect(status, `${method} ${path}`).toBe(404);
+    }
+    expect((await tenant.get(`/api/v1/snapshots?sandbox_id=${other}`)).json).toEqual([]);
+    expect((await operator.get("/api/v1/webhooks")).json).toEqual([]);
+    expect((await victim.get(`/api/v1/snapshots/${snapshot}`)).status).toBe(200);
+    expect((await victim.get(`${root}/${other}/processes/${process}`)).json.state).toBe("running");
+    expect((await theirs.delete(`/api/v1/webhooks/${webhook}`)).status).toBe(204);
+    expect((await tenant.get(root)).json.map(({ id }: { id: string }) => id)).toEqual([own]);
+  });
+
   it("[EVT-01] hears and reads nothing of another's, whatever it filters by", async () => {
     const stream = await tenant.open("GET", `/api/v1/events?after=0&sandbox_id=${other}`);
     const open = await tenant.open("GET", "/api/v1/events?after=0");
