@@ -77,6 +77,13 @@ describe("the REST API, when something is wrong", () => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
+  it("lets a client go whose headers do not come in time, and says so", async () => {
+    await using hasty = await openTestServer(engine, { headersTimeoutMs: 200 });
+    const socket = connect({ port: Number(new URL(hasty.base).port), host: "127.0.0.1" });
+    socket.write("GET /healthz HTTP/1.1\r\nx-slow");
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 408 .*application\/problem\+json.*in time/s);
+  });
+
   it("refuses headers that are too long, too many or not HTTP with a problem, and lives on", async () => {
     const { host } = new URL(server.base);
     const lines = [

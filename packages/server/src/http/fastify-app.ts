@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
@@ -19,6 +19,8 @@ export interface FastifyParts {
   origins?: readonly string[];
   /** How long a body may stand still. */
   bodyIdleMs?: number;
+  /** How long the headers of a request may take. */
+  headersTimeoutMs?: number;
   /** Told of errors that are nobody's fault outside. */
   onError?: (error: unknown) => void;
 }
@@ -26,6 +28,7 @@ export interface FastifyParts {
 /** Fastify with what holds for every request, known or not: headers, doors, problems. */
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
   const { hosts = [], origins = [], bodyIdleMs = httpLimits.bodyIdleMs, onError } = parts;
+  const { headersTimeoutMs = httpLimits.headersTimeoutMs } = parts;
   const fail = (error: unknown, requestId: string, reply: FastifyReply) => {
     const known = toAppError(error);
     if (known.code === "internal") onError?.(known.cause ?? known);
@@ -38,7 +41,11 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     bodyLimit: httpLimits.jsonBytes,
     keepAliveTimeout: httpLimits.keepAliveMs,
     routerOptions: { maxParamLength: 8_192 },
-    http: { maxHeaderSize: httpLimits.headerBytes, headersTimeout: httpLimits.headersTimeoutMs },
+    http: {
+      maxHeaderSize: httpLimits.headerBytes,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: headersTimeoutMs / 2,
+    },
     frameworkErrors: (error, request, reply) => {
       setHeaders(reply, request.id);
       fail(error, request.id, reply);
@@ -127,20 +134,24 @@ function refuseExpectation(request: IncomingMessage, response: ServerResponse): 
   response.end(request.method === "HEAD" ? undefined : JSON.stringify(toProblem(error, id)));
 }
 
+const badHttp: Readonly<Record<string, readonly [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "the headers are too long"],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "the headers did not come in time"],
+};
+
 /** What is not HTTP at all never becomes a request. */
 function refuseBadHttp(error: Error & { code?: string }, socket: import("node:net").Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
-  const tooLong = error.code === "HPE_HEADER_OVERFLOW";
-  const status = tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request";
+  const [status, detail] = badHttp[error.code ?? ""] ?? ([400, "this is not HTTP"] as const);
   const body = JSON.stringify({
     type: "urn:caisson:error:invalid",
     title: "The request is not valid",
-    status: tooLong ? 431 : 400,
-    detail: tooLong ? "the headers are too long" : "this is not HTTP",
+    status,
+    detail,
     code: "invalid",
     request_id: "none",
   });
   socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }
