@@ -45,8 +45,8 @@ export const policyLimits = {
 export const poolLimits = {
   size: { default: 2, min: 0, max: 256 },
   pools: 8,
-  /** A member that does not answer in this time is thrown away. */
-  healthMs: 3_000,
+  /** A member that does not answer in this time is thrown away. Long, because a busy host can stall one for seconds. */
+  healthMs: 5_000,
   /** From a hand-over to the next start. */
   fillAfterMs: 5,
   /** After a failed start, doubled each time. */
