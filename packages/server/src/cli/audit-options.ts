@@ -1,3 +1,4 @@
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 import { type ReportPlan, readReport, reportOptionSpecs } from "./report-options.ts";
@@ -56,11 +57,6 @@ function expectedOf(text: string | undefined): AuditPlan["expected"] {
   return { sequence: Number(sequence), hash };
 }
 
-/** Leaves out what is undefined. */
-function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
-}
-
 /** Undefined when help was asked for. */
 export function parseAudit(args: readonly string[]): AuditPlan | undefined {
   const options = parseOptions(args, auditOptionSpecs);
@@ -75,7 +71,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
     keyFiles: options.texts("key"),
     format: oneOf(formats, options.text("format") ?? "jsonl", "format"),
     limit,
-    filter: given({
+    filter: defined({
       sandboxId: options.text("sandbox"),
       actor: options.text("actor"),
       type: options.text("type"),
@@ -83,7 +79,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
       fromMs: timeOf(options, "since"),
       toMs: timeOf(options, "until"),
     }),
-    ...given({ file: options.text("file"), expected: expectedOf(options.text("expect")) }),
+    ...defined({ file: options.text("file"), expected: expectedOf(options.text("expect")) }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { AppError } from "../core/errors.ts";
+import { parseNumber, parseSize } from "../core/size.ts";
 
 interface OptionSpec {
   type: "string" | "boolean";
@@ -17,6 +18,9 @@ export interface ParsedOptions {
   text(name: string): string | undefined;
   texts(name: string): string[];
   flag(name: string): boolean;
+  number(name: string): number | undefined;
+  /** In bytes. */
+  size(name: string): number | undefined;
   /** The first positional and everything after it, untouched: a script's own options are not ours. */
   rest: string[];
 }
@@ -62,8 +66,15 @@ export function parseOptions(args: readonly string[], specs: OptionSpecs): Parse
   }
   const values = readValues([...before, ...after], options);
   const get = (name: string) => values[name] ?? values[specs[name]?.alias ?? name];
+  const text = (name: string) => (typeof get(name) === "string" ? String(get(name)) : undefined);
+  const parsed = (name: string, parse: (text: string, what: string) => number) => {
+    const given = text(name);
+    return given === undefined ? undefined : parse(given, `--${name}`);
+  };
   return {
-    text: (name) => (typeof get(name) === "string" ? String(get(name)) : undefined),
+    text,
+    number: (name) => parsed(name, parseNumber),
+    size: (name) => parsed(name, parseSize),
     texts: (name) => [get(name) ?? []].flat().map(String),
     flag: (name) => get(name) === true,
     rest,

@@ -1,11 +1,13 @@
 import type { Configuration } from "../config/config.ts";
+import { defined } from "../core/defined.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { type Language, languageOf, languages } from "../core/language.ts";
 import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
-import { parseNumber, parseSize, showBytes } from "../core/size.ts";
+import { showBytes } from "../core/size.ts";
+import { namedValues } from "./named-values.ts";
 import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 import { configOption, helpOption } from "./report-options.ts";
 
@@ -117,49 +119,24 @@ function chooseLanguage(asked: string | undefined, file: string): Language {
   });
 }
 
-function parseEnvironment(
-  rows: string[],
-  variables: Readonly<Record<string, string | undefined>>,
-): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const row of rows) {
-    const at = row.indexOf("=");
-    const name = at === -1 ? row : row.slice(0, at);
-    const value = at === -1 ? variables[name] : row.slice(at + 1);
-    if (name === "") throw new AppError("invalid", `--env '${row}' has no name`, { hint: "write --env NAME=VALUE" });
-    if (value === undefined)
-      throw new AppError("invalid", `--env ${name}: it is not set here`, { hint: "write --env NAME=VALUE" });
-    env[name] = value;
-  }
-  return env;
-}
-
 export function readBox(options: ParsedOptions, variables: Readonly<Record<string, string | undefined>>): BoxPlan {
-  const size = (name: string) => {
-    const text = options.text(name);
-    return text === undefined ? undefined : parseSize(text, `--${name}`);
-  };
-  const number = (name: string) => {
-    const text = options.text(name);
-    return text === undefined ? undefined : parseNumber(text, `--${name}`);
-  };
   const seconds = (name: string) => {
-    const value = number(name);
+    const value = options.number(name);
     return value === undefined ? undefined : Math.round(value * 1000);
   };
   const plan: BoxPlan = {
-    sandbox: {
-      ...maybe("memoryBytes", size("memory")),
-      ...maybe("cpus", number("cpus")),
-      ...maybe("processes", number("processes")),
-      ...maybe("storageBytes", size("storage")),
-    },
-    limits: {
-      ...maybe("timeoutMs", seconds("timeout")),
-      ...maybe("cpuTimeMs", seconds("cpu-time")),
-      ...maybe("outputBytes", size("max-output")),
-    },
-    env: parseEnvironment(options.texts("env"), variables),
+    sandbox: defined({
+      memoryBytes: options.size("memory"),
+      cpus: options.number("cpus"),
+      processes: options.number("processes"),
+      storageBytes: options.size("storage"),
+    }),
+    limits: defined({
+      timeoutMs: seconds("timeout"),
+      cpuTimeMs: seconds("cpu-time"),
+      outputBytes: options.size("max-output"),
+    }),
+    env: namedValues(options.texts("env"), "env", variables),
   };
   const engine = options.text("engine");
   if (engine !== undefined) plan.engine = parseEngineChoice(engine);
@@ -191,8 +168,4 @@ export function parseRun(
 export function wallClockMs(plan: RunPlan, { settings, origins }: Configuration): number {
   if (plan.limits.timeoutMs !== undefined) return plan.limits.timeoutMs;
   return origins.timeout_seconds === "default" ? 0 : Math.round(settings.timeout_seconds * 1000);
-}
-
-function maybe<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]: number });
 }

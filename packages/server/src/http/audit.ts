@@ -3,10 +3,10 @@ import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
 import { toOcsf } from "../audit/ocsf.ts";
 import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { isAllowed, type Principal } from "../core/principal.ts";
-import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 

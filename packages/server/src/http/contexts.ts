@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
+import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "./context-schema.ts";
-import { defined } from "./defined.ts";
 import { mediaOf, OutputMessages, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";

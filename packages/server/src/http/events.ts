@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
-import { defined } from "./defined.ts";
 import { lineOf, mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Fleet, Job } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { defined } from "./defined.ts";
 import { type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { command, runFields, runResult, toRunLimits } from "./run-schema.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed } from "../core/feed.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import { roles } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
-import { defined } from "./defined.ts";
 import { namespacePattern } from "./door.ts";
 import { defineRoute, type Route } from "./route.ts";
 

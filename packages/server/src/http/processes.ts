@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { defined } from "./defined.ts";
 import { mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "./process-schema.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import { containments } from "../core/engine.ts";
 import type { RunLimits } from "../core/run.ts";
-import { defined } from "./defined.ts";
 import { environment } from "./sandbox-schema.ts";
 
 const MiB = 1024 ** 2;

@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { changeSandbox, createSandbox, sandbox, sandboxId, showSandbox } from "./sandbox-schema.ts";

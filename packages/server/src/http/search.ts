@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { defined } from "./defined.ts";
 import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { SkillRecord } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
-import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
-import { defined } from "./defined.ts";
 import { nextPage, pageQuery } from "./page.ts";
 import { type Answer, defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";

@@ -1,11 +1,11 @@
 import type { RunMessage, RunOptions } from "@caisson/sdk";
+import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { sandboxLimits } from "../../core/limits.ts";
-import { parseNumber } from "../../core/size.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { passOn, type RunIo } from "../run.ts";
-import { pairs } from "./fields.ts";
 import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -18,15 +18,12 @@ const execOptions = {
 } as const satisfies OptionSpecs;
 
 async function readOptions(options: ParsedOptions, io: RunIo): Promise<RunOptions> {
-  const cwd = options.text("cwd");
-  const timeout = options.text("timeout");
-  const env = pairs(options, "env");
-  return {
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(timeout === undefined ? {} : { timeout_seconds: parseNumber(timeout, "--timeout") }),
-    ...(env === undefined ? {} : { env }),
-    ...(options.flag("input") ? { stdin: await readAll(io.stdin) } : {}),
-  };
+  return defined({
+    cwd: options.text("cwd"),
+    timeout_seconds: options.number("timeout"),
+    env: namedValues(options.texts("env"), "env"),
+    stdin: options.flag("input") ? await readAll(io.stdin) : undefined,
+  });
 }
 
 async function readAll(input: NodeJS.ReadStream): Promise<string> {

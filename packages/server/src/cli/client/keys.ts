@@ -1,5 +1,5 @@
-import type { CreateKey, Role } from "@caisson/sdk";
-import { given, number } from "./fields.ts";
+import type { Role } from "@caisson/sdk";
+import { defined } from "../../core/defined.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -14,11 +14,11 @@ const create: Verb = {
   },
   run: async ({ caisson, options, words, io, json }) => {
     const made = await caisson.keys.create(
-      given<CreateKey>({
-        name: words[0],
+      defined({
+        name: words[0] ?? "",
         role: (options.text("role") ?? "agent") as Role,
         namespace: options.text("for"),
-        expires_in_seconds: number(options, "expires"),
+        expires_in_seconds: options.number("expires"),
       }),
     );
     return json ? tellJson(io, made) : tellLine(io, made.key);

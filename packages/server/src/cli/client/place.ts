@@ -1,5 +1,5 @@
 import type { SandboxInfo } from "@caisson/sdk";
-import { given } from "./fields.ts";
+import { defined } from "../../core/defined.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -79,7 +79,7 @@ const sessionKill: Verb = {
   run: async ({ caisson, options, words, io }) => {
     const session_key = options.text("id") ?? words[0];
     let ended = 0;
-    for await (const sandbox of caisson.listSandboxes(given({ session_key }))) {
+    for await (const sandbox of caisson.listSandboxes(defined({ session_key }))) {
       if (session_key === undefined || sandbox.info.session_key !== session_key) continue;
       await sandbox.destroy();
       ended++;
@@ -100,11 +100,10 @@ const events: Verb = {
   },
   run: async ({ caisson, options, io, json }) => {
     const types = options.texts("type");
-    const after = options.text("after");
-    const asked = given<{ types?: string[]; sandbox_id?: string; after?: number }>({
+    const asked = defined({
       types: types.length === 0 ? undefined : types,
       sandbox_id: options.text("sandbox"),
-      after: after === undefined ? undefined : Number(after),
+      after: options.number("after"),
     });
     for await (const event of caisson.events(asked)) {
       const { type, at, sandbox_id, data } = event;

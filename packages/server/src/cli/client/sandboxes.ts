@@ -1,7 +1,8 @@
 import type { CreateOptions, Sandbox, SandboxInfo } from "@caisson/sdk";
+import { defined } from "../../core/defined.ts";
 import { engineChoices } from "../../core/request.ts";
+import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
-import { given, megabytes, number, pairs } from "./fields.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
@@ -24,12 +25,23 @@ const createOptions = {
   ...limitOptions,
 } as const satisfies OptionSpecs;
 
+function megabytes(options: ParsedOptions, name: string): number | undefined {
+  const bytes = options.size(name);
+  return bytes === undefined ? undefined : bytes / 1024 ** 2;
+}
+
+/** Undefined where none was given: an empty record would be one that was asked for. */
+function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
+  const rows = options.texts(name);
+  return rows.length === 0 ? undefined : namedValues(rows, name);
+}
+
 const limitFields = (options: ParsedOptions) => ({
   memory_mb: megabytes(options, "memory"),
-  cpus: number(options, "cpus"),
-  max_processes: number(options, "processes"),
-  idle_timeout_seconds: number(options, "idle"),
-  lifetime_seconds: number(options, "lifetime"),
+  cpus: options.number("cpus"),
+  max_processes: options.number("processes"),
+  idle_timeout_seconds: options.number("idle"),
+  lifetime_seconds: options.number("lifetime"),
   labels: pairs(options, "label"),
 });
 
@@ -52,7 +64,7 @@ const create: Verb = {
   words: [0, 0],
   options: createOptions,
   run: async ({ caisson, options, io, json }) => {
-    const asked = given<CreateOptions>({
+    const asked = defined({
       engine: options.text("engine") as CreateOptions["engine"],
       image: options.text("image"),
       storage_mb: megabytes(options, "storage"),
@@ -74,7 +86,7 @@ const list: Verb = {
   run: async ({ caisson, options, io, json }) => {
     const status = options.text("status") as SandboxInfo["status"] | undefined;
     const found: SandboxInfo[] = [];
-    for await (const { info } of caisson.listSandboxes(given({ status }))) found.push(info);
+    for await (const { info } of caisson.listSandboxes(defined({ status }))) found.push(info);
     if (json) return tellJson(io, found);
     return tellTable(
       io,
@@ -103,7 +115,7 @@ const update: Verb = {
   usage: "SANDBOX",
   words: [1, 1],
   options: limitOptions,
-  run: async (call) => tellSandbox(call, await (await namedSandbox(call)).change(given(limitFields(call.options)))),
+  run: async (call) => tellSandbox(call, await (await namedSandbox(call)).change(defined(limitFields(call.options)))),
 };
 
 const destroy: Verb = {
