@@ -146,7 +146,7 @@ async function takeLock(helperPath: string, { run, home }: Layout): Promise<Help
 }
 
 /** V8 lets a heap's young part grow to three times 16 MB before it looks for what can go; processes that stay are held to less. */
-const youngMost = (megabytes: number) => `--max-semi-space-size=${megabytes}`;
+const smallHeap = "--max-semi-space-size=2";
 
 function startEngine(
   layout: Layout,
@@ -161,7 +161,7 @@ function startEngine(
     runtimePaths: caissonOptions(configuration).runtimePaths,
     ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
   };
-  const process = startService(node, [youngMost(2), join(code, "engine.mjs")]);
+  const process = startService(node, [smallHeap, join(code, "engine.mjs")]);
   return new Service({ name: "engine", process, configuration: told, parseReady: (value) => value, log });
 }
 
@@ -173,12 +173,12 @@ function startDaemon(
   log: UpOptions["log"],
 ): Service<DaemonReady> {
   if (user === undefined) {
-    const process = startService(node, [youngMost(8), join(code, "daemon.mjs")]);
+    const process = startService(node, [smallHeap, join(code, "daemon.mjs")]);
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = (path: string) => path.replace(layout.home, viewOfHome);
   const ids = [String(user.uid), String(user.gid)];
-  const words = ["become", ...ids, layout.home, seen(node), youngMost(8), seen(join(code, "daemon.mjs"))];
+  const words = ["become", ...ids, layout.home, seen(node), smallHeap, seen(join(code, "daemon.mjs"))];
   const process = startService(join(bin, "caisson-helper"), words);
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });
