@@ -225,11 +225,14 @@ describe.each(engines)("live streams (%s)", (engine) => {
     expect([second.status, second.headers.get("retry-after")]).toEqual([429, "1"]);
     gone.abort();
     await expect
-      .poll(async () => {
-        const again = await key.open("GET", "/api/v1/events", { signal: AbortSignal.timeout(5_000) });
-        await again.body?.cancel();
-        return again.status;
-      })
+      .poll(
+        async () => {
+          const again = await key.open("GET", "/api/v1/events", { signal: AbortSignal.timeout(30_000) });
+          await again.body?.cancel();
+          return again.status;
+        },
+        { timeout: 30_000 },
+      )
       .toBe(200);
   });
 });
