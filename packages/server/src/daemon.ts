@@ -1,4 +1,4 @@
-/** The daemon's process: parses what strangers send, and has no right beyond its own folder and the engine's verbs (S22). */
+/** The daemon's process: parses what strangers send, and has no right beyond its own folder and the engine's verbs (S23). */
 import { readFile } from "node:fs/promises";
 import { createServer, isIPv6 } from "node:net";
 import { join } from "node:path";
