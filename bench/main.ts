@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { audit } from "./benchmarks/audit.ts";
+import { auditCost } from "./benchmarks/audit-cost.ts";
 import { burst } from "./benchmarks/burst.ts";
 import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
@@ -44,6 +45,7 @@ const benchmarks: Record<string, Benchmark> = {
   "rest-exec": restExec,
   "rest-files": restFiles,
   burst,
+  "audit-cost": auditCost,
   "daemon-idle": daemonIdle,
   docker: dockerRun,
   peers: peersOf,

@@ -1,0 +1,74 @@
+// Runs in a process of its own: the daemon's parts with an audit log that this benchmark can leave out. Its standard
+// input says `on` or `off`, and it answers with the same word.
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { openCaisson } from "../packages/server/src/app.ts";
+import type { Audit } from "../packages/server/src/core/audit.ts";
+import { systemClock } from "../packages/server/src/core/clock.ts";
+import { EventFeed } from "../packages/server/src/events/event-feed.ts";
+import { createHttpApp } from "../packages/server/src/http/http-app.ts";
+import { Keyring } from "../packages/server/src/identity/keyring.ts";
+import { SandboxFleet } from "../packages/server/src/sandboxes/fleet/fleet.ts";
+import { openStore } from "../packages/server/src/store/open-store.ts";
+import { root } from "./native-programs.ts";
+
+const [home = ""] = process.argv.slice(2);
+const onError = (error: unknown) => console.error(error);
+await using opened = new AsyncDisposableStack();
+const records = { keep: 1000, days: 1, outputBytes: 4096 };
+const caisson = opened.use(openCaisson({ home, root, records, onError }));
+const store = opened.use(await openStore({ path: join(home, "daemon/caisson.db") }));
+let isOn = true;
+const audit: Audit = {
+  record: async (entry) => (isOn ? store.audit.record(entry) : undefined),
+  search: (query) => store.audit.search(query),
+  verify: () => store.audit.verify(),
+  prune: (beforeMs) => store.audit.prune(beforeMs),
+};
+const feed = opened.use(new EventFeed());
+const fleet = opened.use(
+  await SandboxFleet.open({
+    maker: caisson,
+    records: store.sandboxes,
+    audit,
+    feed,
+    clock: systemClock,
+    settings: {
+      engine: "container",
+      images: ["host"],
+      limits: { storageBytes: 64 * 1024 ** 2 },
+      idleTimeoutMs: 1_800_000,
+      lifetimeMs: 86_400_000,
+      maxLifetimeMs: 86_400_000,
+      maxConcurrent: 32,
+      poolSize: 0,
+      commands: { allow: [], deny: [] },
+      startsAtOnce: 2,
+    },
+    onError,
+  }),
+);
+const keyring = new Keyring({ keys: store.keys });
+const { token } = await keyring.issue({ name: "bench", namespace: "bench", role: "admin" });
+const { app } = createHttpApp({
+  fleet,
+  keyring,
+  audit,
+  feed,
+  idempotency: store.idempotency,
+  runs: (id) => caisson.runs(id),
+  signer: () => caisson.signer(),
+  settings: () => [],
+  ready: async () => undefined as never,
+  version: "0",
+  rate: { perSecond: 100_000, burst: 100_000 },
+  onError,
+});
+await app.listen({ host: "127.0.0.1", port: 0 });
+opened.defer(() => app.close());
+console.log(`${(app.server.address() as AddressInfo).port} ${token}`);
+for await (const word of createInterface({ input: process.stdin })) {
+  isOn = word === "on";
+  console.log(word);
+}
