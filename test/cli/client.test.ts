@@ -16,12 +16,18 @@ interface Outcome {
   stderr: string;
 }
 
-function caisson(args: string[], input = "", variables: Record<string, string> = {}): Promise<Outcome> {
+const program = join(root, "caisson");
+
+function caisson(args: string[], input?: string, variables?: Record<string, string>): Promise<Outcome> {
+  return run(program, args, input, variables);
+}
+
+function run(program: string, args: string[], input = "", variables: Record<string, string> = {}): Promise<Outcome> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("CAISSON_"));
   const own = { CAISSON_HOME: join(folder, "home"), CAISSON_PORT: String(port), CAISSON_ENGINE: "container" };
   const env = { ...Object.fromEntries(others), ...own, ...variables };
   return new Promise((resolve) => {
-    execFile(join(root, "caisson"), args, { env, cwd: folder }, (error, stdout, stderr) =>
+    execFile(program, args, { env, cwd: folder }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, stdout, stderr }),
     ).stdin?.end(input);
   });
@@ -140,6 +146,14 @@ describe("the command line of a daemon", () => {
     expect(await said("files", "cat", id, "skills/counter/SKILL.md")).toContain("Count.");
     await said("snapshot", "rm", snapshot);
     await said("skill", "rm", skill);
+    await said("rm", id);
+  });
+
+  it("ends when nobody reads its output any more", async () => {
+    const id = await said("create");
+    await said("exec", id, "head -c 8000000 /dev/zero >zeros");
+    const line = `"$0" files cat ${id} zeros | head -c 1 | wc -c`;
+    expect(await run("/bin/sh", ["-c", line, program])).toEqual({ code: 0, stdout: "1\n", stderr: "" });
     await said("rm", id);
   });
 

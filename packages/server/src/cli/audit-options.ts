@@ -1,3 +1,4 @@
+import { type ExportFormat, exportFormats } from "../audit/export-lines.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
@@ -5,8 +6,6 @@ import { type ReportPlan, readReport, reportOptionSpecs } from "./report-options
 
 const actions = ["verify", "list", "export"] as const;
 type Action = (typeof actions)[number];
-const formats = ["jsonl", "ocsf"] as const;
-type Format = (typeof formats)[number];
 
 export const auditOptionSpecs = {
   file: { type: "string", value: "FILE", help: "another store than the daemon's: a copy of its caisson.db" },
@@ -28,7 +27,7 @@ export interface AuditPlan extends ReportPlan {
   file?: string;
   keyFiles: string[];
   expected?: { sequence: number; hash: string };
-  format: Format;
+  format: ExportFormat;
   limit: number;
   filter: { sandboxId?: string; actor?: string; type?: string; text?: string; fromMs?: number; toMs?: number };
 }
@@ -69,7 +68,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
     ...readReport(options),
     action: oneOf(actions, action, "action"),
     keyFiles: options.texts("key"),
-    format: oneOf(formats, options.text("format") ?? "jsonl", "format"),
+    format: oneOf(exportFormats, options.text("format") ?? "jsonl", "format"),
     limit,
     filter: defined({
       sandboxId: options.text("sandbox"),

@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { join } from "node:path";
 import { toJson } from "../audit/audit-json.ts";
-import { toOcsf } from "../audit/ocsf.ts";
+import { exportLines } from "../audit/export-lines.ts";
 import { openAuditFile, verifyAuditFile } from "../audit-file.ts";
 import type { Configuration } from "../config/config.ts";
 import type { AuditRow, AuditVerdict } from "../core/audit.ts";
@@ -10,6 +9,7 @@ import { layoutOf } from "../host/layout.ts";
 import type { AuditPlan } from "./audit-options.ts";
 import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
+import { writeOut } from "./write-out.ts";
 
 /** What `verify` ends with when the log is not whole. */
 const notWhole = 1;
@@ -31,15 +31,8 @@ export async function audit({ home }: Configuration, plan: AuditPlan, io: RunIo)
     else for (const row of rows.toReversed()) io.stdout.write(lineOf(row));
     return 0;
   }
-  const shown = plan.format === "ocsf" ? toOcsf : toJson;
-  for (let after = 0; ; ) {
-    const page = await reader.search({ ...plan.filter, after, limit: auditLimits.searched.max });
-    const text = page.map((row) => `${JSON.stringify(shown(row))}\n`).join("");
-    if (!io.stdout.write(text)) await once(io.stdout, "drain");
-    const last = page.at(-1);
-    if (last === undefined) return 0;
-    after = last.sequence;
-  }
+  for await (const line of exportLines(reader, plan.filter, plan.format)) if (!(await writeOut(io.stdout, line))) break;
+  return 0;
 }
 
 async function verify(path: string, plan: AuditPlan, io: RunIo): Promise<number> {

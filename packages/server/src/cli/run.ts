@@ -11,6 +11,7 @@ import { onInterrupt } from "./interrupt.ts";
 import type { BoxPlan, RunPlan } from "./run-options.ts";
 import { readCode, readScript } from "./script.ts";
 import { paint, type Terminal } from "./terminal.ts";
+import { writeOut } from "./write-out.ts";
 
 export interface RunIo {
   stdin: NodeJS.ReadStream;
@@ -21,11 +22,7 @@ export interface RunIo {
 
 /** Hands output on as it comes; a slow reader of ours slows the run, and costs no memory. */
 export function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
-  return (channel, chunk) => {
-    const done = Promise.withResolvers<void>();
-    io[channel].write(chunk, () => done.resolve());
-    return done.promise;
-  };
+  return async (channel, chunk) => void (await writeOut(io[channel], chunk));
 }
 
 async function startScript(sandbox: Sandbox, plan: RunPlan, script: Buffer, options: RunOptions): Promise<Run> {
@@ -40,7 +37,9 @@ async function startStandardInput(sandbox: Sandbox, plan: RunPlan, code: string,
   return sandbox.startCode({ ...options, language: plan.language, code });
 }
 
-export function exitCodeOfResult(result: RunResult): number {
+type Ending = Pick<RunResult, "exit_code" | "timed_out" | "oom_killed" | "cpu_limit">;
+
+export function exitCodeOfResult(result: Ending): number {
   if (result.timed_out) return exitCodes.timeout;
   if (result.oom_killed || result.cpu_limit) return exitCodes.killed;
   return result.exit_code;

@@ -61,6 +61,5 @@ export const httpLimits = {
   signedUrlsOpen: 10_000,
   waitSeconds: { default: 30, min: 0, max: 300 },
   terminalMessageBytes: 64 * KiB,
-  exportRows: 500,
   searchMatches: 10_000,
 } as const;

@@ -36,6 +36,8 @@ export const auditLimits = {
   nameCharacters: 256,
   searched: { default: 100, min: 1, max: 1_000 },
   searchCharacters: 256,
+  /** Rows of an export that are in memory. */
+  exportedAtOnce: 500,
   /** Rows that one step of a search looks at, so that appends go on meanwhile. */
   searchWindow: 20_000,
   /** Rows, or time while there are new rows, between signed checkpoints in the database. */

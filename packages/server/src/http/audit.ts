@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
-import { toOcsf } from "../audit/ocsf.ts";
-import type { Audit, AuditQuery, AuditRow } from "../core/audit.ts";
+import { exportFormats, exportLines } from "../audit/export-lines.ts";
+import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
@@ -64,21 +64,6 @@ const verdict = z
   })
   .meta({ id: "AuditVerdict" });
 
-/** Every row that matches, oldest first, a page of them in memory at a time. */
-async function* allRows(audit: Audit, query: AuditQuery, signal: AbortSignal): AsyncIterable<AuditRow> {
-  for (let after = 0; !signal.aborted; ) {
-    const rows = await audit.search({ ...query, after, limit: httpLimits.exportRows });
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < httpLimits.exportRows) return;
-    after = last.sequence;
-  }
-}
-
-async function* lines(rows: AsyncIterable<AuditRow>, shown: (row: AuditRow) => object): AsyncIterable<string> {
-  for await (const found of rows) yield `${JSON.stringify(shown(found))}\n`;
-}
-
 export function auditRoutes(audit: Audit): Route[] {
   return [
     defineRoute({
@@ -127,15 +112,11 @@ export function auditRoutes(audit: Audit): Route[] {
       summary: "The timeline, oldest first, a line each",
       permission: "operate",
       audit: ["audit.exported"],
-      query: filters.extend({ format: z.enum(["jsonl", "ocsf"]).default("jsonl") }),
+      query: filters.extend({ format: z.enum(exportFormats).default("jsonl") }),
       responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
       handler: async ({ caller, query, signal, note, openStream }) => {
-        const shown = query.format === "ocsf" ? toOcsf : toJson;
-        const rows = allRows(audit, queryOf(caller.principal, query), signal);
-        const stream = Readable.from(lines(rows, shown), {
-          objectMode: false,
-          highWaterMark: httpLimits.streamBufferBytes,
-        });
+        const lines = exportLines(audit, queryOf(caller.principal, query), query.format);
+        const stream = Readable.from(lines, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
         stream.once("close", openStream());
         signal.addEventListener("abort", () => stream.destroy(), { once: true });
         note({ type: "audit.exported", detail: { format: query.format } });

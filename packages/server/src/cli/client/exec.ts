@@ -5,7 +5,7 @@ import { sandboxLimits } from "../../core/limits.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
-import { passOn, type RunIo } from "../run.ts";
+import { exitCodeOfResult, passOn, type RunIo } from "../run.ts";
 import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -47,9 +47,8 @@ async function follow(messages: AsyncIterable<RunMessage>, io: RunIo, stop: Abor
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
     for await (const message of messages) {
-      if (message.type !== "result") await pass(message.type, Buffer.from(message.data));
-      else if (message.timed_out) return exitCodes.timeout;
-      else return message.oom_killed || message.cpu_limit ? exitCodes.killed : message.exit_code;
+      if (message.type === "result") return exitCodeOfResult(message);
+      await pass(message.type, Buffer.from(message.data));
     }
   } catch (error) {
     if (!stop.signal.aborted) throw error;

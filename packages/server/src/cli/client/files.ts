@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import type { Files, Sandbox } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import { writeOut } from "../write-out.ts";
 import { bringFile, bringFolder } from "./bring.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
@@ -34,9 +35,8 @@ const cat: Verb = {
   words: [2, 2],
   run: async (call) => {
     const { files } = await namedSandbox(call);
-    const { stdout } = call.io;
     for await (const piece of await files.read(call.words[1] ?? ""))
-      if (!stdout.write(piece)) await new Promise((resolve) => stdout.once("drain", resolve));
+      if (!(await writeOut(call.io.stdout, piece))) break;
     return 0;
   },
 };

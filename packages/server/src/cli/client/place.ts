@@ -1,5 +1,6 @@
 import type { SandboxInfo } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
+import { writeOut } from "../write-out.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -110,7 +111,7 @@ const events: Verb = {
       const text = json
         ? JSON.stringify(event)
         : `${tellTime(at)}  ${type.padEnd(20)}  ${(sandbox_id ?? "-").padEnd(16)}  ${JSON.stringify(data ?? {})}`;
-      io.stdout.write(`${text}\n`);
+      if (!(await writeOut(io.stdout, `${text}\n`))) break;
     }
     return 0;
   },

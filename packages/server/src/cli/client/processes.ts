@@ -1,3 +1,5 @@
+import { sandboxLimits } from "../../core/limits.ts";
+import { writeOut } from "../write-out.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
@@ -5,7 +7,7 @@ import type { Verb } from "./verb.ts";
 const start: Verb = {
   summary: "start a process in the background of a sandbox, and print its id",
   usage: "SANDBOX COMMAND [ARGS…]",
-  words: [2, 4096],
+  words: [2, sandboxLimits.arguments],
   run: async (call) => {
     const sandbox = await namedSandbox(call);
     const command = call.words.slice(1);
@@ -46,14 +48,14 @@ const logs: Verb = {
     if (call.options.flag("no-follow")) {
       for (let offset = 0; ; ) {
         const piece = await process.read({ channel, offset });
-        if (piece.next_offset === offset) return 0;
-        call.io.stdout.write(piece.data);
+        if (piece.next_offset === offset || !(await writeOut(call.io.stdout, piece.data))) return 0;
         offset = piece.next_offset;
       }
     }
-    for await (const message of process.output({ channel }))
-      if (message.type === "output") call.io.stdout.write(message.data);
-      else return message.result?.exit_code ?? 0;
+    for await (const message of process.output({ channel })) {
+      if (message.type === "exit") return message.result?.exit_code ?? 0;
+      if (!(await writeOut(call.io.stdout, message.data))) break;
+    }
     return 0;
   },
 };

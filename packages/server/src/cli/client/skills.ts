@@ -3,6 +3,7 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import { skillLimits } from "../../core/snapshot-limits.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../sandboxes/tar-writer.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
@@ -61,7 +62,7 @@ const list: Verb = {
 const install: Verb = {
   summary: "install skills into a sandbox's workspace",
   usage: "SANDBOX SKILL…",
-  words: [2, 64],
+  words: [2, 1 + skillLimits.installed],
   run: async (call) => {
     const done = await (await namedSandbox(call)).installSkills(call.words.slice(1));
     if (call.json) return tellJson(call.io, done);
