@@ -61,10 +61,8 @@ describe.each(engines)("an engine behind its socket (%s)", (engine) => {
     await using sandbox = await caisson.createSandbox({ engine, limits });
     await using watch = await sandbox.files.watch(".");
     await sandbox.files.write("seen", "x");
-    for await (const event of watch) {
-      expect(event).toMatchObject({ type: "created", path: "seen" });
-      break;
-    }
+    // A look between the writing and the naming of a file sees it under another name first.
+    for await (const { path } of watch) if (path === "seen") break;
     killProcessesOf(sandbox.id);
     expect(await sandbox.lost).toContain("ended");
   });
