@@ -15,7 +15,7 @@ import { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
 import { layoutOf } from "./host/layout.ts";
-import { type Serving, serve } from "./host/serve.ts";
+import { logError, type Serving, serve } from "./host/serve.ts";
 import { createHttpApp, type HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
 import { allReady } from "./http/readiness.ts";
@@ -52,15 +52,10 @@ export interface DaemonReady {
   setupPath: string | null;
 }
 
-/** An error with a code says all in its message; of any other the place tells more. */
-const onError = (error: unknown) =>
-  console.error(
-    error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : String(error),
-  );
-
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const { home, version, hosts, origins } = configuration;
+  const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes }));

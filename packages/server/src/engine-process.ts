@@ -2,7 +2,7 @@
 import type { EngineName } from "./core/engine.ts";
 import { EngineHost } from "./engines/host.ts";
 import { layoutOf } from "./host/layout.ts";
-import { serve } from "./host/serve.ts";
+import { logError, serve } from "./host/serve.ts";
 import { LocalEngines } from "./local-engines.ts";
 
 export interface EngineConfiguration {
@@ -14,11 +14,11 @@ export interface EngineConfiguration {
 }
 
 await serve<EngineConfiguration>(async ({ home, owner, ...options }) => {
-  const onError = (error: unknown) => console.error(error instanceof Error ? error.message : error);
   const host = await EngineHost.listen({
     path: layoutOf(home).engineSocket,
-    openEngines: () => new LocalEngines({ home, ...options, onError, ...(owner === undefined ? {} : { owner }) }),
-    onError,
+    openEngines: () =>
+      new LocalEngines({ home, ...options, onError: logError, ...(owner === undefined ? {} : { owner }) }),
+    onError: logError,
     ...(owner === undefined ? {} : { group: owner.gid }),
   });
   return { ready: {}, close: () => host[Symbol.asyncDispose]() };

@@ -1,16 +1,18 @@
 /** The closed list of what can go wrong, as seen by any caller. Every surface maps each code once. */
-export type ErrorCode =
-  | "invalid"
-  | "unauthenticated"
-  | "forbidden"
-  | "not_found"
-  | "conflict"
-  | "too_large"
-  | "limit_exceeded"
-  | "timeout"
-  | "unavailable"
-  | "unsupported"
-  | "internal";
+export const errorCodes = [
+  "invalid",
+  "unauthenticated",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "too_large",
+  "limit_exceeded",
+  "timeout",
+  "unavailable",
+  "unsupported",
+  "internal",
+] as const;
+export type ErrorCode = (typeof errorCodes)[number];
 
 export interface ErrorDetail {
   hint?: string;
@@ -33,6 +35,11 @@ export class AppError extends Error {
     if (detail.details !== undefined) this.details = detail.details;
     if (detail.retryAfterMs !== undefined) this.retryAfterMs = detail.retryAfterMs;
   }
+}
+
+/** What was thrown says so. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The code of a system error (`ENOENT`, …), or undefined for anything else. */

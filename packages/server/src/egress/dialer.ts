@@ -4,7 +4,7 @@ import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { isIP } from "node:net";
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
-import { AppError, errnoOf } from "../core/errors.ts";
+import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { dialLimits } from "../core/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
 
@@ -81,6 +81,6 @@ export class HttpDialer implements Dialer {
 function explain(error: unknown, url: URL, timeoutMs: number, timedOut: boolean): AppError {
   if (error instanceof AppError) return error;
   if (timedOut) return new AppError("timeout", `${url.host} did not answer within ${timeoutMs / 1000} s`);
-  const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
+  const why = errnoOf(error) ?? messageOf(error);
   return new AppError("unavailable", `${url.host} cannot be reached: ${why}`, { cause: error });
 }

@@ -9,10 +9,17 @@ export interface Serving {
   close(): Promise<void>;
 }
 
+/** Into the process's log. An error with a code says all in its message; of any other the place tells more. */
+export function logError(error: unknown): void {
+  console.error(
+    error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : String(error),
+  );
+}
+
 /** The life of a process that a supervisor starts: it is told its configuration, says when it is ready, and leaves when asked. */
 export async function serve<C>(start: (configuration: C) => Promise<Serving>): Promise<never> {
   process.on("uncaughtException", (error) => {
-    console.error(error.stack ?? error.message);
+    logError(error);
     process.exit(1);
   });
   const { first, ended } = readInput();
@@ -25,7 +32,7 @@ export async function serve<C>(start: (configuration: C) => Promise<Serving>): P
   }
   tell({ ready: serving.ready });
   const lost = await Promise.race([leave, serving.lost ?? new Promise<never>(() => undefined)]);
-  if (lost instanceof Error) console.error(lost.message);
+  if (lost instanceof Error) logError(lost);
   setTimeout(() => process.exit(1), serviceLimits.drainTimeoutMs).unref();
   await serving.close();
   process.exit(lost instanceof Error ? 1 : 0);
@@ -39,7 +46,7 @@ function tell(message: object): void {
 function fail(error: unknown): Promise<never> {
   const known = error instanceof AppError;
   const { message, code, hint } = known ? error : { message: String(error), code: "internal", hint: undefined };
-  if (!known && error instanceof Error) console.error(error.stack);
+  if (!known) logError(error);
   const line = `${JSON.stringify({ failed: { code, message, hint } })}\n`;
   return new Promise(() => process.stdout.write(line, () => process.exit(1)));
 }

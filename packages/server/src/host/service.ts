@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { AppError, type ErrorCode } from "../core/errors.ts";
+import { AppError, errorCodes } from "../core/errors.ts";
 import { serviceLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 
@@ -79,17 +79,8 @@ export class Service<Ready> {
   }
 }
 
-const codes: readonly ErrorCode[] = [
-  "invalid",
-  "conflict",
-  "unavailable",
-  "unsupported",
-  "forbidden",
-  "limit_exceeded",
-];
-
 function failureOf(failed: unknown): AppError {
   const { code, message, hint } = (typeof failed === "object" ? failed : null) as Record<string, unknown>;
-  const known = codes.find((one) => one === code) ?? "internal";
+  const known = errorCodes.find((one) => one === code) ?? "internal";
   return new AppError(known, String(message), typeof hint === "string" ? { hint } : {});
 }

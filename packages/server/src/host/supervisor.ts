@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../core/errors.ts";
 import { serviceLimits } from "../core/limits.ts";
 import type { Service } from "./service.ts";
 
@@ -92,7 +93,7 @@ export class Supervisor<Ready> {
       if (signal.aborted) return;
       this.#restarts++;
       await this.#startAgain().catch((error: unknown) => {
-        this.#parts.log("caisson", `${error instanceof Error ? error.message : error}\n`);
+        this.#parts.log("caisson", `${messageOf(error)}\n`);
       });
     }
   }

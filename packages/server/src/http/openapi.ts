@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { statusOf } from "./problem.ts";
+import { errorCodes } from "../core/errors.ts";
 import type { Response, Route } from "./route.ts";
 
 type Json = { [key: string]: unknown };
@@ -10,7 +10,7 @@ const problem = z
     title: z.string(),
     status: z.number().int(),
     detail: z.string(),
-    code: z.enum(Object.keys(statusOf) as [keyof typeof statusOf]),
+    code: z.enum(errorCodes),
     hint: z.string().optional(),
     request_id: z.string(),
     retry_after: z.number().int().optional().describe("seconds"),

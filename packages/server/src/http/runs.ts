@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { errorCodes } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { nextPage, pageQuery } from "./page.ts";
-import { statusOf } from "./problem.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { fileChange } from "./run-schema.ts";
 import { sandboxId } from "./sandbox-schema.ts";
@@ -29,7 +29,7 @@ const runRecord = z
     stderr: z.string(),
     truncated: z.boolean(),
     files_changed: z.array(fileChange),
-    error: z.object({ code: z.enum(Object.keys(statusOf) as [keyof typeof statusOf]), message: z.string() }).nullable(),
+    error: z.object({ code: z.enum(errorCodes), message: z.string() }).nullable(),
   })
   .meta({ id: "RunRecord" });
 

@@ -1,5 +1,5 @@
 import type { EngineName } from "../core/engine.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, messageOf } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { ObservedResult, ObservedRun, RunOutcome } from "../core/run-observer.ts";
@@ -47,7 +47,7 @@ export class Chronicle implements SandboxChronicle {
     const { log, records } = this.#parts;
     if (log === undefined || records === undefined) return undefined;
     const stored = log.append(toRecord(run, this.#parts.engine, outcome, records)).catch((error) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#parts.events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason });
     });
     return log.busy ? stored : undefined;

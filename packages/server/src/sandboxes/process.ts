@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { AppError } from "../core/errors.ts";
+import { AppError, messageOf } from "../core/errors.ts";
 import { processLimits } from "../core/limits.ts";
 import type { OutputPiece, ProcessInfo, ReadOptions, SandboxProcess } from "../core/process.ts";
 import type { ProcessResult } from "../core/process-result.ts";
@@ -200,7 +200,7 @@ export class BackgroundProcess implements SandboxProcess {
   }
 
   async #loseTo(error: unknown, withSandbox: boolean): Promise<void> {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#stream?.release();
     for (const channel of channels) await this.#logs[channel].finish().catch(() => undefined);
     if (!withSandbox) await this.#save({ lost: reason }).catch(() => undefined);
@@ -215,7 +215,7 @@ export class BackgroundProcess implements SandboxProcess {
   }
 
   #cannotStore(cause: unknown): void {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     this.#logFailure ??= new AppError("unavailable", `the output of process ${this.id} cannot be stored: ${why}`, {
       cause,
     });

@@ -1,5 +1,5 @@
 import type { EngineName } from "../core/engine.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, messageOf } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
 import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
@@ -23,7 +23,7 @@ function redacted(text: string, redact: RecordOptions["redact"]): string {
 
 function errorOf(error: unknown): RunRecord["error"] {
   if (error instanceof AppError) return { code: error.code, message: error.message };
-  return { code: "internal", message: error instanceof Error ? error.message : String(error) };
+  return { code: "internal", message: messageOf(error) };
 }
 
 /** What is kept of a run: redacted first, then cut to its caps. */

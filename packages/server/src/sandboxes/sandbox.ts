@@ -11,7 +11,7 @@ import type {
   SandboxStats,
   StartOptions,
 } from "../core/engine.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, messageOf } from "../core/errors.ts";
 import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
@@ -85,7 +85,7 @@ export class Sandbox implements AsyncDisposable {
     );
     died.then(
       (reason) => this.wire.close(reason),
-      (error: unknown) => this.wire.close(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => this.wire.close(messageOf(error)),
     );
     parts.engine.watchDisk(created.id, async (news) => {
       if (news === "low") await this.wire.pause("disk");

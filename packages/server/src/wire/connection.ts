@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
-import { AppError } from "../core/errors.ts";
+import { AppError, messageOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import {
   type Adopt,
@@ -94,7 +94,7 @@ export class WireConnection implements Wire {
     const wire = new WireConnection(paths, adopt);
     died.then(
       (reason) => wire.close(reason),
-      (error: unknown) => wire.close(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => wire.close(messageOf(error)),
     );
     const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
     try {

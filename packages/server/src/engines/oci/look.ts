@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Changes } from "../../core/engine.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, messageOf } from "../../core/errors.ts";
 import { changeLimits } from "../../core/limits.ts";
 import { parseChanges } from "./changes.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
@@ -29,11 +29,7 @@ export async function lookAtFiles(
   if (compare) args.push(["compare", 1]);
   if (live.hasInput) args.push(["skip", "input"]);
   const reply = await helper.request("changes", args).catch((error: unknown) => {
-    throw new AppError(
-      "unavailable",
-      `the workspace cannot be looked at: ${error instanceof Error ? error.message : error}`,
-      { cause: error },
-    );
+    throw new AppError("unavailable", `the workspace cannot be looked at: ${messageOf(error)}`, { cause: error });
   });
   const truncated = reply.truncated === "1";
   if (!compare || reply.changes === "0") return { changes: [], truncated };

@@ -3,7 +3,7 @@ import { constants, openSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
-import { AppError } from "../../core/errors.ts";
+import { AppError, messageOf } from "../../core/errors.ts";
 import { sandboxLimits, watchLimits } from "../../core/limits.ts";
 import type { FileEvent, FileEventType, FileWatch } from "../../core/watch.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
@@ -115,7 +115,7 @@ export async function openWatch(
     return await new WorkspaceWatch(path, isGone, () => watches.delete(fifo)).stands(path);
   } catch (error) {
     watches.delete(fifo);
-    const why = error instanceof Error ? error.message : error;
+    const why = messageOf(error);
     throw new AppError("unavailable", `the workspace cannot be watched: ${why}`, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../core/clock.ts";
 import type { KeptSandbox } from "../../core/engine.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, messageOf } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
@@ -94,8 +94,4 @@ async function found({ ledger }: RecoverParts, member: Member, state: SandboxSta
 async function give({ ledger, removals }: RecoverParts, member: Member, reason: string): Promise<void> {
   await member.become(ledger, "destroyed", undefined, reason);
   await removals.remove(member.record.id);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof AppError || error instanceof Error ? error.message : String(error);
 }

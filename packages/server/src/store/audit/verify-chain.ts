@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AuditVerdict } from "../../core/audit.ts";
+import { messageOf } from "../../core/errors.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import { type ChainedRow, canonical } from "./canonical.ts";
 import { genesisHash, hashRow } from "./chain.ts";
@@ -63,7 +64,7 @@ export function verifyChain(db: DatabaseSync, input: VerifyInput): AuditVerdict 
   try {
     walk(db, input, verdict, note);
   } catch (error) {
-    note(verdict.last + 1, `cannot be read from here on: ${error instanceof Error ? error.message : String(error)}`);
+    note(verdict.last + 1, `cannot be read from here on: ${messageOf(error)}`);
   } finally {
     if (db.isTransaction) db.exec("ROLLBACK");
   }
