@@ -74,6 +74,27 @@ class Load {
     this.done.push({ marker, sandbox, requestId: response.headers.get("x-request-id") ?? "" });
   }
 
+  /** Creates others meanwhile, and destroys those that it hears of; a daemon may be killed between the two. */
+  async churn(engine: EngineName, until: Promise<void>): Promise<void> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    until.then(over, over);
+    while (!isOver) {
+      const id = await this.#up.create(engine).catch(() => undefined);
+      if (id !== undefined) await this.#up.delete(`/api/v1/sandboxes/${id}`).catch(() => undefined);
+      else await sleep(20);
+    }
+  }
+
+  /** Destroys what nobody heard of. */
+  async removeOthers(): Promise<void> {
+    const { text } = await insist(() => this.#up.fetch("/api/v1/sandboxes?limit=1000"));
+    const others = (JSON.parse(text) as { id: string }[]).filter(({ id }) => !this.sandboxes.includes(id));
+    for (const { id } of others) expect([204, 404]).toContain(await this.#up.delete(`/api/v1/sandboxes/${id}`));
+  }
+
   async reach(done: number): Promise<void> {
     while (this.done.length < done) await sleep(5);
   }
@@ -137,6 +158,7 @@ describe.each(tried)("a daemon that is killed while it works (%s)", (engine) => 
       const load = new Load(up);
       await load.createAll(engine);
       const working = load.run(size.calls);
+      const churning = load.churn(engine, working);
       const copied: { folder: string; done: Done[] }[] = [];
       const tookMs: number[] = [];
       let status = await up.status();
@@ -150,6 +172,8 @@ describe.each(tried)("a daemon that is killed while it works (%s)", (engine) => 
         tookMs.push(Date.now() - Date.parse(status.daemon?.startedAt ?? ""));
       }
       await working;
+      await churning;
+      await load.removeOthers();
       console.log(`${size.sandboxes} sandboxes found again ${tookMs.join(", ")} ms after a start (${engine})`);
       if (soak) expect(Math.max(...tookMs)).toBeLessThan(20_000);
       expect(load.done.length).toBe(size.calls);
