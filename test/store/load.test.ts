@@ -1,6 +1,7 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { auditEntry, sandboxRecord } from "./entries.ts";
@@ -41,6 +42,14 @@ describe("a store under load", () => {
       numbers.push(...rows.map(({ detail }) => detail.number));
     }
     expect(numbers).toEqual(Array.from({ length: 10_000 }, (_, number) => number));
+  });
+
+  it("takes a record and the entry about it, asked at once, in one message and so in one commit", async () => {
+    const posted = vi.spyOn(Worker.prototype, "postMessage");
+    onTestFinished(() => posted.mockRestore());
+    await Promise.resolve(); // as ever, the caller goes on after a wait
+    await Promise.all([store.sandboxes.insert(sandboxRecord("one")), store.audit.record(auditEntry())]);
+    expect(posted.mock.calls[0]?.[0]).toHaveLength(2);
   });
 
   it("turns its log over, and loses nothing by it", async () => {

@@ -7,8 +7,18 @@ type Columns<R, J extends keyof R> = {
   [K in keyof R & string as Snake<K>]: K extends J ? string : R[K];
 };
 
-const toColumn = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const toField = (column: string) => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const toColumn = remembered((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+const toField = remembered((column) => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+
+/** The names of fields and columns are few. */
+function remembered(translate: (name: string) => string): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const found = known.get(name) ?? translate(name);
+    known.set(name, found);
+    return found;
+  };
+}
 
 export interface RowMapping<R, J extends keyof R> {
   toRow(record: R): Columns<R, J>;

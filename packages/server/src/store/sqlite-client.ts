@@ -1,3 +1,4 @@
+import { nextTick } from "node:process";
 import { Worker } from "node:worker_threads";
 import type { AuditEntry } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
@@ -90,7 +91,8 @@ export class SqliteClient {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#pending.size >= storeLimits.pending) return Promise.reject(tooBusy());
     const id = ++this.#lastId;
-    if (this.#outbox.length === 0) queueMicrotask(() => this.#post());
+    // After all microtasks of this turn: what a caller asks together comes here in several of them.
+    if (this.#outbox.length === 0) queueMicrotask(() => nextTick(() => this.#post()));
     this.#outbox.push({ ...ask, id });
     return new Promise<A>((resolve, reject) => {
       this.#pending.set(id, { resolve: (answer) => resolve(answer as A), reject });
