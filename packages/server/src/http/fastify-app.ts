@@ -7,7 +7,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
-import { HttpError, problemType, toAppError, toProblem } from "./problem.ts";
+import { HttpError, problemType, report, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
 import type { Route } from "./route.ts";
 
@@ -29,11 +29,8 @@ export interface FastifyParts {
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
   const { hosts = [], origins = [], bodyIdleMs = httpLimits.bodyIdleMs, onError } = parts;
   const { headersTimeoutMs = httpLimits.headersTimeoutMs } = parts;
-  const fail = (error: unknown, requestId: string, reply: FastifyReply) => {
-    const known = toAppError(error);
-    if (known.code === "internal") onError?.(known.cause ?? known);
-    return sendProblem(reply, known, requestId);
-  };
+  const fail = (error: unknown, requestId: string, reply: FastifyReply) =>
+    sendProblem(reply, report(error, onError), requestId);
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -143,14 +140,7 @@ const badHttp: Readonly<Record<string, readonly [number, string]>> = {
 function refuseBadHttp(error: Error & { code?: string }, socket: import("node:net").Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
   const [status, detail] = badHttp[error.code ?? ""] ?? ([400, "this is not HTTP"] as const);
-  const body = JSON.stringify({
-    type: "urn:caisson:error:invalid",
-    title: "The request is not valid",
-    status,
-    detail,
-    code: "invalid",
-    request_id: "none",
-  });
+  const body = JSON.stringify(toProblem(new HttpError(status, "invalid", detail), "none"));
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );

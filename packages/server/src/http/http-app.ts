@@ -109,6 +109,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
       const ticket = tickets.redeem(token);
       return ticket?.path === path ? ticket.principal : undefined;
     },
+    onError: parts.onError,
   });
   return { app, routes, issueSetupLink: () => `/setup?token=${links.issue("setup").token}` };
 }

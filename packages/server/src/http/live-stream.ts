@@ -2,7 +2,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { httpLimits } from "../core/http-limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
-import { toAppError, toProblem } from "./problem.ts";
+import { toProblem } from "./problem.ts";
 import type { Answer, Call } from "./route.ts";
 
 export type StreamFormat = "sse" | "ndjson";
@@ -117,7 +117,7 @@ export class OutputMessages {
  * it the stream ends with a message of type `error`.
  */
 export function streamed(
-  call: Pick<Call<unknown, unknown, unknown>, "openStream" | "requestId">,
+  call: Pick<Call<unknown, unknown, unknown>, "openStream" | "report" | "requestId">,
   format: StreamFormat,
   work: (begin: () => LiveStream) => Promise<void>,
 ): Promise<Answer> {
@@ -140,7 +140,7 @@ export function streamed(
       begin().end();
     } catch (error) {
       if (live === undefined) return reject(error);
-      const { type: _, ...problem } = toProblem(toAppError(error), call.requestId);
+      const { type: _, ...problem } = toProblem(call.report(error), call.requestId);
       live.send("error", problem);
       live.end();
     }

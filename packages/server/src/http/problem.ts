@@ -63,7 +63,7 @@ export interface Problem {
 export const problemType = "application/problem+json";
 
 /** What Fastify refuses by itself, before a route is reached. */
-const frameworkErrors: Readonly<Record<string, (message: string) => AppError>> = {
+const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError("too_large", "the body is too large"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new HttpError(415, "unsupported", "this media type is not taken here", { hint: "send application/json" }),
@@ -74,14 +74,21 @@ const frameworkErrors: Readonly<Record<string, (message: string) => AppError>> =
 };
 
 /** Any error as one whose code and message may be shown. What nobody foresaw tells nothing of itself. */
-export function toAppError(error: unknown): AppError {
+function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = frameworkErrors[code];
-  if (known !== undefined) return known("");
+  if (known !== undefined) return known();
   if (error instanceof SyntaxError && "statusCode" in error && error.statusCode === 400)
     return new AppError("invalid", "the body is not JSON");
   return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
+}
+
+/** The same; what nobody foresaw is told to whoever runs the place. */
+export function report(error: unknown, onError: ((error: unknown) => void) | undefined): AppError {
+  const known = toAppError(error);
+  if (known.code === "internal") onError?.(known.cause ?? known);
+  return known;
 }
 
 export function toProblem(error: AppError, requestId: string): Problem {

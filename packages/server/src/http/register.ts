@@ -10,6 +10,7 @@ import type { Idempotency } from "./idempotency.ts";
 import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
+import { report } from "./problem.ts";
 import { bodyPieces, discardRest } from "./request-body.ts";
 import type { Answer, Call, Note, Route } from "./route.ts";
 
@@ -21,6 +22,8 @@ export interface RegistrarParts {
   idempotency: Idempotency;
   /** Whom a ticket in a query stands for. */
   redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
+  /** Told of errors that are nobody's fault outside. */
+  onError: ((error: unknown) => void) | undefined;
 }
 
 const callers = new WeakMap<FastifyRequest, Caller>();
@@ -119,6 +122,7 @@ function openCall(
     requestId: request.id,
     signal: goneSignal(request, reply),
     caller: caller as Caller,
+    report: (error) => report(error, parts.onError),
     note,
     noted: async () => {
       await Promise.all(writing.splice(0));
@@ -152,8 +156,8 @@ function serveSocket(
   serve().then(
     () => closeSocket(socket, 1000),
     (error: unknown) => {
-      const reason = error instanceof AppError ? `${error.code}: ${error.message}` : "internal";
-      closeSocket(socket, 4000, Buffer.from(reason).subarray(0, 120).toString());
+      const { code, message } = report(error, parts.onError);
+      closeSocket(socket, 4000, Buffer.from(`${code}: ${message}`).subarray(0, 120).toString());
     },
   );
 }

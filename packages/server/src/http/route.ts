@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { AuditValue } from "../core/audit.ts";
+import type { AppError } from "../core/errors.ts";
 import type { Caller, Permission } from "../core/principal.ts";
 
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -38,6 +39,8 @@ export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
   note(note: Note): void;
   /** Resolves when every entry so far would survive a crash. Streams call it before they tell the result. */
   noted(): Promise<void>;
+  /** Any error as one that may be shown, for what fails after the answer has begun. */
+  report(error: unknown): AppError;
   /** Counts a response without an end against the caller's share, until it is released. */
   openStream(): () => void;
 }
