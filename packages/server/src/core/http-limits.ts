@@ -54,7 +54,6 @@ export const httpLimits = {
   heartbeatMs: 15_000,
   page: { default: 100, min: 1, max: 1_000 },
   idempotencyKeyChars: 255,
-  labels: 64,
   nameChars: 128,
   valueChars: 32_768,
   signedUrlSeconds: { default: 900, min: 1, max: 86_400 },

@@ -7,11 +7,11 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/archive";
 const tag = "files";
-const folder = z.string().max(4096).optional().describe("the folder; the workspace unless given");
+const folder = filePath.optional().describe("the folder; the workspace unless given");
 
 export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
   return [

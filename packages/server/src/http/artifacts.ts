@@ -6,7 +6,7 @@ import type { Signer } from "../core/manifest.ts";
 import { verifyFile, verifyManifest } from "../sandboxes/manifest.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defineOpenRoute, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/artifacts";
 const tag = "artifacts";
@@ -26,7 +26,7 @@ const manifest = z
 const verifyBody = z
   .strictObject({
     manifest,
-    path: z.string().max(4096).optional(),
+    path: filePath.optional(),
     content_base64: z.string().optional().describe("of the file at path"),
   })
   .meta({ id: "VerifyArtifact" });
@@ -55,7 +55,7 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       summary: "One of them, with its content in base64",
       permission: "read",
       audit: null,
-      params: sandboxId.extend({ path: z.string().min(1).max(4096) }),
+      params: sandboxId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "the file", schema: artifact.extend({ content_base64: z.string() }) } },
       handler: async ({ caller, params }) => {
         const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.read(params.path));

@@ -7,7 +7,7 @@ import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { isAllowed, type Principal } from "../core/principal.ts";
-import { nextPage, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/audit";
@@ -78,21 +78,16 @@ export function auditRoutes(audit: Audit): Route[] {
         200: {
           description: "a page of it",
           schema: z.array(row),
-          headers: { Link: 'rel="next" leads to older rows, where there are any' },
+          headers: pageHeaders,
         },
       },
       handler: async ({ caller, query, request }) => {
-        const limit = query.limit ?? httpLimits.page.default;
-        const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(query.cursor);
+        const { limit, cursor } = query;
+        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
         if (!Number.isSafeInteger(before)) throw new AppError("invalid", "query.cursor: this is not a cursor");
         const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
-        const last = rows.at(-1);
-        const more = rows.length === limit && last !== undefined;
-        return {
-          status: 200,
-          json: rows.map(toJson),
-          headers: more ? nextPage(request.url, String(last.sequence)) : {},
-        };
+        const headers = linkAfter(rows, limit, request.url, ({ sequence }) => String(sequence));
+        return { status: 200, json: rows.map(toJson), headers };
       },
     }),
     defineRoute({

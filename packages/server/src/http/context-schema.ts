@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
+import { amount } from "./amount.ts";
 import { runFields } from "./run-schema.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 
-const amount = z.number().min(0).max(1e12);
 const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
 
 export const createBody = z

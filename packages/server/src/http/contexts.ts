@@ -5,8 +5,9 @@ import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { toBytes, toMs } from "./amount.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "./context-schema.ts";
-import { mediaOf, OutputMessages, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { askedFormat, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 
@@ -56,8 +57,8 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       idempotent: true,
       responses: { 201: { description: "it waits for code", schema: context } },
       handler: async ({ caller, params, body, note }) => {
-        const { language, cwd, env, memory_mb: mb } = body;
-        const memoryBytes = mb === undefined ? undefined : Math.floor(mb * 1024 ** 2);
+        const { language, cwd, env } = body;
+        const memoryBytes = toBytes(body.memory_mb);
         const json = await fleet.use(caller, params.id, async (sandbox) =>
           showContext(await sandbox.contexts.create(defined({ language, cwd, env, memoryBytes }))),
         );
@@ -97,9 +98,8 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
         },
       },
       handler: (call) => {
-        const format = streamFormat(call.request.headers.accept);
-        if (call.body.stream === false || (format === undefined && !call.body.stream)) return run(fleet, call);
-        return stream(fleet, call, format ?? "sse");
+        const format = askedFormat(call.body.stream, call.request.headers.accept);
+        return format === undefined ? run(fleet, call) : stream(fleet, call, format);
       },
     }),
     verb("interrupt", "Stops the code that runs, not the context"),
@@ -123,8 +123,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
 }
 
 function toOptions({ timeout_seconds, cpu_time_seconds, max_output_bytes: outputBytes, stdin }: RunCall["body"]) {
-  const ms = (seconds: number | undefined) => (seconds === undefined ? undefined : Math.round(seconds * 1000));
-  return defined({ timeoutMs: ms(timeout_seconds), cpuTimeMs: ms(cpu_time_seconds), outputBytes, stdin });
+  return defined({ timeoutMs: toMs(timeout_seconds), cpuTimeMs: toMs(cpu_time_seconds), outputBytes, stdin });
 }
 
 async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {

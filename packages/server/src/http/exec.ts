@@ -5,7 +5,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { askedFormat, type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { command, runFields, runResult, toRunLimits } from "./run-schema.ts";
 import { sandboxId } from "./sandbox-schema.ts";
@@ -40,17 +40,10 @@ function toOptions(body: Fields): RunOptions {
   });
 }
 
-/** Which stream is asked for; undefined for one answer at the end. */
-function asksFor(body: Fields, accept: string | undefined): StreamFormat | undefined {
-  const format = streamFormat(accept);
-  if (body.stream === false) return undefined;
-  return body.stream ? (format ?? "sse") : format;
-}
-
 async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start): Promise<Answer> {
   const { caller, params, body } = call;
   const options = toOptions(body);
-  const format = asksFor(body, call.request.headers.accept);
+  const format = askedFormat(body.stream, call.request.headers.accept);
   const queued = { ...job, ...defined({ priority: body.priority }), signal: call.signal };
   if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
   const result = await fleet.run(caller, params.id, queued, async (sandbox) => {

@@ -8,14 +8,12 @@ import { parseRange } from "./byte-range.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/files/{path}";
 const tag = "files";
 
-/** A path of the workspace; what it may lead to is decided in the sandbox. */
-const filePath = z.string().min(1).max(4096);
-const params = sandboxId.extend({ path: filePath.describe("of the file, slashes and all") });
+const params = sandboxId.extend({ path: filePath.min(1).describe("of the file, slashes and all") });
 
 type FileCall = Pick<
   Call<z.output<typeof params>, unknown, unknown>,

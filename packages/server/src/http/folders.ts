@@ -3,11 +3,10 @@ import type { FileInfo } from "../core/file.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}";
 const tag = "files";
-const filePath = z.string().max(4096);
 
 const fileInfo = z
   .object({
@@ -20,10 +19,12 @@ const fileInfo = z
   })
   .meta({ id: "FileInfo" });
 
-/** A sandbox sets times as it likes; past what a date can hold they are cut. */
+const leastMs = Date.parse("0001-01-01T00:00:00.000Z");
+const mostMs = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** A sandbox sets times as it likes; past years of four digits they are cut. */
 function time(ms: number): string {
-  const most = 8.64e15;
-  return new Date(Math.min(Math.max(ms, -62_135_596_800_000), Math.min(most, 253_402_300_799_999))).toISOString();
+  return new Date(Math.min(Math.max(ms, leastMs), mostMs)).toISOString();
 }
 
 function show({ name, type, size, mode, mtimeMs, target }: FileInfo): z.output<typeof fileInfo> {

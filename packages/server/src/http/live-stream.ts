@@ -18,6 +18,12 @@ export function streamFormat(accept: string | undefined): StreamFormat | undefin
   return accept?.includes(mediaOf.sse) ? "sse" : undefined;
 }
 
+/** The same for a body with a field `stream`, which decides; undefined for one answer at the end. */
+export function askedFormat(stream: boolean | undefined, accept: string | undefined): StreamFormat | undefined {
+  if (stream === false) return undefined;
+  return streamFormat(accept) ?? (stream ? "sse" : undefined);
+}
+
 /** A message as it goes over the wire. */
 export function lineOf(format: StreamFormat, type: string, data: object, id?: number): string {
   const json = JSON.stringify({ type, ...data });

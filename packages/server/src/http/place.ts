@@ -43,7 +43,7 @@ const queue = z
     max_waiting: z.number(),
     waiting_by_namespace: z
       .record(z.string(), z.number())
-      .describe("of the caller's namespace, unless it operates the place"),
+      .describe("of the caller's namespace alone, unless it administers the place"),
   })
   .meta({ id: "Queue" });
 

@@ -2,10 +2,8 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { containments } from "../core/engine.ts";
 import type { RunLimits } from "../core/run.ts";
-import { environment } from "./sandbox-schema.ts";
-
-const MiB = 1024 ** 2;
-const amount = z.number().min(0).max(1e12);
+import { amount, toBytes, toMs } from "./amount.ts";
+import { environment, filePath, priority } from "./sandbox-schema.ts";
 
 export const command = z
   .union([z.string().min(1), z.array(z.string()).min(1)])
@@ -22,14 +20,14 @@ const resourceLimits = z
 
 /** Fields of everything that runs once. */
 export const runFields = {
-  cwd: z.string().max(4096).optional(),
+  cwd: filePath.optional(),
   env: environment.optional(),
   stdin: z.string().optional().describe("text for its standard input"),
   timeout_seconds: amount.optional().describe("wall clock; 0 for none"),
   resource_limits: resourceLimits.optional(),
   allowed_domains: z.array(z.string().max(253)).max(256).optional(),
   track_files: z.boolean().optional().describe("whether files_changed is looked for; on unless told"),
-  priority: z.number().int().min(-100).max(100).optional(),
+  priority: priority.optional(),
   stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),
   encoding: z.enum(["utf8", "base64"]).optional().describe("of streamed output"),
 };
@@ -75,12 +73,11 @@ interface LimitFields {
 }
 
 export function toRunLimits({ timeout_seconds, resource_limits: asked = {} }: LimitFields): Partial<RunLimits> {
-  const scaled = (value: number | undefined, by: number) => (value === undefined ? undefined : Math.round(value * by));
   return defined({
-    timeoutMs: scaled(timeout_seconds, 1000),
-    cpuTimeMs: scaled(asked.cpu_time_seconds, 1000),
+    timeoutMs: toMs(timeout_seconds),
+    cpuTimeMs: toMs(asked.cpu_time_seconds),
     processes: asked.max_processes,
     outputBytes: asked.max_output_bytes,
-    memoryBytes: scaled(asked.memory_mb, MiB),
+    memoryBytes: toBytes(asked.memory_mb),
   });
 }

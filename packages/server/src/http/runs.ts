@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { errorCodes } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { nextPage, pageQuery } from "./page.ts";
+import { nextPage, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { fileChange } from "./run-schema.ts";
 import { sandboxId } from "./sandbox-schema.ts";
@@ -61,12 +60,12 @@ export function runRoutes(fleet: Fleet<Sandbox>, runs: (sandboxId: string) => Pr
         200: {
           description: "a page of them",
           schema: z.array(runRecord),
-          headers: { Link: 'rel="next" leads to the next page, where there is one' },
+          headers: pageHeaders,
         },
       },
       handler: async ({ caller, params, query, request }) => {
         await fleet.get(caller, params.id);
-        const limit = query.limit ?? httpLimits.page.default;
+        const { limit } = query;
         const all = (await runs(params.id)).reverse();
         const from = query.cursor === undefined ? 0 : all.findIndex((run) => run.run_id === query.cursor) + 1;
         const page = all.slice(from, from + limit);

@@ -1,25 +1,31 @@
 import { z } from "zod";
 import { warmChoices } from "../core/engine.ts";
+import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
+import { sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { amount, toMb } from "./amount.ts";
 
-const MiB = 1024 ** 2;
 const name = z.string().min(1).max(httpLimits.nameChars);
 const value = z.string().max(httpLimits.valueChars);
 
 export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("of the sandbox") });
 
+/** Of the workspace; what it may lead to is decided in the sandbox. */
+export const filePath = z.string().max(sandboxLimits.pathBytes);
+
+export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);
+
+export const priority = z.number().int().min(queueLimits.priority.min).max(queueLimits.priority.max);
+
 export const environment = z.record(name, value).describe("environment variables");
 
 const labels = z
   .record(name, z.string().max(1024))
-  .refine((record) => Object.keys(record).length <= httpLimits.labels, `at most ${httpLimits.labels} labels`)
+  .refine((record) => Object.keys(record).length <= fleetLimits.labels, `at most ${fleetLimits.labels} labels`)
   .describe("names and values of your own");
-
-/** A range is checked inside, where the error names its cap; this only keeps out what is no number. */
-const amount = z.number().min(0).max(1e12);
 
 const limitFields = {
   memory_mb: amount.optional(),
@@ -36,11 +42,11 @@ export const createSandbox = z
     storage_mb: amount.optional(),
     env: environment.optional(),
     labels: labels.optional(),
-    session_key: z.string().min(1).max(256).optional().describe("the same key gets the same sandbox"),
+    session_key: sessionKey.optional().describe("the same key gets the same sandbox"),
     idle_timeout_seconds: amount.optional(),
     lifetime_seconds: amount.optional(),
     warm: z.enum(warmChoices).optional(),
-    priority: z.number().int().min(-100).max(100).optional(),
+    priority: priority.optional(),
     snapshot_id: z.string().min(1).max(128).optional(),
   })
   .meta({ id: "CreateSandbox" });
@@ -93,11 +99,11 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     engine: record.engine,
     image: record.image,
     session_key: record.sessionKey,
-    memory_mb: limits.memoryBytes / MiB,
+    memory_mb: toMb(limits.memoryBytes),
     cpus: limits.cpus,
     cpu_shares: limits.cpuShares,
     max_processes: limits.processes,
-    storage_mb: limits.storageBytes / MiB,
+    storage_mb: toMb(limits.storageBytes),
     env_names: Object.keys(record.env),
     labels: { ...record.labels },
     created_at: time(record.createdAtMs),

@@ -2,14 +2,13 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { nextPage, pageQuery } from "./page.ts";
+import { toBytes, toMs } from "./amount.ts";
+import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { changeSandbox, createSandbox, sandbox, sandboxId, showSandbox } from "./sandbox-schema.ts";
+import { changeSandbox, createSandbox, sandbox, sandboxId, sessionKey, showSandbox } from "./sandbox-schema.ts";
 
-const MiB = 1024 ** 2;
 const path = "/api/v1/sandboxes";
 const tag = "sandboxes";
 
@@ -19,17 +18,14 @@ type LimitFields = Pick<
 >;
 
 function toLimits(fields: LimitFields): Partial<SandboxLimits> {
-  const bytes = (mb: number | undefined) => (mb === undefined ? undefined : Math.floor(mb * MiB));
   return defined({
-    memoryBytes: bytes(fields.memory_mb),
+    memoryBytes: toBytes(fields.memory_mb),
     cpus: fields.cpus,
     cpuShares: fields.cpu_shares,
     processes: fields.max_processes,
-    storageBytes: bytes(fields.storage_mb),
+    storageBytes: toBytes(fields.storage_mb),
   });
 }
-
-const toMs = (seconds: number | undefined) => (seconds === undefined ? undefined : Math.round(seconds * 1000));
 
 export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
   const create = defineRoute({
@@ -76,25 +72,21 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
     audit: null,
     query: pageQuery.extend({
       status: z.enum(sandboxStates).optional(),
-      session_key: z.string().max(256).optional(),
+      session_key: sessionKey.optional(),
     }),
     responses: {
       200: {
         description: "a page of them",
         schema: z.array(sandbox),
-        headers: { Link: 'rel="next" leads to the next page, where there is one' },
+        headers: pageHeaders,
       },
     },
     handler: async ({ caller, query, request }) => {
-      const limit = query.limit ?? httpLimits.page.default;
-      const { cursor, status, session_key: sessionKey } = query;
-      const records = await fleet.list(caller, { ...defined({ cursor, status, sessionKey }), limit });
-      const last = records.at(-1);
-      return {
-        status: 200,
-        json: records.map(showSandbox),
-        headers: records.length < limit || last === undefined ? {} : nextPage(request.url, last.id),
-      };
+      const { limit, cursor, status, session_key } = query;
+      const asked = defined({ cursor, status, sessionKey: session_key });
+      const records = await fleet.list(caller, { ...asked, limit });
+      const headers = linkAfter(records, limit, request.url, ({ id }) => id);
+      return { status: 200, json: records.map(showSandbox), headers };
     },
   });
 

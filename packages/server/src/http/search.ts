@@ -7,7 +7,7 @@ import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const tag = "files";
 
@@ -34,7 +34,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       audit: null,
       params: sandboxId,
       query: z.strictObject({
-        path: z.string().max(4096).optional(),
+        path: filePath.optional(),
         name: z.string().min(1).max(1024).optional().describe("a glob"),
         text: z.string().min(1).max(searchLimits.textBytes).optional(),
         ignore_case: z.stringbool().optional(),
@@ -66,7 +66,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "read",
       audit: null,
       params: sandboxId,
-      query: z.strictObject({ path: z.string().max(4096).optional(), recursive: z.stringbool().optional() }),
+      query: z.strictObject({ path: filePath.optional(), recursive: z.stringbool().optional() }),
       responses: { 200: { description: fileEvents, media: Object.values(mediaOf) } },
       handler: (call) => {
         const { caller, params, query, request } = call;

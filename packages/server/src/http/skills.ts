@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { SkillRecord } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
-import { nextPage, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 
@@ -79,15 +78,13 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
         200: {
           description: "a page of them",
           schema: z.array(skill),
-          headers: { Link: 'rel="next" leads to the next page, where there is one' },
+          headers: pageHeaders,
         },
       },
       handler: async ({ caller, query, request }) => {
-        const limit = query.limit ?? httpLimits.page.default;
-        const { cursor, name } = query;
+        const { limit, cursor, name } = query;
         const records = await skills.list(caller, { limit, ...defined({ cursor, name }) });
-        const last = records.at(-1);
-        const headers = records.length < limit || last === undefined ? {} : nextPage(request.url, last.id);
+        const headers = linkAfter(records, limit, request.url, ({ id }) => id);
         return { status: 200, json: records.map(show), headers };
       },
     }),

@@ -2,11 +2,10 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
-import { nextPage, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { type Answer, defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 import {
@@ -26,12 +25,9 @@ import {
 const path = "/api/v1/snapshots";
 const ofSandbox = "/api/v1/sandboxes/{id}/snapshots";
 const tag = "snapshots";
-const links = { Link: 'rel="next" leads to the next page, where there is one' };
 
 function page(records: readonly SnapshotRecord[], limit: number, url: string): Answer {
-  const last = records.at(-1);
-  const headers = records.length < limit || last === undefined ? {} : nextPage(url, last.id);
-  return { status: 200, json: records.map(showSnapshot), headers };
+  return { status: 200, json: records.map(showSnapshot), headers: linkAfter(records, limit, url, ({ id }) => id) };
 }
 
 /** Snapshots of a sandbox's workspace: taken, listed, compared, restored (LIF-09). */
@@ -65,11 +61,11 @@ export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Rou
       audit: null,
       params: sandboxId,
       query: pageQuery,
-      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: links } },
+      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: pageHeaders } },
       handler: async ({ caller, params, query, request }) => {
-        const limit = query.limit ?? httpLimits.page.default;
+        const { limit, cursor } = query;
         const { id: sandboxId } = await fleet.get(caller, params.id);
-        const records = await snapshots.list(caller, { sandboxId, limit, ...defined({ cursor: query.cursor }) });
+        const records = await snapshots.list(caller, { sandboxId, limit, ...defined({ cursor }) });
         return page(records, limit, request.url);
       },
     }),
@@ -122,10 +118,9 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       permission: "read",
       audit: null,
       query: pageQuery.extend({ sandbox_id: z.string().min(1).max(64).optional() }),
-      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: links } },
+      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: pageHeaders } },
       handler: async ({ caller, query, request }) => {
-        const limit = query.limit ?? httpLimits.page.default;
-        const { cursor, sandbox_id: sandboxId } = query;
+        const { limit, cursor, sandbox_id: sandboxId } = query;
         return page(await snapshots.list(caller, { limit, ...defined({ cursor, sandboxId }) }), limit, request.url);
       },
     }),
@@ -166,14 +161,12 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       audit: null,
       params: snapshotId,
       query: pageQuery.extend({ cursor: z.string().min(1).max(8_192).optional() }),
-      responses: { 200: { description: "a page of it", schema: z.array(snapshotFile), headers: links } },
+      responses: { 200: { description: "a page of it", schema: z.array(snapshotFile), headers: pageHeaders } },
       handler: async ({ caller, params, query, request }) => {
-        const limit = query.limit ?? httpLimits.page.default;
-        const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+        const { limit, cursor } = query;
+        const after = cursor === undefined ? undefined : decodeCursor(cursor);
         const entries = await snapshots.entries(caller, params.snapshot_id, { limit, ...defined({ after }) });
-        const last = entries.at(-1);
-        const headers =
-          entries.length < limit || last === undefined ? {} : nextPage(request.url, encodeCursor(last.path));
+        const headers = linkAfter(entries, limit, request.url, (entry) => encodeCursor(entry.path));
         return { status: 200, json: entries.map(showFile), headers };
       },
     }),
