@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
@@ -8,6 +6,7 @@ import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { filePath, sandboxId } from "./sandbox-schema.ts";
+import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/archive";
 const tag = "files";
@@ -48,18 +47,9 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
         const release = openStream();
         try {
           const { path: to = "/workspace", replace } = query;
-          const hash = createHash("sha256");
-          let size = 0;
-          async function* hashed(source: Readable | undefined): AsyncIterable<Uint8Array> {
-            for await (const chunk of source ?? []) {
-              size += chunk.length;
-              hash.update(chunk);
-              yield chunk;
-            }
-          }
-          const archive = hashed(body as unknown as Readable | undefined);
+          const archive = new Upload(body);
           await fleet.use(caller, params.id, (sandbox) => sandbox.files.unpack(to, archive, defined({ replace })));
-          const detail = { path: to, size_bytes: size, sha256: hash.digest("hex") };
+          const detail = { path: to, ...archive.describe() };
           note({ type: "archive.unpacked", sandboxId: params.id, detail });
           return { status: 204 };
         } finally {

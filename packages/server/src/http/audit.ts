@@ -6,9 +6,10 @@ import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import { isAllowed, type Principal } from "../core/principal.ts";
+import type { Principal } from "../core/principal.ts";
 import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { scopeOf } from "./scope.ts";
 
 const path = "/api/v1/audit";
 const tag = "audit";
@@ -38,10 +39,8 @@ const filters = z.strictObject({
 });
 
 function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
-  if (asked.all_namespaces && !isAllowed(principal, "administer"))
-    throw new AppError("forbidden", "only an administrator may look into all namespaces");
   return defined({
-    namespace: asked.all_namespaces ? undefined : principal.namespace,
+    namespace: scopeOf(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
     actor: asked.actor,
     type: asked.type,

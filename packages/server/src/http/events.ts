@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
 import { lineOf, mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
+import { scopeOf } from "./scope.ts";
 
 const query = z.strictObject({
   types: z.string().max(2048).optional().describe("those wanted, with commas between them"),
@@ -21,10 +22,8 @@ function filterOf({ caller: { principal }, query: asked }: EventCall): FeedFilte
     throw new AppError("invalid", `there are no events of type '${unknown.slice(0, 60)}'`, {
       hint: feedTypes.join(", "),
     });
-  if (asked.all_namespaces && principal.role !== "admin")
-    throw new AppError("forbidden", "only an administrator may follow all namespaces");
   return defined({
-    namespace: asked.all_namespaces ? undefined : principal.namespace,
+    namespace: scopeOf(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
     types: types as FeedType[] | undefined,
   });

@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
@@ -9,6 +7,7 @@ import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { filePath, sandboxId } from "./sandbox-schema.ts";
+import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/files/{path}";
 const tag = "files";
@@ -76,12 +75,7 @@ export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> 
 
 async function* nothing(): AsyncIterable<Buffer> {}
 
-export async function putFile(
-  fleet: Fleet<Sandbox>,
-  call: FileCall,
-  body: Readable | undefined,
-  options: { mode?: number | undefined; mostBytes?: number | undefined } = {},
-): Promise<Answer> {
+export async function putFile(fleet: Fleet<Sandbox>, call: FileCall, upload: Upload, mode?: number): Promise<Answer> {
   const {
     caller,
     note,
@@ -89,19 +83,8 @@ export async function putFile(
   } = call;
   const release = call.openStream();
   try {
-    const hash = createHash("sha256");
-    let size = 0;
-    async function* hashed(): AsyncIterable<Uint8Array> {
-      for await (const chunk of body ?? []) {
-        size += chunk.length;
-        if (size > (options.mostBytes ?? Number.POSITIVE_INFINITY))
-          throw new AppError("too_large", `the body is past ${options.mostBytes} bytes`);
-        hash.update(chunk);
-        yield chunk;
-      }
-    }
-    await fleet.use(caller, id, (sandbox) => sandbox.files.write(file, hashed(), options.mode));
-    note({ type: "file.written", sandboxId: id, detail: { path: file, size_bytes: size, sha256: hash.digest("hex") } });
+    await fleet.use(caller, id, (sandbox) => sandbox.files.write(file, upload, mode));
+    note({ type: "file.written", sandboxId: id, detail: { path: file, ...upload.describe() } });
     return { status: 204 };
   } finally {
     release();
@@ -129,8 +112,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: { 204: { description: "it is written whole" } },
       handler: async (call) => {
         const { mode } = call.query;
-        const body = call.body as unknown as Readable | undefined;
-        return putFile(fleet, call, body, { mode: mode === undefined ? undefined : Number.parseInt(mode, 8) });
+        return putFile(fleet, call, new Upload(call.body), mode === undefined ? undefined : Number.parseInt(mode, 8));
       },
     }),
     defineRoute({

@@ -8,6 +8,7 @@ import { roles } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { namespacePattern } from "./door.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { scopeOf } from "./scope.ts";
 
 const path = "/api/v1/keys";
 const tag = "keys";
@@ -83,7 +84,7 @@ export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: stri
       query: z.strictObject({ all_namespaces: z.stringbool().optional() }),
       responses: { 200: { description: "all of them", schema: z.array(apiKey) } },
       handler: async ({ caller, query }) => {
-        const keys = await keyring.list(query.all_namespaces ? undefined : caller.principal.namespace);
+        const keys = await keyring.list(scopeOf(caller.principal, query.all_namespaces));
         return { status: 200, json: keys.map(show) };
       },
     }),

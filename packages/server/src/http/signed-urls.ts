@@ -1,4 +1,3 @@
-import type { Readable } from "node:stream";
 import { z } from "zod";
 import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
@@ -13,6 +12,7 @@ import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { type Answer, type Call, defineOpenRoute, defineRoute, type Note, type OpenCall, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
+import { Upload } from "./upload.ts";
 
 const tag = "files";
 const usedPath = "/api/v1/signed/{pass}";
@@ -129,9 +129,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
       raw: ["application/octet-stream", "*/*"],
       responses: { 204: { description: "it is written whole" } },
       handler: (call) =>
-        use(call, "PUT", ({ mostBytes }, file) =>
-          putFile(fleet, file, call.body as unknown as Readable | undefined, { mostBytes: mostBytes ?? undefined }),
-        ),
+        use(call, "PUT", ({ mostBytes }, file) => putFile(fleet, file, new Upload(call.body, mostBytes ?? undefined))),
     }),
   ];
 }

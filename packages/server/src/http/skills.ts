@@ -8,6 +8,7 @@ import type { Skills } from "../sandboxes/skills.ts";
 import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
+import { Upload } from "./upload.ts";
 
 const path = "/api/v1/skills";
 const tag = "skills";
@@ -57,8 +58,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       handler: async ({ caller, body, openStream }) => {
         const release = openStream();
         try {
-          const archive = (body as unknown as AsyncIterable<Uint8Array> | undefined) ?? nothing();
-          const { record, isNew } = await skills.add(caller, archive);
+          const { record, isNew } = await skills.add(caller, new Upload(body));
           const headers = { location: `${path}/${record.id}` };
           return { status: isNew ? 201 : 200, json: show(record), headers };
         } finally {
@@ -139,5 +139,3 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
     }),
   ];
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}
