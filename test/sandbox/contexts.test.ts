@@ -289,7 +289,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
   it("[EXE-06] what cannot be is refused", async () => {
     await expect(sandbox.contexts.create({ language: "perl" as "python" })).rejects.toMatchObject({ code: "invalid" });
     await expect(sandbox.contexts.create({ language: "python", cwd: "/nowhere" })).rejects.toMatchObject({
-      code: "unavailable",
+      code: "not_found",
       message: expect.stringContaining("no such file or folder"),
     });
     await using context = await sandbox.contexts.create({ language: "python" });

