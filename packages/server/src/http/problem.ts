@@ -70,6 +70,8 @@ const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new AppError("invalid", "the body is not as long as its Content-Length"),
   FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError("invalid", "the body is not JSON"),
   FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
+  /** A stream whose client went away was closed for it. */
+  ERR_STREAM_PREMATURE_CLOSE: () => new AppError("timeout", "the client went away"),
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError("invalid", "the path is too long"),
 };
 
