@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode } from "../core/errors.ts";
 
 /** What each code is over HTTP; exhaustive by its type. */
-export const statusOf: Readonly<Record<ErrorCode, number>> = {
+const statusOf: Readonly<Record<ErrorCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
   forbidden: 403,
