@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
+import { serviceLimits } from "../../packages/server/src/core/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines } from "../harness.ts";
 import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } from "./fixture.ts";
@@ -168,7 +169,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
       }
       const running = first.fleet.run(alice, id, echo, (sandbox) => sandbox.exec({ command, stdin: typed() }));
       await began.promise;
-      const drained = first.fleet.drain();
+      const drained = first.fleet.drain(serviceLimits.drainMs);
       const refused = { code: "unavailable", retryAfterMs: expect.any(Number) };
       await expect(first.fleet.create(alice, {})).rejects.toMatchObject(refused);
       await expect(first.fleet.use(alice, id, async () => 1)).rejects.toMatchObject(refused);

@@ -51,7 +51,7 @@ export interface Up extends AsyncDisposable {
 
 export async function openUp({ configuration, version, code, log }: UpOptions): Promise<Up> {
   const layout = layoutOf(configuration.home);
-  checkSocketRoom(layout, configuration.home);
+  checkSocketRoom(layout);
   const told = daemonOptions(configuration);
   await using opened = new AsyncDisposableStack();
   const isRoot = geteuid?.() === 0;

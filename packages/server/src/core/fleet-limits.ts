@@ -19,7 +19,6 @@ export const fleetLimits = {
   recoveringAtOnce: 16,
   /** How long a failed removal waits before it is tried again. */
   removeAgainMs: 30_000,
-  drainMs: 30_000,
   drainRetryMs: 5_000,
 } as const;
 

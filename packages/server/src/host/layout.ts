@@ -36,7 +36,7 @@ export function layoutOf(home: string): Layout {
 export const viewOfHome = "/run/caisson/home";
 
 /** The kernel takes 107 bytes as the name of a socket. */
-export function checkSocketRoom({ engineSocket }: Layout, home: string): void {
+export function checkSocketRoom({ engineSocket, home }: Layout): void {
   if (Buffer.byteLength(engineSocket) <= serviceLimits.socketPathBytes) return;
   throw new AppError("invalid", `the data folder ${home} has too long a path for the sockets in it`, {
     hint: "set CAISSON_HOME to a shorter one",

@@ -82,11 +82,11 @@ export class Supervisor<Ready> {
     const { signal } = this.#stopping;
     const stopped = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
     for (let delayMs: number = serviceLimits.restartMs; !signal.aborted; ) {
-      const since = Date.now();
+      const sinceMs = performance.now();
       const how = await Promise.race([this.#engineEnded(), this.#daemonEnded(), stopped]);
       this.#isReady = false;
       if (how === undefined || signal.aborted) return;
-      if (Date.now() - since > serviceLimits.steadyMs) delayMs = serviceLimits.restartMs;
+      if (performance.now() - sinceMs > serviceLimits.steadyMs) delayMs = serviceLimits.restartMs;
       this.#parts.log("caisson", `${how}; starting again in ${delayMs} ms\n`);
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
       delayMs = Math.min(delayMs * 2, serviceLimits.restartMostMs);

@@ -5,6 +5,7 @@ import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
+import { checkEnvironment } from "../run.ts";
 
 export interface Asked
   extends Required<Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority">> {
@@ -59,9 +60,7 @@ export function checkLabels(labels: Readonly<Record<string, string>>): Readonly<
 }
 
 function checkEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const bad = Object.entries(env).find(([name, value]) => !/^[^=\0]+$/.test(name) || value.includes("\0"));
-  if (bad) throw new AppError("invalid", `environment: '${bad[0]}' is not a valid name, or its value holds a NUL`);
-  if (bytesOf(env) > fleetLimits.envBytes)
+  if (bytesOf(checkEnvironment(env)) > fleetLimits.envBytes)
     throw new AppError("too_large", `environment: more than ${fleetLimits.envBytes} bytes`);
   return env;
 }

@@ -327,7 +327,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   /** Takes nothing new, waits for what is under way, and leaves the sandboxes to the next daemon (LIF-12). */
-  async drain(limitMs: number = fleetLimits.drainMs): Promise<void> {
+  async drain(limitMs: number): Promise<void> {
     this.#draining = true;
     clearInterval(this.#ticking);
     if (this.#uses > 0) await this.#wait(limitMs);

@@ -23,9 +23,8 @@ export class Member {
   readonly #clock: Clock;
   readonly #clocks: Clocks;
 
-  constructor(record: SandboxRecord, clock: Clock, sandbox?: Sandbox) {
+  constructor(record: SandboxRecord, clock: Clock) {
     this.record = record;
-    this.sandbox = sandbox;
     this.#clock = clock;
     this.#clocks = clocksOf(record, clock);
   }
