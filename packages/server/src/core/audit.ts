@@ -1,3 +1,5 @@
+import type { Caller } from "./principal.ts";
+
 export type AuditValue =
   | string
   | number
@@ -16,6 +18,17 @@ export interface AuditEntry {
   sandboxId: string | null;
   requestId: string | null;
   detail: { readonly [key: string]: AuditValue };
+}
+
+/** What a caller did, or was refused. */
+export interface Note {
+  type: string;
+  sandboxId?: string | null;
+  detail: AuditEntry["detail"];
+}
+
+export function entryOf({ principal, requestId }: Caller, { type, sandboxId = null, detail }: Note): AuditEntry {
+  return { type, namespace: principal.namespace, actor: principal.id, sandboxId, requestId, detail };
 }
 
 /** An entry in its place in the chain. */

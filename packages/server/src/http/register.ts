@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Audit } from "../core/audit.ts";
+import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { type Caller, requirePermission } from "../core/principal.ts";
@@ -7,12 +7,11 @@ import type { Keyring } from "../identity/keyring.ts";
 import type { TokenBuckets } from "../identity/token-bucket.ts";
 import { authenticate } from "./door.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
 import { report } from "./problem.ts";
 import { bodyPieces, discardRest } from "./request-body.ts";
-import type { Answer, Call, Note, Route } from "./route.ts";
+import type { Answer, Call, Route } from "./route.ts";
 
 export interface RegistrarParts {
   keyring: Keyring;
@@ -67,7 +66,7 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
     requirePermission(principal, route.permission);
   } catch (error) {
     const detail = { method: route.method, route: route.path, role: principal.role };
-    await parts.audit.record(toEntry({ principal, requestId: request.id }, { type: "access.denied", detail }));
+    await parts.audit.record(entryOf({ principal, requestId: request.id }, { type: "access.denied", detail }));
     throw error;
   }
   callers.set(request, { principal, requestId: request.id });
@@ -112,7 +111,7 @@ function openCall(
   const writing: Promise<void>[] = [];
   const note = (note: Note) => {
     if (caller === undefined) return;
-    const written = parts.audit.record(toEntry(caller, note));
+    const written = parts.audit.record(entryOf(caller, note));
     written.catch(() => undefined); // whoever waits for it gets the error
     writing.push(written);
   };

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { AuditValue } from "../core/audit.ts";
+import type { Note } from "../core/audit.ts";
 import type { AppError } from "../core/errors.ts";
 import type { Caller, Permission } from "../core/principal.ts";
 
@@ -16,13 +16,6 @@ export interface Answer {
   headers?: Readonly<Record<string, string | number>>;
 }
 
-/** What goes into the timeline before the answer goes out. */
-export interface Note {
-  type: string;
-  sandboxId?: string;
-  detail: { readonly [key: string]: AuditValue };
-}
-
 export interface OpenCall<P, Q, B> {
   params: P;
   query: Q;
@@ -35,7 +28,7 @@ export interface OpenCall<P, Q, B> {
 
 export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
   caller: Caller;
-  /** Writes an entry; the answer waits for all that were written. */
+  /** Writes an entry into the timeline; the answer waits for all that were written. */
   note(note: Note): void;
   /** Resolves when every entry so far would survive a crash. Streams call it before they tell the result. */
   noted(): Promise<void>;

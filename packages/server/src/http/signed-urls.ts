@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Audit } from "../core/audit.ts";
+import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
@@ -8,9 +8,8 @@ import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
-import { toEntry } from "./note.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import { type Answer, type Call, defineOpenRoute, defineRoute, type Note, type OpenCall, type Route } from "./route.ts";
+import { type Answer, type Call, defineOpenRoute, defineRoute, type OpenCall, type Route } from "./route.ts";
 import { sandboxId } from "./sandbox-schema.ts";
 import { Upload } from "./upload.ts";
 
@@ -66,7 +65,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
         openStream: () => streams.open(principal.id, () => call.request.raw.socket.destroy()),
         note: (note) => notes.push(note),
       });
-      for (const note of notes) await audit.record(toEntry(caller, note));
+      for (const note of notes) await audit.record(entryOf(caller, note));
       return answer;
     } catch (error) {
       signer.giveBack(found); // nothing was sent or written

@@ -1,4 +1,4 @@
-import type { Audit } from "../core/audit.ts";
+import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
@@ -80,7 +80,7 @@ export class Skills {
     };
     const isNew = await records.insert(record);
     if (!isNew) return { record: await this.get(caller, id), isNew };
-    await this.#note(caller, "skill.created", null, { skill_id: id, name, files: record.files });
+    await this.#note(caller, { type: "skill.created", detail: { skill_id: id, name, files: record.files } });
     return { record, isNew };
   }
 
@@ -108,7 +108,7 @@ export class Skills {
   async delete(caller: Caller, id: string): Promise<void> {
     const { name } = await this.get(caller, id);
     await this.#parts.records.delete(caller.principal.namespace, id);
-    await this.#note(caller, "skill.deleted", null, { skill_id: id, name });
+    await this.#note(caller, { type: "skill.deleted", detail: { skill_id: id, name } });
     this.#parts.sweeper.request();
   }
 
@@ -133,19 +133,13 @@ export class Skills {
     if (await isInstalled(workspace.files, path, tree)) return false;
     await workspace.files.unpack(path, treeArchive(blobs, skillMembers(tree)), { replace: true });
     const data = { skill_id: id, name };
-    await this.#note(caller, "skill.installed", workspace.id, data);
+    await this.#note(caller, { type: "skill.installed", sandboxId: workspace.id, detail: data });
     feed.publish({ type: "skill.installed", namespace: caller.principal.namespace, sandboxId: workspace.id, data });
     return true;
   }
 
-  async #note(
-    { principal, requestId }: Caller,
-    type: string,
-    sandboxId: string | null,
-    detail: Readonly<Record<string, string | number>>,
-  ): Promise<void> {
-    const { namespace, id: actor } = principal;
-    await this.#parts.audit.record({ type, namespace, actor, sandboxId, requestId, detail });
+  async #note(caller: Caller, note: Note): Promise<void> {
+    await this.#parts.audit.record(entryOf(caller, note));
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Audit, AuditEntry } from "../core/audit.ts";
+import { type Audit, entryOf } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
@@ -183,21 +183,13 @@ export class Snapshots {
 
   /** Into the timeline, then to whoever listens. */
   async #tell(
-    { principal, requestId }: Caller,
+    caller: Caller,
     sandboxId: string,
     type: FeedType,
     data: Readonly<Record<string, FeedValue>>,
   ): Promise<void> {
-    const entry: AuditEntry = {
-      type,
-      namespace: principal.namespace,
-      actor: principal.id,
-      sandboxId,
-      requestId,
-      detail: data,
-    };
-    await this.#parts.audit.record(entry);
-    this.#parts.feed.publish({ type, namespace: principal.namespace, sandboxId, data });
+    await this.#parts.audit.record(entryOf(caller, { type, sandboxId, detail: data }));
+    this.#parts.feed.publish({ type, namespace: caller.principal.namespace, sandboxId, data });
   }
 }
 
