@@ -28,7 +28,7 @@ export async function openTestHost(owner?: { uid: number; gid: number }): Promis
     openEngines: () => new LocalEngines({ home, bin, guestPath, onError, ...(owner === undefined ? {} : { owner }) }),
     ...(owner === undefined ? {} : { group: owner.gid }),
   });
-  const connect = () => EngineClient.connect({ path: socketPath, sandboxes: join(home, "engine/sandboxes") });
+  const connect = () => EngineClient.connect({ path: socketPath, sandboxes: join(home, "engine/sandboxes"), onError });
   return {
     home,
     socketPath,

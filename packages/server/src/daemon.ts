@@ -58,7 +58,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
-  const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes }));
+  const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const store = opened.use(await openStore({ path: join(daemon, "caisson.db"), onError }));
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));

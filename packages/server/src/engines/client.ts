@@ -35,6 +35,8 @@ export interface EngineClientOptions {
   path: string;
   /** The engine's folder of sandboxes, as this process sees it. */
   sandboxes: string;
+  /** Told of what goes wrong beside a call. */
+  onError: (error: unknown) => void;
 }
 
 /** The engines of another process. When its socket is lost everything fails with `unavailable`, and nothing waits on. */
@@ -45,6 +47,7 @@ export class EngineClient implements EngineSource {
   readonly #lostGate = Promise.withResolvers<AppError>();
   readonly #hello = Promise.withResolvers<void>();
   readonly #socket: Socket;
+  readonly #onError: (error: unknown) => void;
   readonly #reader = new LineReader(engineSocketLimits.answerBytes);
   readonly #waiting = new Map<number, Waiting>();
   readonly #owned = new Map<string, Owned>();
@@ -53,8 +56,9 @@ export class EngineClient implements EngineSource {
   #last = 0;
   #error: AppError | undefined;
 
-  private constructor({ path, sandboxes }: EngineClientOptions) {
+  private constructor({ path, sandboxes, onError }: EngineClientOptions) {
     this.sandboxes = sandboxes;
+    this.#onError = onError;
     this.lost = this.#lostGate.promise;
     this.#hello.promise.catch(() => undefined);
     this.#socket = connect(path);
@@ -177,11 +181,8 @@ export class EngineClient implements EngineSource {
   }
 
   async #tellDisk(number: number, id: string, news: DiskNews): Promise<void> {
-    try {
-      await this.#owned.get(id)?.disk(news);
-    } finally {
-      if (this.#error === undefined) this.#send({ answer: number });
-    }
+    await this.#owned.get(id)?.disk(news).catch(this.#onError);
+    if (this.#error === undefined) this.#send({ answer: number });
   }
 
   #send(message: ToEngine): void {
