@@ -12,10 +12,11 @@ import { runsOptionSpecs } from "./runs.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
 import { upOptionSpecs } from "./up-options.ts";
 
-/** First words: of `keys create` that is `keys`. */
+/** Verbs by their first word, which of `keys create` is `keys`. */
+const groups = Map.groupBy(Object.entries(clientVerbs), ([name]) => name.split(" ")[0] ?? "");
 const summaries: Record<string, string> = {
   ...commands,
-  ...Object.fromEntries(Object.entries(clientVerbs).map(([name, { summary }]) => [name.split(" ")[0], summary])),
+  ...Object.fromEntries([...groups].map(([word, verbs]) => [word, verbs.map(([, { summary }]) => summary).join("; ")])),
 };
 const names = Object.keys(summaries).join(" ");
 const specs: Record<string, OptionSpecs> = {
@@ -27,7 +28,9 @@ const specs: Record<string, OptionSpecs> = {
   runs: runsOptionSpecs,
   doctor: reportOptionSpecs,
   config: reportOptionSpecs,
-  ...Object.fromEntries(Object.entries(clientVerbs).map(([name, verb]) => [name.split(" ")[0], optionsOf(verb)])),
+  ...Object.fromEntries(
+    [...groups].map(([word, verbs]) => [word, Object.assign({}, ...verbs.map(([, verb]) => optionsOf(verb)))]),
+  ),
   audit: auditOptionSpecs,
 };
 const words = (options: OptionSpecs) =>
