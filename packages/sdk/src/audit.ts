@@ -29,6 +29,10 @@ export interface AuditVerdict {
   rows: number;
   first: number;
   last: number;
+  /** Of the last row. Noted elsewhere, it holds all rows up to it. */
+  hash: string;
+  /** Rows up to this one were pruned; 0 when none were. */
+  pruned: number;
   checkpoints: number;
   problems: { sequence: number | null; what: string }[];
 }
