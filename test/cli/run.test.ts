@@ -292,7 +292,7 @@ describe("help", () => {
     await writeFile(join(folder, "complete.bash"), stdout);
     const script = `source ${folder}/complete.bash; COMP_WORDS=(caisson doc); COMP_CWORD=1; _caisson; echo "\${COMPREPLY[@]}"`;
     const found = await new Promise((resolve) => execFile("bash", ["-c", script], (_error, out) => resolve(out)));
-    expect(found).toBe("doctor\n");
+    expect(found).toBe("down doctor\n");
     expect(stdout).toMatch(/keys\) options="[^"]*--role[^"]*--all/); // of each of its verbs
   });
 
