@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { freePort } from "../daemon/up.ts";
 import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 
@@ -38,15 +37,6 @@ async function said(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await caisson(args);
   expect(`${code} ${stderr}`, args.join(" ")).toBe("0 ");
   return stdout.trim();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 describe("the command line of a daemon", () => {
@@ -151,9 +141,13 @@ describe("the command line of a daemon", () => {
 
   it("ends when nobody reads its output any more", async () => {
     const id = await said("create");
-    await said("exec", id, "head -c 8000000 /dev/zero >zeros");
-    const line = `"$0" files cat ${id} zeros | head -c 1 | wc -c`;
-    expect(await run("/bin/sh", ["-c", line, program])).toEqual({ code: 0, stdout: "1\n", stderr: "" });
+    let ended = false;
+    const line = '"$0" events --after 0 | head -n 1 | wc -l';
+    const followed = run("/bin/sh", ["-c", line, program]).finally(() => {
+      ended = true;
+    });
+    while (!ended) await said("exec", id, "true"); // which is an event
+    expect(await followed).toEqual({ code: 0, stdout: "1\n", stderr: "" });
     await said("rm", id);
   });
 
