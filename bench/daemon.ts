@@ -12,6 +12,7 @@ import { askControl } from "../packages/server/src/host/control.ts";
 import type { UpStatus } from "../packages/server/src/up.ts";
 import { root } from "./native-programs.ts";
 import { Rest } from "./rest.ts";
+import { endsWithBench } from "./running.ts";
 
 export interface DaemonOptions {
   home: string;
@@ -20,6 +21,8 @@ export interface DaemonOptions {
   /** Other settings, by their variable. */
   settings?: Readonly<Record<string, string>>;
 }
+
+const fillMs = 300_000;
 
 interface Pool {
   size: number;
@@ -41,12 +44,14 @@ export class Daemon implements AsyncDisposable {
   readonly home: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
+  readonly #forget: () => void;
 
   private constructor(child: ChildProcess, ended: Promise<unknown>, home: string, rest: Rest) {
     this.#child = child;
     this.#ended = ended;
     this.home = home;
     this.rest = rest;
+    this.#forget = endsWithBench(this);
   }
 
   static async start({ home, engine, poolSize, settings = {} }: DaemonOptions): Promise<Daemon> {
@@ -88,14 +93,15 @@ export class Daemon implements AsyncDisposable {
 
   /** Until the pool is full and nothing starts. */
   async poolFull(): Promise<void> {
-    for (;;) {
+    for (const since = performance.now(); performance.now() - since < fillMs; await sleep(5)) {
       const [pool] = await this.rest.get<Pool[]>("/api/v1/pool");
       if (pool !== undefined && pool.ready >= pool.size && pool.starting === 0) return;
-      await sleep(5);
     }
+    throw new Error(`the pool was not full after ${fillMs} ms`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#forget();
     this.rest[Symbol.dispose]();
     this.#child.kill("SIGTERM");
     await this.#ended;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { programPath } from "./native-programs.ts";
 import { type Outcome, runProgram } from "./program.ts";
+import { endsWithBench } from "./running.ts";
 
 const daemonPath = "/usr/sbin/dockerd";
 const clientPath = "/usr/bin/docker";
@@ -16,10 +17,12 @@ const startMs = 60_000;
 export class Docker implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #socket: string;
+  readonly #forget: () => void;
 
   private constructor(child: ChildProcess, socket: string) {
     this.#child = child;
     this.#socket = socket;
+    this.#forget = endsWithBench(this);
   }
 
   /** Undefined, with the reason told, where it does not run. */
@@ -81,6 +84,7 @@ export class Docker implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#forget();
     if (this.#child.pid === undefined || this.#child.exitCode !== null) return;
     const ended = once(this.#child, "close");
     this.#child.kill("SIGTERM");

@@ -24,6 +24,7 @@ import { warm } from "./benchmarks/warm.ts";
 import { ratioOf, verdictOf } from "./line.ts";
 import { describeMachine, othersLoad } from "./machine.ts";
 import { compilePrograms, root } from "./native-programs.ts";
+import { endAll } from "./running.ts";
 import { type MeasuredLine, markdownTable, notesOf, textTable } from "./table.ts";
 import { type Benchmark, type BenchOptions, closeHomes, openHome } from "./workbench.ts";
 
@@ -135,6 +136,8 @@ async function main(): Promise<number> {
 
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
-    closeHomes().finally(() => process.exit(130));
+    endAll()
+      .then(closeHomes)
+      .finally(() => process.exit(130));
   });
 process.exitCode = await main();

@@ -2,11 +2,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { Daemon } from "../daemon.ts";
+import { truePath } from "../machine.ts";
 import { type RestAnswer, toJson } from "../rest.ts";
 import { median, summarize, timeMs } from "../stats.ts";
 import { engines, type Workbench } from "../workbench.ts";
 
 const poolSize = 8;
+const warmUpCalls = 300;
 const path = "/api/v1/sandboxes";
 
 interface Allocation {
@@ -20,6 +22,15 @@ async function allocate({ rest }: Daemon): Promise<Allocation> {
   const { id, origin } = toJson<{ id: string; origin: string }>(answer);
   if (origin !== "pool") throw new Error(`a sandbox came ${origin}`);
   return { id, answer };
+}
+
+/** A daemon that has been at work: the first hundreds of calls run code that V8 has not compiled yet. */
+async function warmUp(daemon: Daemon): Promise<void> {
+  const { id } = await allocate(daemon);
+  for (let call = 0; call < warmUpCalls; call++)
+    await daemon.rest.post(`${path}/${id}/exec`, { command: [truePath], track_files: false });
+  await daemon.rest.delete(`${path}/${id}`);
+  await daemon.poolFull();
 }
 
 /** How long until an allocated sandbox is gone and another waits in its place. */
@@ -47,6 +58,7 @@ async function paced(daemon: Daemon, count: number, everyMs: number): Promise<Re
 async function measure(bench: Workbench, engine: EngineName): Promise<void> {
   await using daemon = await Daemon.start({ home: join(bench.home, engine), engine, poolSize });
   await daemon.poolFull();
+  await warmUp(daemon);
   const replaced: number[] = [];
   while (replaced.length < (bench.options.quick ? 4 : 10)) replaced.push(await replaceMs(daemon));
   // As often as the pool can follow with all else that allocations bring; a little less, so that it never runs dry.
@@ -57,7 +69,7 @@ async function measure(bench: Workbench, engine: EngineName): Promise<void> {
   const ours = summarize(answers.map(({ tookMs }) => tookMs));
   const line = { engine, unit: "ms", ours } as const;
   const notes = [
-    `one every ${everyMs.toFixed(0)} ms while the pool of ${poolSize} is refilled and the last is destroyed`,
+    `one every ${everyMs.toFixed(0)} ms while the pool of ${poolSize} is refilled and the last is destroyed; after ${warmUpCalls} calls`,
   ];
   bench.add({
     ...line,
