@@ -11,6 +11,9 @@ const sanitizedTests = [
   ...(soak ? sandboxTests("contexts", "kept", "limits", "newborns", "pause", "search") : []),
 ];
 
+/** Each has a daemon, a store and a data folder of its own, and waits more than it works: two files at a time. */
+const daemonTests = ["fleet", "http", "sdk", "store"].map((folder) => `test/${folder}/**/*.test.ts`);
+
 export default defineConfig({
   test: {
     pool: "forks",
@@ -28,10 +31,14 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/guest/sanitized.test.ts"],
+          exclude: ["test/guest/sanitized.test.ts", ...daemonTests],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
+      },
+      {
+        extends: true,
+        test: { name: "daemon", include: daemonTests, sequence: { groupOrder: 3 } },
       },
       {
         // The same claims, with a guest in which AddressSanitizer and UndefinedBehaviorSanitizer look for mistakes.

@@ -31,7 +31,7 @@ export class Webhooks {
   /** The answer alone shows the secret. */
   create(url: string, types?: readonly string[]): Promise<WebhookInfo & { secret: string }> {
     const json = { url, ...(types === undefined ? {} : { types }) };
-    return this.#transport.json("POST", path, { json, idempotencyKey: crypto.randomUUID() });
+    return this.#transport.json("POST", path, { json });
   }
 
   list(): Promise<WebhookInfo[]> {

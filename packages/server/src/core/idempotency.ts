@@ -1,4 +1,4 @@
-/** An answer that was given once, to be given again to the same request. It holds no secret but a webhook's, which the store has anyway. */
+/** An answer that was given once, to be given again to the same request. It holds no secret. */
 export interface IdempotencyRecord {
   /** A hash of who asked, for what, under which key. */
   name: string;

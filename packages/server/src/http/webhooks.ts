@@ -73,7 +73,6 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       summary: "Creates a webhook; this answer alone shows its secret",
       permission: "operate",
       audit: ["webhook.created"],
-      idempotent: true,
       body: createBody,
       responses: { 201: { description: "with its secret", schema: webhook.extend({ secret: z.string() }) } },
       handler: async ({ caller, body, note }) => {
