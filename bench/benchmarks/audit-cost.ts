@@ -49,6 +49,7 @@ export async function auditCost(bench: Workbench): Promise<void> {
     target: { of: "ratio", atLeast: 0.9 },
     notes: [`over REST, track_files off, blocks of ${many} runs`],
   });
+  await rest.delete(`/api/v1/sandboxes/${id}`);
   child.stdin.end();
   await ended;
 }
