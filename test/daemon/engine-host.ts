@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Caisson } from "../../packages/server/src/app.ts";
 import { EngineClient } from "../../packages/server/src/engines/client.ts";
 import { EngineHost } from "../../packages/server/src/engines/host.ts";
+import type { HostFolders } from "../../packages/server/src/engines/host-folders.ts";
 import { LocalEngines } from "../../packages/server/src/local-engines.ts";
 import { guestPath, leaveNothing, root } from "../harness.ts";
 
@@ -16,7 +17,10 @@ export interface TestHost extends AsyncDisposable {
 }
 
 /** An engine's host in this process, with a data folder of its own; disposing checks that nothing was left behind. */
-export async function openTestHost(owner?: { uid: number; gid: number }): Promise<TestHost> {
+export async function openTestHost(
+  owner?: { uid: number; gid: number },
+  folders: HostFolders = { folders: [], check: async () => undefined },
+): Promise<TestHost> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const socketPath = join(home, "run/engine/socket");
   const errors: unknown[] = [];
@@ -25,6 +29,7 @@ export async function openTestHost(owner?: { uid: number; gid: number }): Promis
   const host = await EngineHost.listen({
     path: socketPath,
     onError,
+    folders,
     openEngines: () => new LocalEngines({ home, bin, guestPath, onError, ...(owner === undefined ? {} : { owner }) }),
     ...(owner === undefined ? {} : { group: owner.gid }),
   });

@@ -48,6 +48,8 @@ export interface CreateOptions extends SandboxChanges {
   warm?: "start" | "first-use" | "never";
   priority?: number;
   snapshot_id?: string;
+  /** The name of a folder that the daemon's operator gave; copied to /workspace/input, read-only. */
+  input_folder?: string;
 }
 
 export interface ListOptions {

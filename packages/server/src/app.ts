@@ -22,6 +22,7 @@ import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
+import { realFolder } from "./host/folders.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
@@ -59,6 +60,8 @@ export interface CreateOptions {
   engine?: EngineChoice;
   limits?: Partial<SandboxLimits>;
   inputFolder?: string;
+  /** The same by the id that the configuration of an engine in another process gives it. */
+  folder?: string;
   output?: boolean;
   /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
   warm?: WarmChoice;
@@ -139,7 +142,8 @@ export class Caisson implements AsyncDisposable {
       listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
-      ...(options.inputFolder === undefined ? {} : { inputFolder: options.inputFolder }),
+      ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
+      ...(options.folder === undefined ? {} : { folder: options.folder }),
     });
     return this.#own(sandbox, "sandbox.created");
   }

@@ -4,6 +4,7 @@ import { geteuid } from "node:process";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
+import { folderOptions } from "./config/folder-options.ts";
 import { AppError } from "./core/errors.ts";
 import { engineLimits } from "./core/limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
@@ -16,6 +17,7 @@ import { runProcess, startService } from "./engines/spawn.ts";
 import { makeFolders, writePrivate } from "./host/access.ts";
 import { type AppParts, copyApp, removeOldCopies } from "./host/app-copy.ts";
 import { answerControl } from "./host/control.ts";
+import { checkFolder } from "./host/folders.ts";
 import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "./host/layout.ts";
 import { Service } from "./host/service.ts";
 import { type ServiceUser, serviceUser } from "./host/service-user.ts";
@@ -53,6 +55,7 @@ export async function openUp({ configuration, version, code, log }: UpOptions): 
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
   const told = daemonOptions(configuration);
+  for (const folder of folderOptions(configuration)) await checkFolder(folder, layout.home);
   await using opened = new AsyncDisposableStack();
   const isRoot = geteuid?.() === 0;
   const user = isRoot ? await findUser(log) : undefined;
@@ -159,6 +162,7 @@ function startEngine(
     home: layout.home,
     bin,
     runtimePaths: caissonOptions(configuration).runtimePaths,
+    folders: folderOptions(configuration),
     ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
   };
   const process = startService(node, [smallHeap, join(code, "engine.mjs")]);

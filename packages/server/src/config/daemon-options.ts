@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 import { fleetOptions } from "./fleet-options.ts";
+import { folderOptions } from "./folder-options.ts";
 import { settingNames } from "./settings.ts";
 
 const loopback = new BlockList();
@@ -19,7 +20,7 @@ function listenOptions({ settings }: Configuration): { host: string; port: numbe
   return { host, port };
 }
 
-/** What the daemon is told of its settings. */
+/** What the daemon is told of its settings: of folders, their names. */
 export function daemonOptions(configuration: Configuration) {
   const {
     hosts,
@@ -36,7 +37,7 @@ export function daemonOptions(configuration: Configuration) {
     auditDays,
     settings: settingNames.map((name) => ({
       name,
-      value: configuration.settings[name],
+      value: name === "folders.input" ? folderOptions(configuration).map(({ id }) => id) : configuration.settings[name],
       origin: configuration.origins[name],
     })),
     caisson,

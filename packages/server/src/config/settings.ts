@@ -248,6 +248,12 @@ const settingSpecs = {
     env: "CAISSON_POLICY_COMMANDS_DENY",
     help: "commands that a daemon refuses, likewise; they win",
   },
+  "folders.input": {
+    type: "list",
+    default: [],
+    env: "CAISSON_FOLDERS_INPUT",
+    help: "folders of this machine that a daemon's sandboxes may ask to be copied to /workspace/input, as NAME=PATH",
+  },
   vault: {
     type: "choice",
     choices: ["memory", "env"],

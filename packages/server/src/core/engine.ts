@@ -36,8 +36,10 @@ export interface SandboxLimits {
 
 export interface SandboxSpec {
   limits: SandboxLimits;
-  /** A host folder whose files are copied to /workspace/input, read-only, before anything runs. */
+  /** A host folder whose files are copied to /workspace/input, read-only, before anything runs. Its path has no link. */
   inputFolder?: string;
+  /** The same by the id that the engine's own configuration gives it; of an engine in a process of its own. */
+  folder?: string;
   /** Whether /workspace/output is made. */
   output?: boolean;
   warm?: WarmChoice;

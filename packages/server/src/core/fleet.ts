@@ -37,6 +37,8 @@ export interface CreateRequest {
   priority?: number;
   /** Files of this snapshot are its workspace. */
   snapshotId?: string;
+  /** The id of a folder that the operator named; its files are /workspace/input, read-only. */
+  inputFolder?: string;
 }
 
 export interface Created {

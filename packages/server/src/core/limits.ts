@@ -275,6 +275,8 @@ export const configLimits = {
   fileBytes: 256 * KiB,
   /** A value shown in an error. */
   shownCharacters: 60,
+  /** That are named for sandboxes. */
+  folders: 64,
 } as const;
 
 /** Events of a Caisson. */

@@ -5,6 +5,7 @@ import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { matching, shape, within } from "../core/shape.ts";
+import { type HostFolders, withFolder } from "./host-folders.ts";
 import { HostWatches } from "./host-watches.ts";
 import {
   type Answer,
@@ -32,6 +33,7 @@ export class HostSession {
   readonly ended: Promise<void>;
   readonly #socket: Socket;
   readonly #engines: EngineSource;
+  readonly #folders: HostFolders;
   readonly #onError: (error: unknown) => void;
   readonly #reader = new LineReader(engineSocketLimits.requestBytes);
   readonly #watches = new HostWatches();
@@ -41,9 +43,10 @@ export class HostSession {
   #waits = false;
   #closed = false;
 
-  constructor(socket: Socket, engines: EngineSource, onError: (error: unknown) => void) {
+  constructor(socket: Socket, engines: EngineSource, folders: HostFolders, onError: (error: unknown) => void) {
     this.#socket = socket;
     this.#engines = engines;
+    this.#folders = folders;
     this.#onError = onError;
     const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
     this.ended = closed.then(() => this.#leave());
@@ -128,7 +131,7 @@ export class HostSession {
     searchPath: () => this.#engines.searchPath(),
     probe: () => this.#engines.probe(),
     checkHost: () => this.#engines.checkHost(),
-    create: async ({ engine, spec }) => withoutPaths(await (await this.#open(engine)).create(spec)),
+    create: async ({ engine, spec }) => withoutPaths(await this.#create(await this.#open(engine), spec)),
     attach: async ({ engine, id }) => withoutPaths(await (await this.#open(engine)).attach(id)),
     detach: async ({ engine, id }) => nothing((await this.#open(engine)).detach(id)),
     stop: async ({ engine, id }) => nothing((await this.#open(engine)).stop(id)),
@@ -147,6 +150,11 @@ export class HostSession {
     watchNext: ({ watch }) => this.#watches.next(watch),
     watchClose: ({ watch }) => nothing(this.#watches.close(watch)),
   };
+
+  #create(engine: Engine, { folder, ...spec }: Arguments<"create">["spec"]): Promise<CreatedSandbox> {
+    if (folder === undefined) return engine.create(spec);
+    return withFolder(this.#folders, folder, (inputFolder) => engine.create({ ...spec, inputFolder }));
+  }
 
   #open(name: EngineName): Promise<Engine> {
     return this.#engines.open(name);

@@ -6,6 +6,7 @@ import { geteuid } from "node:process";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
+import type { HostFolders } from "./host-folders.ts";
 import { HostSession } from "./host-session.ts";
 import { describeError, type FromEngine } from "./protocol.ts";
 
@@ -16,6 +17,8 @@ export interface EngineHostOptions {
   group?: number;
   /** Engines of one daemon; they close with its connection. */
   openEngines: () => EngineSource;
+  /** That the daemon may name. */
+  folders: HostFolders;
   onError: (error: unknown) => void;
 }
 
@@ -73,7 +76,8 @@ export class EngineHost implements AsyncDisposable {
         this.#next = undefined;
         if (socket.destroyed) continue;
         this.#served = socket;
-        await new HostSession(socket, this.#options.openEngines(), this.#options.onError).ended;
+        const { openEngines, folders, onError } = this.#options;
+        await new HostSession(socket, openEngines(), folders, onError).ended;
       }
     } finally {
       this.#served = undefined;

@@ -1,6 +1,6 @@
 /**
  * What goes over the engine's socket: JSON, one message a line. The list of verbs is closed, and every argument is an id
- * that the engine issued, a number in its range or a word of a list: no path, no command line (S22).
+ * that the engine issued or its configuration gave, a number in its range or a word of a list: no path, no command line (S22).
  */
 
 import type { Check as HostCheck } from "../core/diagnosis.ts";
@@ -19,6 +19,7 @@ import type {
 } from "../core/engine.ts";
 import { warmChoices } from "../core/engine.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
+import { folderId } from "../core/folder.ts";
 import { requestLimits } from "../core/limits.ts";
 import { type EngineChoice, engineChoices } from "../core/request.ts";
 import { type Check, flag, matching, oneOf, optional, shape, within } from "../core/shape.ts";
@@ -92,6 +93,7 @@ const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: o
 
 const spec = shape<RemoteSpec>({
   limits,
+  folder: optional(matching(folderId)),
   output: optional(flag),
   warm: optional(oneOf(warmChoices)),
   listeners: optional(flag),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { warmChoices } from "../core/engine.ts";
 import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
+import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { sandboxLimits } from "../core/limits.ts";
@@ -48,6 +49,13 @@ export const createSandbox = z
     warm: z.enum(warmChoices).optional(),
     priority: priority.optional(),
     snapshot_id: z.string().min(1).max(128).optional(),
+    input_folder: z
+      .string()
+      .regex(folderId)
+      .optional()
+      .describe(
+        "the name of a folder of the daemon's machine, which its operator gave; copied to /workspace/input, read-only",
+      ),
   })
   .meta({ id: "CreateSandbox" });
 

@@ -57,6 +57,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
           warm: body.warm,
           priority: body.priority,
           snapshotId: body.snapshot_id,
+          inputFolder: body.input_folder,
         }),
       );
       return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };

@@ -22,6 +22,7 @@ const createOptions = {
   env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in it" },
   session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
   snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
+  input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
   ...limitOptions,
 } as const satisfies OptionSpecs;
 
@@ -71,6 +72,7 @@ const create: Verb = {
       env: pairs(options, "env"),
       session_key: options.text("session"),
       snapshot_id: options.text("snapshot"),
+      input_folder: options.text("input"),
       ...limitFields(options),
     });
     const { info } = await caisson.createSandbox(asked);

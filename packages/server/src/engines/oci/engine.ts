@@ -17,6 +17,7 @@ import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
+import { noFolder } from "../host-folders.ts";
 import { findRuntime, runtimes } from "../runtime.ts";
 import { WorkspaceDisk } from "./disk.ts";
 import { HelperClient } from "./helper-client.ts";
@@ -97,6 +98,7 @@ class OciEngine implements Engine {
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
+    if (spec.folder !== undefined) throw noFolder(spec.folder); // only an engine's process has a list of them
     for (let tries = 1; ; tries++) {
       const live = await this.#claim(spec);
       try {

@@ -1,6 +1,5 @@
-import { realpath } from "node:fs/promises";
 import type { SandboxSpec } from "../../core/engine.ts";
-import { AppError, errnoOf } from "../../core/errors.ts";
+import { AppError } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { type Runtime, runArguments } from "../runtime.ts";
@@ -39,25 +38,15 @@ const mountPoints = ["/proc", "/dev", "/sys", "/run", "/workspace", "/home/user"
 
 /** One round trip to the helper, which undoes what it did where it fails. */
 export async function launch(helper: HelperClient, options: LaunchOptions): Promise<Launched> {
-  const input = options.spec.inputFolder === undefined ? undefined : await resolveFolder(options.spec.inputFolder);
   try {
-    const reply = await helper.request("launch", launchArguments(options, input));
+    const reply = await helper.request("launch", launchArguments(options));
     return { pid: Number(reply.pid), gofer: Number(reply.gofer) };
   } catch (error) {
     throw error instanceof AppError ? explain(error, options) : error;
   }
 }
 
-/** The helper opens it without following a link. */
-async function resolveFolder(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (cause) {
-    throw new AppError("invalid", `the input folder ${path} cannot be opened (${errnoOf(cause)})`, { cause });
-  }
-}
-
-function launchArguments(options: LaunchOptions, input: string | undefined): Argument[] {
+function launchArguments(options: LaunchOptions): Argument[] {
   const { spec, runtime } = options;
   return [
     ["id", options.id],
@@ -75,7 +64,7 @@ function launchArguments(options: LaunchOptions, input: string | undefined): Arg
     ...(options.volume.isImage ? [["image", 1] as const] : []),
     ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
     ...(options.keepsInput ? [["keepInput", 1] as const] : []),
-    ...(input === undefined ? [] : [["input", input] as const]),
+    ...(spec.inputFolder === undefined ? [] : [["input", spec.inputFolder] as const]),
     ...(spec.output === true ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),
     ["sticky", "/tmp"],

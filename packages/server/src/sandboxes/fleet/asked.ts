@@ -13,6 +13,7 @@ export interface Asked
   limits: SandboxLimits;
   sessionKey: string | null;
   snapshotId: string | null;
+  inputFolder: string | null;
   warm: WarmChoice;
 }
 
@@ -35,6 +36,7 @@ export function resolveCreate(request: CreateRequest, settings: FleetSettings): 
     labels: checkLabels(request.labels ?? {}),
     sessionKey: request.sessionKey ?? null,
     snapshotId: request.snapshotId ?? null,
+    inputFolder: request.inputFolder ?? null,
     idleTimeoutMs: checkIdle(request.idleTimeoutMs ?? settings.idleTimeoutMs),
     lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
     priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),

@@ -62,12 +62,14 @@ async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName):
 function startCold(
   { maker, pools, queue, starts, removals, onError }: CreationParts,
   { principal: { namespace } }: Caller,
-  { image, limits, warm, env, priority }: Asked,
+  { image, limits, warm, env, priority, inputFolder }: Asked,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
   return queue.with({ namespace, priority }, async () => {
-    const sandbox = await starts.with(() => maker.createSandbox({ engine, limits, warm, keep: true, fleet: true }));
+    const options = { engine, limits, warm, keep: true, fleet: true } as const;
+    const folder = inputFolder === null ? {} : { folder: inputFolder };
+    const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folder }));
     try {
       await equip(sandbox, { env, limits });
     } catch (error) {
@@ -83,7 +85,8 @@ async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sand
   const { ledger, lifecycle, registry, removals, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
   const { status, engine, image, limits } = record;
-  const detail = { status, engine, image, origin, ...limitDetail(limits), snapshot_id: asked.snapshotId };
+  const asks = { snapshot_id: asked.snapshotId, input_folder: asked.inputFolder };
+  const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {
     await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
   } catch (error) {

@@ -8,6 +8,8 @@ interface MakeOptions {
   warm: WarmChoice;
   keep: true;
   fleet: true;
+  /** The id of an input folder. */
+  folder?: string;
 }
 
 /** Whoever makes the boundaries of a fleet. */

@@ -1,0 +1,23 @@
+import { AppError } from "../core/errors.ts";
+import { folderId, type NamedFolder } from "../core/folder.ts";
+import { configLimits } from "../core/limits.ts";
+import type { Configuration } from "./config.ts";
+
+/** The folders of `folders.input`; whether they may be used is looked at where they lie. */
+export function folderOptions({ settings, origins }: Pick<Configuration, "settings" | "origins">): NamedFolder[] {
+  const name = "folders.input";
+  const place = `${origins[name]}: ${name}`;
+  const folders = settings[name].map((text): NamedFolder => {
+    const at = text.indexOf("=");
+    const folder = { id: text.slice(0, at), path: text.slice(at + 1) };
+    if (at >= 0 && folderId.test(folder.id)) return folder;
+    throw new AppError("invalid", `${place}: '${text.slice(0, configLimits.shownCharacters)}' is not NAME=PATH`, {
+      hint: "a name has 1 to 32 small letters, digits, - and _: data=/srv/data",
+    });
+  });
+  const twice = folders.find(({ id }, at) => folders.findIndex((other) => other.id === id) !== at);
+  if (twice !== undefined) throw new AppError("invalid", `${place}: there are two folders '${twice.id}'`);
+  if (folders.length > configLimits.folders)
+    throw new AppError("invalid", `${place}: there are more than ${configLimits.folders} folders`);
+  return folders;
+}

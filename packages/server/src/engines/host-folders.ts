@@ -1,0 +1,47 @@
+import { AppError } from "../core/errors.ts";
+import type { NamedFolder } from "../core/folder.ts";
+
+/** Where the folders lie that a daemon may name, and whether one may be used now. */
+export interface HostFolders {
+  folders: readonly NamedFolder[];
+  check: (folder: NamedFolder) => Promise<void>;
+}
+
+/** Acts with the path of a folder that is known by its id. The daemon hears of the id alone (S22). */
+export async function withFolder<T>(
+  { folders, check }: HostFolders,
+  id: string,
+  act: (path: string) => Promise<T>,
+): Promise<T> {
+  const folder = folders.find((known) => known.id === id);
+  if (folder === undefined) throw noFolder(id);
+  try {
+    await check(folder);
+  } catch (cause) {
+    throw new AppError("unavailable", `the input folder '${id}' cannot be used now`, {
+      hint: "the log of the daemon's machine says why",
+      cause,
+    });
+  }
+  try {
+    return await act(folder.path);
+  } catch (error) {
+    throw error instanceof AppError ? withoutPath(error, folder) : error;
+  }
+}
+
+export function noFolder(id: string): AppError {
+  return new AppError("not_found", `there is no input folder '${id}'`, {
+    hint: "the configuration of the daemon's machine names them (folders.input)",
+  });
+}
+
+function withoutPath(error: AppError, { id, path }: NamedFolder): AppError {
+  const hide = (text: string) => text.replaceAll(path, `'${id}'`);
+  const { code, message, hint, retryAfterMs } = error;
+  return new AppError(code, hide(message), {
+    cause: error,
+    ...(hint === undefined ? {} : { hint: hide(hint) }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
