@@ -290,7 +290,7 @@ describe("help", () => {
   it("[CLI-03] the bash completion script is valid and completes commands", async () => {
     const { stdout } = await caisson(["completion", "bash"]);
     await writeFile(join(folder, "complete.bash"), stdout);
-    const script = `source ${folder}/complete.bash; COMP_WORDS=(caisson doc); COMP_CWORD=1; _caisson; echo "\${COMPREPLY[@]}"`;
+    const script = `source ${folder}/complete.bash; COMP_WORDS=(caisson do); COMP_CWORD=1; _caisson; echo "\${COMPREPLY[@]}"`;
     const found = await new Promise((resolve) => execFile("bash", ["-c", script], (_error, out) => resolve(out)));
     expect(found).toBe("down doctor\n");
     expect(stdout).toMatch(/keys\) options="[^"]*--role[^"]*--all/); // of each of its verbs
