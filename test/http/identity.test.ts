@@ -24,18 +24,24 @@ const asked = { name: "a", namespace: "default", role: "agent" } as const;
 describe("keys", () => {
   it("[IDN-03] begin with an administrator's, in a file that its owner alone can read", async () => {
     await using place = await openPlace();
-    expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: true });
+    expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: true });
     const token = (await readFile(place.file, "utf8")).trim();
     expect(await place.keyring.authenticate(token)).toMatchObject({ role: "admin", namespace: "default" });
     expect((await stat(place.file)).mode & 0o777).toBe(0o600);
-    expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: false });
+    expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: false });
     expect((await readFile(place.file, "utf8")).trim()).toBe(token);
-    expect(await place.store.keys.list()).toHaveLength(1);
+    const keys = await place.store.keys.list();
+    expect(keys).toHaveLength(1);
+    const rows = await place.store.audit.search({});
+    expect(rows).toMatchObject([
+      { type: "key.created", actor: "system", detail: { key_id: keys[0]?.id, role: "admin" } },
+    ]);
+    expect(JSON.stringify(rows)).not.toContain(token);
   });
 
   it("[IDN-03] of an administrator are made again when the file is gone, damaged, or its key revoked", async () => {
     await using place = await openPlace();
-    await ensureAdmin(place.keyring, place.file);
+    await ensureAdmin(place.keyring, place.store.audit, place.file);
     const seen = new Set([(await readFile(place.file, "utf8")).trim()]);
     const spoil = [
       () => rm(place.file),
@@ -44,7 +50,7 @@ describe("keys", () => {
     ];
     for (const act of spoil) {
       await act();
-      expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: false });
+      expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: false });
       seen.add((await readFile(place.file, "utf8")).trim());
       expect(await place.keyring.authenticate([...seen].at(-1) ?? "")).toMatchObject({ role: "admin" });
     }

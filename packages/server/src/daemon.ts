@@ -84,7 +84,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const sender = opened.use(await WebhookSender.open({ feed, webhooks: store.webhooks, dialer, onError }));
   const keyring = new Keyring({ keys: store.keys });
   const keyFile = join(daemon, "admin-key");
-  const { isFirst } = await ensureAdmin(keyring, keyFile);
+  const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
   const ready = allReady(parts, onError);
   const http = createHttpApp({
