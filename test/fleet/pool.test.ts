@@ -1,12 +1,20 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { engines, soak } from "../harness.ts";
-import { killProcessesOf, processesOf } from "../leaks.ts";
+import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
 
 const isFull = ({ fleet }: TestFleet) => fleet.pools().some(({ ready, size }) => ready === size);
+
+/** A signal stops a process some time after it was sent, thread by thread. */
+function standsStill(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) =>
+    /^State:\s*[tT]/m.test(readIfThere(`/proc/${pid}/task/${thread}/status`)),
+  );
+}
 
 describe.each(engines)("a warm pool (%s)", (engine) => {
   it("[LIF-02] is filled before anybody asks, hands a sandbox over, and is filled again", async () => {
@@ -79,6 +87,7 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     await until(() => isFull(test));
     const [oldest = "", next] = (await test.caisson.keptSandboxes()).map(({ id }) => id);
     for (const pid of processesOf(oldest)) process.kill(pid, "SIGSTOP");
+    await until(() => processesOf(oldest).every(standsStill));
     const { record } = await test.fleet.create(alice, {});
     expect(record).toMatchObject({ id: next, origin: "pool" });
     await until(async () => (await test.caisson.keptSandboxes()).every(({ id }) => id !== oldest));
