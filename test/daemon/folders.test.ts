@@ -46,7 +46,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
   }, upTimeoutMs);
 
   it.each(engines)(
-    "come in by their name, read-only, whoever owns them on the host (%s, hazard 19)",
+    "[FIL-08] come in by their name, read-only, whoever owns them on the host (%s, hazard 19)",
     async (engine) => {
       const { status, text, body } = await create(up, { engine, input_folder: "private" });
       expect(status, text).toBe(201);
@@ -70,7 +70,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
     expect(await up.delete(`/api/v1/sandboxes/${id}`)).toBe(204);
   });
 
-  it("do not exist where they were not named", async () => {
+  it("[FIL-08] do not exist where they were not named", async () => {
     const { status, body, text } = await create(up, { engine: "container", input_folder: "results" });
     expect(status, text).toBe(404);
     expect(body.detail).toBe("there is no input folder 'results'");
@@ -155,7 +155,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
       return refused.stderr;
     };
 
-    it("where they hold credentials, belong to the system or to Caisson, or are none", async () => {
+    it("[FIL-08] where they hold credentials, belong to the system or to Caisson, or are none", async () => {
       await mkdir(folder("user/.ssh"), { recursive: true });
       await mkdir(folder("cloud/.config/gcloud/logs"), { recursive: true });
       await symlink(folder("private"), folder("link"));

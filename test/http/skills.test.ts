@@ -1,6 +1,9 @@
 import { Agent, request } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { Skills } from "../../packages/server/src/sandboxes/skills.ts";
 import { engines } from "../harness.ts";
 import { hostileArchives } from "../sandbox/hostile-archives.ts";
 import { archive } from "../sandbox/tar-bytes.ts";
@@ -131,4 +134,23 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
       expect((await api.get("/api/v1/skills")).json.map((row: { name: string }) => row.name)).not.toContain("good");
     },
   );
+
+  it("are neither stored nor deleted when the timeline cannot hold it", async () => {
+    const { store, storage, feed, blobs } = server;
+    const audit = { record: () => Promise.reject(new Error("no audit")) };
+    const parts = { blobs, records: store.skills, sweeper: storage.sweeper, feed, clock: systemClock, audit };
+    const skills = new Skills(parts);
+    const caller: Caller = {
+      principal: { id: "key", name: "test", namespace: "default", role: "agent" },
+      requestId: "request",
+    };
+    async function* bytes() {
+      yield skillOf("unlogged");
+    }
+    await expect(skills.add(caller, bytes())).rejects.toThrow("no audit");
+    expect((await api.get("/api/v1/skills?name=unlogged")).json).toEqual([]);
+    const { json: kept } = await upload(skillOf("unlogged"));
+    await expect(skills.delete(caller, kept.id)).rejects.toThrow("no audit");
+    expect((await api.get(`/api/v1/skills/${kept.id}`)).status).toBe(200);
+  });
 });

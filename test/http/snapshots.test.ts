@@ -191,5 +191,8 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
       server.fleet.use(caller("default"), id, (sandbox) => snapshotsWith({ audit }).create(caller("default"), sandbox)),
     ).rejects.toThrow("no audit");
     expect((await api.get("/api/v1/snapshots")).json).toHaveLength(before);
+    const { json: kept } = await api.post(`${at}/snapshots`);
+    await expect(snapshotsWith({ audit }).delete(caller("default"), kept.id)).rejects.toThrow("no audit");
+    expect((await api.get(`/api/v1/snapshots/${kept.id}`)).status).toBe(200);
   });
 });

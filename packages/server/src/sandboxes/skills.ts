@@ -80,7 +80,12 @@ export class Skills {
     };
     const isNew = await records.insert(record);
     if (!isNew) return { record: await this.get(caller, id), isNew };
-    await this.#note(caller, { type: "skill.created", detail: { skill_id: id, name, files: record.files } });
+    try {
+      await this.#note(caller, { type: "skill.created", detail: { skill_id: id, name, files: record.files } });
+    } catch (error) {
+      await records.delete(namespace, id); // what the log cannot hold does not happen
+      throw error;
+    }
     return { record, isNew };
   }
 
@@ -107,8 +112,8 @@ export class Skills {
   /** Where it is installed it stays. */
   async delete(caller: Caller, id: string): Promise<void> {
     const { name } = await this.get(caller, id);
-    await this.#parts.records.delete(caller.principal.namespace, id);
     await this.#note(caller, { type: "skill.deleted", detail: { skill_id: id, name } });
+    await this.#parts.records.delete(caller.principal.namespace, id);
     this.#parts.sweeper.request();
   }
 

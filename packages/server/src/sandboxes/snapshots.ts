@@ -83,8 +83,8 @@ export class Snapshots {
       throw new AppError("conflict", `snapshot ${id} is being read`, { hint: "try again when the restore is done" });
     this.#leaving.add(id);
     try {
-      await this.#parts.records.delete(id);
       await this.#tell(caller, record.sandboxId, "snapshot.deleted", { snapshot_id: id });
+      await this.#parts.records.delete(id);
     } finally {
       this.#leaving.delete(id);
     }
@@ -176,7 +176,7 @@ export class Snapshots {
     try {
       await this.#tell(caller, sandboxId, "snapshot.created", detail);
     } catch (error) {
-      await this.#parts.records.delete(id); // nobody hears of it: it is not there
+      await this.#parts.records.delete(id); // what the log cannot hold does not happen
       throw error;
     }
   }

@@ -1,9 +1,8 @@
 import type { Kysely } from "kysely";
 import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { mapRows } from "./columns.ts";
-import { lostCursor } from "./lost-cursor.ts";
+import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
 const mapping = mapRows<SandboxRecord, "limits" | "env" | "labels">(["limits", "env", "labels"]);
@@ -36,18 +35,8 @@ export class StoredSandboxes implements SandboxRecords {
     if (namespace !== undefined) query = query.where("namespace", "=", namespace);
     if (status !== undefined) query = query.where("status", "=", status);
     if (sessionKey !== undefined) query = query.where("session_key", "=", sessionKey);
-    if (cursor !== undefined) {
-      const last = await this.get(cursor);
-      if (last === undefined || (namespace !== undefined && last.namespace !== namespace)) throw lostCursor();
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple("created_at_ms", "id"), "<", tuple(last.createdAtMs, last.id)),
-      );
-    }
-    const rows = await query
-      .orderBy("created_at_ms", "desc")
-      .orderBy("id", "desc")
-      .limit(Math.min(limit, storeLimits.listed.max))
-      .execute();
+    const after = cursor === undefined ? undefined : await this.#start(cursor, namespace);
+    const rows = await newestFirst(query, after, limit).execute();
     return rows.map((row) => mapping.toRecord(row));
   }
 
@@ -64,5 +53,10 @@ export class StoredSandboxes implements SandboxRecords {
 
   async delete(id: string): Promise<void> {
     await this.#db.deleteFrom("sandboxes").where("id", "=", id).execute();
+  }
+
+  async #start(cursor: string, namespace: string | undefined): Promise<PageStart> {
+    const last = await this.get(cursor);
+    return last !== undefined && (namespace === undefined || last.namespace === namespace) ? last : null;
   }
 }

@@ -1,8 +1,7 @@
 import type { Kysely } from "kysely";
 import type { SkillQuery, SkillRecord, SkillRecords } from "../core/skill.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { mapRows } from "./columns.ts";
-import { lostCursor } from "./lost-cursor.ts";
+import { newestFirst } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
 const mapping = mapRows<SkillRecord>();
@@ -36,18 +35,8 @@ export class StoredSkills implements SkillRecords {
   async list({ namespace, name, cursor, limit }: SkillQuery): Promise<SkillRecord[]> {
     let query = this.#db.selectFrom("skills").selectAll().where("namespace", "=", namespace);
     if (name !== undefined) query = query.where("name", "=", name);
-    if (cursor !== undefined) {
-      const last = await this.get(namespace, cursor);
-      if (last === undefined) throw lostCursor();
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple("created_at_ms", "id"), "<", tuple(last.createdAtMs, last.id)),
-      );
-    }
-    const rows = await query
-      .orderBy("created_at_ms", "desc")
-      .orderBy("id", "desc")
-      .limit(Math.min(limit, storeLimits.listed.max))
-      .execute();
+    const after = cursor === undefined ? undefined : ((await this.get(namespace, cursor)) ?? null);
+    const rows = await newestFirst(query, after, limit).execute();
     return rows.map((row) => mapping.toRecord(row));
   }
 

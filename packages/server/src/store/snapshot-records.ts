@@ -1,8 +1,7 @@
 import type { Kysely } from "kysely";
 import type { SnapshotQuery, SnapshotRecord, SnapshotRecords, SnapshotUsage } from "../core/snapshot.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { mapRows } from "./columns.ts";
-import { lostCursor } from "./lost-cursor.ts";
+import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
 const mapping = mapRows<SnapshotRecord>();
@@ -26,18 +25,8 @@ export class StoredSnapshots implements SnapshotRecords {
   async list({ namespace, sandboxId, cursor, limit }: SnapshotQuery): Promise<SnapshotRecord[]> {
     let query = this.#db.selectFrom("snapshots").selectAll().where("namespace", "=", namespace);
     if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
-    if (cursor !== undefined) {
-      const last = await this.get(cursor);
-      if (last === undefined || last.namespace !== namespace) throw lostCursor();
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple("created_at_ms", "id"), "<", tuple(last.createdAtMs, last.id)),
-      );
-    }
-    const rows = await query
-      .orderBy("created_at_ms", "desc")
-      .orderBy("id", "desc")
-      .limit(Math.min(limit, storeLimits.listed.max))
-      .execute();
+    const after = cursor === undefined ? undefined : await this.#start(cursor, namespace);
+    const rows = await newestFirst(query, after, limit).execute();
     return rows.map((row) => mapping.toRecord(row));
   }
 
@@ -57,5 +46,10 @@ export class StoredSnapshots implements SnapshotRecords {
   async manifests(): Promise<string[]> {
     const rows = await this.#db.selectFrom("snapshots").select("manifest").distinct().execute();
     return rows.map(({ manifest }) => manifest);
+  }
+
+  async #start(cursor: string, namespace: string): Promise<PageStart> {
+    const last = await this.get(cursor);
+    return last?.namespace === namespace ? last : null;
   }
 }

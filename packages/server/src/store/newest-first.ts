@@ -1,0 +1,31 @@
+import type { SelectQueryBuilder } from "kysely";
+import { AppError } from "../core/errors.ts";
+import { storeLimits } from "../core/store-limits.ts";
+import type { Schema } from "./schema.ts";
+
+type Aged = "sandboxes" | "snapshots" | "skills";
+
+/** Where a page begins: after this row. `null`: the row that its cursor names is not there, or is not the caller's. */
+export type PageStart = { createdAtMs: number; id: string } | null | undefined;
+
+/** A page of rows, newest first; those of one moment by their ids. */
+export function newestFirst<T extends Aged, O>(
+  query: SelectQueryBuilder<Schema, T, O>,
+  after: PageStart,
+  limit: number,
+): SelectQueryBuilder<Schema, T, O> {
+  if (after === null)
+    throw new AppError("invalid", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
+  // All of these tables have both columns, which Kysely cannot see through T.
+  const rows = query as unknown as SelectQueryBuilder<Schema, "sandboxes", O>;
+  const page =
+    after === undefined
+      ? rows
+      : rows.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("created_at_ms", "id"), "<", tuple(after.createdAtMs, after.id)),
+        );
+  return page
+    .orderBy("created_at_ms", "desc")
+    .orderBy("id", "desc")
+    .limit(Math.min(limit, storeLimits.listed.max)) as unknown as SelectQueryBuilder<Schema, T, O>;
+}
