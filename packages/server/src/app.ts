@@ -15,6 +15,7 @@ import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
+import { Once } from "./core/once.ts";
 import type { BackgroundPolicy } from "./core/process.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
@@ -81,7 +82,7 @@ export class Caisson implements AsyncDisposable {
   readonly #events = new EventBus();
   readonly #records: RunLog | undefined;
   readonly #engines: EngineSource;
-  #signer: Promise<Signer> | undefined;
+  readonly #signer = new Once<Signer>();
   readonly #sandboxes = new Set<Sandbox>();
 
   constructor(options: CaissonOptions) {
@@ -115,11 +116,7 @@ export class Caisson implements AsyncDisposable {
 
   /** The key that signs manifests here; made, and kept in the data folder, at first use. */
   signer(): Promise<Signer> {
-    this.#signer ??= openSigner(this.#options.home).catch((error) => {
-      this.#signer = undefined;
-      throw error;
-    });
-    return this.#signer;
+    return this.#signer.get(() => openSigner(this.#options.home));
   }
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {

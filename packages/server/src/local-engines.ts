@@ -5,6 +5,7 @@ import type { Engine, EngineName, EngineProbe, KeptSandbox } from "./core/engine
 import type { EngineSource } from "./core/engine-source.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
+import { Once } from "./core/once.ts";
 import type { EngineChoice } from "./core/request.ts";
 import { checkHost } from "./engines/host-checks.ts";
 import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
@@ -35,7 +36,7 @@ export interface LocalEngineOptions {
 export class LocalEngines implements EngineSource {
   readonly #options: LocalEngineOptions;
   readonly #engines = new Map<EngineName, Promise<Engine>>();
-  #image: Promise<RootImage> | undefined;
+  readonly #image = new Once<RootImage>();
 
   constructor(options: LocalEngineOptions) {
     this.#options = options;
@@ -92,11 +93,7 @@ export class LocalEngines implements EngineSource {
   }
 
   #hostImage(): Promise<RootImage> {
-    this.#image ??= this.#prepare().catch((error) => {
-      this.#image = undefined; // what is mended can be tried again
-      throw error;
-    });
-    return this.#image;
+    return this.#image.get(() => this.#prepare());
   }
 
   async #prepare(): Promise<RootImage> {

@@ -6,6 +6,7 @@ import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { Once } from "../core/once.ts";
 import type { EngineChoice } from "../core/request.ts";
 import {
   type Answer,
@@ -52,7 +53,7 @@ export class EngineClient implements EngineSource {
   readonly #waiting = new Map<number, Waiting>();
   readonly #owned = new Map<string, Owned>();
   readonly #engines = new Map<EngineName, RemoteEngine>();
-  #searchPath: Promise<string> | undefined;
+  readonly #searchPath = new Once<string>();
   #last = 0;
   #error: AppError | undefined;
 
@@ -97,11 +98,7 @@ export class EngineClient implements EngineSource {
   }
 
   searchPath(): Promise<string> {
-    this.#searchPath ??= this.request("searchPath", {}).catch((error) => {
-      this.#searchPath = undefined;
-      throw error;
-    });
-    return this.#searchPath;
+    return this.#searchPath.get(() => this.request("searchPath", {}));
   }
 
   probe(): Promise<EngineProbe[]> {

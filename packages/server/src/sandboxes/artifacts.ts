@@ -1,31 +1,25 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import type { SandboxFiles } from "../core/file.ts";
 import { artifactLimits } from "../core/limits.ts";
-import type { Artifact, ArtifactContent, Manifest, Signer } from "../core/manifest.ts";
+import type { Artifact, ArtifactContent, Manifest } from "../core/manifest.ts";
 import { signManifest } from "./manifest.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { SandboxChronicle } from "./sandbox-parts.ts";
 
 const folder = "/workspace/output";
 
-export interface ArtifactParts {
-  sandboxId: string;
-  files: SandboxFiles;
-  /** What all of them together may hold: a sparse file is larger than what it takes. */
-  mostBytes: number;
-  signer: () => Promise<Signer>;
-  signed: (files: number) => void;
-}
-
 /** What a sandbox left in /workspace/output: regular files, links not followed. */
 export class Artifacts {
-  readonly #parts: ArtifactParts;
+  readonly #sandbox: Pick<Sandbox, "id" | "files" | "limits">;
+  readonly #chronicle: SandboxChronicle;
 
-  constructor(parts: ArtifactParts) {
-    this.#parts = parts;
+  constructor(sandbox: Pick<Sandbox, "id" | "files" | "limits">, chronicle: SandboxChronicle) {
+    this.#sandbox = sandbox;
+    this.#chronicle = chronicle;
   }
 
   async list(): Promise<Artifact[]> {
-    const found = await this.#parts.files.list(folder, { recursive: true });
+    const found = await this.#sandbox.files.list(folder, { recursive: true });
     const files = found.filter((info) => info.type === "file");
     if (files.length > artifactLimits.files)
       throw new AppError("limit_exceeded", `more than ${artifactLimits.files} files of output`);
@@ -33,7 +27,8 @@ export class Artifacts {
     const odd = files.find((info) => info.name.includes("\ufffd"));
     if (odd !== undefined) throw new AppError("invalid", `the output has a file whose name is not text: ${odd.name}`);
     const artifacts: Artifact[] = [];
-    let left = this.#parts.mostBytes;
+    // A sparse file is larger than what it takes.
+    let left = this.#sandbox.limits.storageBytes;
     for (const { name } of files.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       const artifact = await this.#hash(name, left);
       left -= artifact.size_bytes;
@@ -53,16 +48,16 @@ export class Artifacts {
 
   /** A signed manifest of all of them. What is signed is what was read here, whatever the sandbox does meanwhile. */
   async sign(): Promise<Manifest> {
-    const signer = await this.#parts.signer();
-    const manifest = signManifest(this.#parts.sandboxId, await this.list(), signer, Date.now());
-    this.#parts.signed(manifest.files.length);
+    const signer = await this.#chronicle.signer();
+    const manifest = signManifest(this.#sandbox.id, await this.list(), signer, Date.now());
+    this.#chronicle.signed(this.#sandbox.id, manifest.files.length);
     return manifest;
   }
 
   async #hash(path: string, mostBytes: number, take?: (chunk: Buffer) => void): Promise<Artifact> {
     const hash = createHash("sha256");
     let size = 0;
-    for await (const chunk of this.#parts.files.read(`${folder}/${path}`)) {
+    for await (const chunk of this.#sandbox.files.read(`${folder}/${path}`)) {
       size += chunk.length;
       if (size > mostBytes) throw new AppError("too_large", `the output '${path}' is past ${mostBytes} bytes`);
       hash.update(chunk);

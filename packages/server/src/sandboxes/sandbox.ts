@@ -3,7 +3,6 @@ import type {
   Changes,
   Containment,
   CreatedSandbox,
-  Engine,
   EngineName,
   NotEnforced,
   SandboxLimits,
@@ -11,7 +10,6 @@ import type {
   SandboxStats,
   StartOptions,
 } from "../core/engine.ts";
-import { AppError, messageOf } from "../core/errors.ts";
 import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
@@ -26,11 +24,15 @@ import { startCode } from "./execute-code.ts";
 import { FileTracking } from "./file-tracking.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
+import { openWire } from "./open-wire.ts";
+import { pause, resume } from "./pause.ts";
 import { Processes } from "./processes.ts";
 import { startRun } from "./run.ts";
-import type { SandboxEnd, SandboxParts } from "./sandbox-parts.ts";
-import { SandboxWire } from "./sandbox-wire.ts";
+import { SandboxEnding } from "./sandbox-ending.ts";
+import type { SandboxParts } from "./sandbox-parts.ts";
+import type { SandboxWire } from "./sandbox-wire.ts";
 import { Terms } from "./terms.ts";
+import { Turn } from "./turn.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
 export class Sandbox implements AsyncDisposable {
@@ -45,14 +47,10 @@ export class Sandbox implements AsyncDisposable {
   readonly kept: boolean;
   readonly processes: SandboxProcesses;
   readonly wire: SandboxWire;
-  readonly #engine: Engine;
   readonly #parts: SandboxParts;
-  #destroyed: Promise<void> | undefined;
-  #stopped: Promise<void> | undefined;
   readonly #processes: Processes;
-  #turn: Promise<void> = Promise.resolve();
-  #isLeft = false;
-  readonly #leftGate = Promise.withResolvers<void>();
+  readonly #turn = new Turn();
+  readonly #ending: SandboxEnding;
   readonly #tracking: FileTracking;
   readonly #terms: Terms;
   #oomKills = 0;
@@ -66,33 +64,13 @@ export class Sandbox implements AsyncDisposable {
     this.processSlack = created.processSlack;
     this.runsWatchMemory = created.runsWatchMemory;
     this.#terms = new Terms(created, parts.environment);
-    this.#engine = parts.engine;
     this.#parts = parts;
     this.#tracking = new FileTracking(parts.engine, created.id);
     const processes = new Processes(this, join(created.ownerFolder, "processes"));
-    const died = parts.engine.waitExit(created.id);
-    this.wire = new SandboxWire(
-      () => parts.attach(created, died, processes.adopt),
-      {
-        leaseMs: created.kept ? 0 : wireLimits.leaseMs,
-        memoryBytes: created.limits.memoryBytes,
-        watchMemory: created.guestWatchesMemory,
-        environment: parts.environment,
-        warmIdleMs: wireLimits.warmIdleMs,
-        warm: created.warm === "start" ? ["python", "node"] : [],
-      },
-      paused,
-    );
-    died.then(
-      (reason) => this.wire.close(reason),
-      (error: unknown) => this.wire.close(messageOf(error)),
-    );
-    parts.engine.watchDisk(created.id, async (news) => {
-      if (news === "low") await this.wire.pause("disk");
-      if (news === "room") this.wire.resume("disk");
-      if (news !== "low") parts.chronicle.disk(created.id, news);
-    });
+    this.wire = openWire(created, paused, parts, processes.adopt);
     void this.wire.lost.then((reason) => processes.loseSandbox(reason));
+    const { id, kept, wire } = this;
+    this.#ending = new SandboxEnding({ ...parts, id, kept, wire, processes, turn: this.#turn });
     this.files = new WireFiles(
       this.wire,
       () => this.touchFiles(),
@@ -171,9 +149,9 @@ export class Sandbox implements AsyncDisposable {
 
   /** For runs from now on, and for the sandbox as a whole at once. Storage cannot change; memory not below what is in use. */
   updateLimits(asked: Partial<SandboxLimits>): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turn.take(async () => {
       const limits = changeLimits(this.id, this.limits, asked);
-      await this.#engine.updateLimits(this.id, limits);
+      await this.#parts.engine.updateLimits(this.id, limits);
       this.#terms.limits = limits;
       this.wire.reconfigure({ memoryBytes: limits.memoryBytes, cold: this.#terms.isTight });
     });
@@ -218,14 +196,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** What runs left in /workspace/output. */
   get artifacts(): Artifacts {
-    const { chronicle } = this.#parts;
-    return new Artifacts({
-      sandboxId: this.id,
-      files: this.files,
-      mostBytes: this.limits.storageBytes,
-      signer: () => chronicle.signer(),
-      signed: (files) => chronicle.signed(this.id, files),
-    });
+    return new Artifacts(this, this.#parts.chronicle);
   }
 
   /** The records of its runs that retention keeps, oldest first; none where they are not kept. */
@@ -234,7 +205,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   stats(): Promise<SandboxStats> {
-    return this.#engine.stats(this.id);
+    return this.#parts.engine.stats(this.id);
   }
 
   get paused(): boolean {
@@ -243,41 +214,19 @@ export class Sandbox implements AsyncDisposable {
 
   /** Freezes every process, and the clocks of their limits. */
   pause(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.paused) return;
-      await this.wire.pause();
-      try {
-        await this.#engine.pause(this.id);
-      } catch (error) {
-        this.wire.resume();
-        throw error;
-      }
-    });
+    return this.#turn.take(() => pause(this.id, this.wire, this.#parts.engine));
   }
 
   /** The guest finds the news of its resumption when it wakes: neither lease nor limits see the time between. */
   resume(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (!this.paused && this.wire.connected) return;
-      this.wire.resume();
-      try {
-        await this.#engine.resume(this.id);
-      } catch (error) {
-        await this.wire.pause();
-        throw error;
-      }
+    return this.#turn.take(async () => {
+      await resume(this.id, this.wire, this.#parts.engine);
       if (!this.wire.connected) await this.#connect();
     });
   }
 
   checkNotPaused(): void {
     this.wire.checkNotPaused();
-  }
-
-  #inTurn(act: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(act);
-    this.#turn = done.catch(() => undefined);
-    return done;
   }
 
   /** Resolves with the reason when the sandbox is gone, asked for or not. */
@@ -287,82 +236,37 @@ export class Sandbox implements AsyncDisposable {
 
   /** Whether its end was asked for. */
   get ended(): boolean {
-    return this.#isLeft;
+    return this.#ending.asked;
   }
 
   /** May be called again, and after a failure tries again. */
   destroy(): Promise<void> {
-    this.#destroyed ??= this.#destroy().catch((error) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(): Promise<void> {
-    this.#isLeft = true;
-    this.wire.close("destroyed");
-    await this.#processes.leave();
-    await (this.stopped ? this.#engine.destroyKept(this.id) : this.#engine.destroy(this.id));
-    await this.#leave("sandbox.destroyed");
+    return this.#ending.destroy();
   }
 
   /** Ends all that runs in a kept sandbox. Its workspace stays for `Sandbox.start`; this handle is done. */
   stop(): Promise<void> {
-    return this.#stopBy(() => this.#engine.stop(this.id));
+    return this.#ending.stop(() => this.#parts.engine.stop(this.id));
   }
 
   /** As stop, and the workspace is emptied. */
   reset(): Promise<void> {
-    return this.#stopBy(() => this.#engine.reset(this.id));
+    return this.#ending.stop(() => this.#parts.engine.reset(this.id));
   }
 
   /** Whether its stop was asked for. */
   get stopped(): boolean {
-    return this.#stopped !== undefined;
-  }
-
-  #stopBy(end: () => Promise<void>): Promise<void> {
-    if (!this.kept) throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
-    this.#stopped ??= this.#stop(end).catch((error) => {
-      this.#stopped = undefined;
-      throw error;
-    });
-    return this.#stopped;
-  }
-
-  async #stop(end: () => Promise<void>): Promise<void> {
-    this.#isLeft = true;
-    await this.#turn;
-    this.wire.close("it was stopped");
-    await this.#processes.leave();
-    await end();
-    await this.#leave("sandbox.stopped");
+    return this.#ending.stopped;
   }
 
   /** Leaves a kept sandbox as it is, for a later owner. Runs that nobody can follow then are ended. */
-  async detach(): Promise<void> {
-    if (!this.kept) throw new AppError("invalid", "an ephemeral sandbox ends with its owner", { hint: "keep: true" });
-    if (this.#isLeft) return;
-    this.#isLeft = true;
-    await this.#turn;
-    this.wire.close("detached");
-    await this.#processes.leave();
-    await this.#engine.detach(this.id);
-    await this.#leave("sandbox.detached");
-  }
-
-  /** Whoever counts this handle lets go of it first: what comes after may wait for all that are counted. */
-  async #leave(how: SandboxEnd): Promise<void> {
-    this.#leftGate.resolve();
-    await this.left;
-    await this.#parts.chronicle.left(this.id, how);
-    await this.#parts.afterLeave?.();
+  detach(): Promise<void> {
+    return this.#ending.detach();
   }
 
   /** Resolves when this handle has been detached or the sandbox destroyed by it. */
   get left(): Promise<void> {
-    return this.#leftGate.promise;
+    return this.#ending.left;
   }
 
   /** A kept sandbox is left to its next owner, any other ends. */
@@ -390,7 +294,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Whether the kernel ended a process for memory since this was last asked. */
   async oomKilled(): Promise<boolean> {
-    const oomKills = await this.#engine.oomKills(this.id);
+    const oomKills = await this.#parts.engine.oomKills(this.id);
     const more = oomKills > this.#oomKills;
     this.#oomKills = oomKills;
     return more;

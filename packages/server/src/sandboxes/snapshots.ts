@@ -12,11 +12,11 @@ import { comparePaths, type TreeEntry } from "../core/tree.ts";
 import { changesBetween } from "./compare-trees.ts";
 import { describeChanges } from "./describe-changes.ts";
 import { Slots } from "./fleet/slots.ts";
-import { Turn } from "./fleet/turn.ts";
 import { scanWorkspace } from "./scan-workspace.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { restoreTree, type TakenTree, takeTree } from "./take-tree.ts";
 import { readManifest } from "./tree-manifest.ts";
+import { Turn } from "./turn.ts";
 
 /** What a snapshot needs of a sandbox. */
 export interface Workspace {

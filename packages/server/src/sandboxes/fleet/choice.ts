@@ -1,11 +1,12 @@
 import type { EngineName } from "../../core/engine.ts";
+import { Once } from "../../core/once.ts";
 import type { EngineChoice } from "../../core/request.ts";
 import type { SandboxMaker } from "./maker.ts";
 
 /** Asks once what `auto` stands for: a probe is no part of a creation. What failed is asked again. */
 export class EngineChooser {
   readonly #maker: Pick<SandboxMaker, "chooseEngine">;
-  #auto: Promise<EngineName> | undefined;
+  readonly #auto = new Once<EngineName>();
 
   constructor(maker: Pick<SandboxMaker, "chooseEngine">) {
     this.#maker = maker;
@@ -13,10 +14,6 @@ export class EngineChooser {
 
   async choose(choice: EngineChoice): Promise<EngineName> {
     if (choice !== "auto") return choice;
-    this.#auto ??= this.#maker.chooseEngine(choice).catch((error) => {
-      this.#auto = undefined;
-      throw error;
-    });
-    return this.#auto;
+    return this.#auto.get(() => this.#maker.chooseEngine(choice));
   }
 }

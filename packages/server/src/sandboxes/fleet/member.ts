@@ -3,9 +3,9 @@ import { AppError } from "../../core/errors.ts";
 import { checkTransition, type SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { Turn } from "../turn.ts";
 import { type Clocks, clocksOf, dueOf } from "./clocks.ts";
 import type { Actor, Ledger } from "./ledger.ts";
-import { Turn } from "./turn.ts";
 
 type Changes = Partial<Omit<SandboxRecord, "id" | "namespace">>;
 

@@ -8,6 +8,11 @@ export class Turn {
     return this.#waiting > 0;
   }
 
+  /** Resolves when all that was asked for until now is done, well or not. */
+  get settled(): Promise<unknown> {
+    return this.#last;
+  }
+
   take<T>(act: () => Promise<T>): Promise<T> {
     this.#waiting++;
     const done = this.#last.then(act).finally(() => this.#waiting--);

@@ -1,0 +1,25 @@
+import type { Engine } from "../core/engine.ts";
+import type { SandboxWire } from "./sandbox-wire.ts";
+
+/** The wire and the boundary stand still both, or neither. */
+export async function pause(id: string, wire: SandboxWire, engine: Engine): Promise<void> {
+  if (wire.paused) return;
+  await wire.pause();
+  try {
+    await engine.pause(id);
+  } catch (error) {
+    wire.resume();
+    throw error;
+  }
+}
+
+export async function resume(id: string, wire: SandboxWire, engine: Engine): Promise<void> {
+  if (!wire.paused && wire.connected) return;
+  wire.resume();
+  try {
+    await engine.resume(id);
+  } catch (error) {
+    await wire.pause();
+    throw error;
+  }
+}
