@@ -31,6 +31,8 @@ import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
 import { Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
+import { Timers } from "./timers.ts";
+import { Uses } from "./uses.ts";
 
 export interface FleetParts extends LedgerParts {
   maker: SandboxMaker;
@@ -52,13 +54,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #lifecycle: Lifecycle;
   readonly #ledger: Ledger;
   readonly #removals: Removals;
-  #ticking: NodeJS.Timeout | undefined;
   #opening: Promise<void> = Promise.resolve();
-  #draining = false;
-  #uses = 0;
-  #savedMs = 0;
-  readonly #idle: (() => void)[] = [];
-  readonly #expiring = new Slots(fleetLimits.expiringAtOnce);
+  readonly #uses = new Uses();
+  readonly #timers: Timers;
 
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
@@ -91,6 +89,14 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       restore: parts.restore ?? noSnapshots,
       onError,
     };
+    this.#timers = new Timers({
+      registry: this.#registry,
+      records,
+      clock,
+      expire: (member, due) => this.#expire(member, due),
+      removeDue: () => this.#removeAll(removals.due()),
+      onError,
+    });
   }
 
   /** Takes up what the last daemon left, then fills the pool that most will ask for. */
@@ -98,13 +104,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const fleet = new SandboxFleet(parts);
     const { strays } = await recover({ ...fleet.#creation, records: parts.records });
     fleet.#opening = fleet.#removeAll(strays).then(() => fleet.#openPool());
-    fleet.#ticking = setInterval(() => fleet.#tick(), fleetLimits.tickMs);
-    fleet.#ticking.unref();
+    fleet.#timers.start();
     return fleet;
   }
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     const asked = resolveCreate(request, this.#parts.settings);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
@@ -129,7 +134,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async #create(caller: Caller, asked: Asked): Promise<Created> {
     const { namespace } = caller.principal;
-    return this.#using(async () => {
+    return this.#uses.with(async () => {
       const { record } = await this.#registry.reserve(namespace, () => createMember(this.#creation, caller, asked));
       if (asked.sessionKey !== null)
         this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
@@ -146,7 +151,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
     const { labels, idleTimeoutMs, lifetimeMs } = changes;
     if (labels !== undefined) checkLabels(labels);
@@ -186,14 +191,14 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async #act(caller: Caller, id: string, act: (member: Member) => Promise<void>): Promise<SandboxRecord> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
     await act(member);
     return member.record;
   }
 
   async destroy(caller: Caller, id: string): Promise<void> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     await this.#destroy(this.#registry.find(caller, id), caller);
   }
 
@@ -208,7 +213,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async use<T>(caller: Caller, id: string, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     return this.#lend(this.#registry.find(caller, id), caller, act, true);
   }
 
@@ -216,7 +221,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   #lend<T>(member: Member, caller: Caller, act: (sandbox: Sandbox) => Promise<T>, queued: boolean): Promise<T> {
     const { namespace } = member.record;
     const start = () => this.#lifecycle.running(member, caller);
-    return this.#using(async () => {
+    return this.#uses.with(async () => {
       member.beginUse();
       try {
         const sandbox = member.ready ?? (queued ? await this.#queue.with({ namespace }, start) : await start());
@@ -228,7 +233,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    this.#checkOpen();
+    this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
     const parts = { queue: this.#queue, ledger: this.#ledger, policy: this.#parts.settings.commands };
     return runJob(parts, caller, member, job, () => this.#lend(member, caller, act, false));
@@ -267,85 +272,22 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     for (const error of failed) this.#parts.onError(error);
   }
 
-  #tick(): void {
-    const now = this.#parts.clock.monotonicMs();
-    void this.#removeAll(this.#removals.due());
-    for (const member of this.#registry.all) {
-      const due = member.due();
-      if (due === undefined || member.expireAgainMs > now) continue;
-      member.expireAgainMs = Number.POSITIVE_INFINITY;
-      this.#expiring
-        .with(() => this.#expire(member, due))
-        .then(
-          () => 0,
-          (error) => {
-            this.#parts.onError(error);
-            return this.#parts.clock.monotonicMs() + fleetLimits.removeAgainMs;
-          },
-        )
-        .then((againMs) => {
-          member.expireAgainMs = againMs;
-        });
-    }
-    this.#saveUses();
-  }
-
   async #expire(member: Member, due: "stop" | "destroy"): Promise<void> {
     if (due === "destroy") await this.#destroy(member, undefined, "its lifetime has passed");
     else await this.#lifecycle.stop(member, undefined, () => member.due() !== "stop");
   }
 
-  /** Once in a while: a daemon that dies loses no more of its sandboxes' use than that. */
-  #saveUses(): void {
-    const now = this.#parts.clock.monotonicMs();
-    if (now - this.#savedMs < fleetLimits.saveUsesMs) return;
-    this.#savedMs = now;
-    for (const member of this.#registry.all) void this.#saveUse(member).catch(this.#parts.onError);
-  }
-
-  async #saveUse(member: Member): Promise<void> {
-    if (member.uses > 0) member.touch();
-    if (!member.touched || member.record.status === "destroyed") return;
-    member.touched = false;
-    const { id, lastUsedAtMs } = member.record;
-    await this.#parts.records.update(id, { lastUsedAtMs });
-  }
-
-  async #using<T>(act: () => Promise<T>): Promise<T> {
-    this.#uses++;
-    try {
-      return await act();
-    } finally {
-      this.#uses--;
-      if (this.#uses === 0) for (const wake of this.#idle.splice(0)) wake();
-    }
-  }
-
-  #checkOpen(): void {
-    if (!this.#draining) return;
-    throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: fleetLimits.drainRetryMs });
-  }
-
   /** Takes nothing new, waits for what is under way, and leaves the sandboxes to the next daemon (LIF-12). */
   async drain(limitMs: number): Promise<void> {
-    this.#draining = true;
-    clearInterval(this.#ticking);
-    if (this.#uses > 0) await this.#wait(limitMs);
+    this.#timers.stop();
+    await this.#uses.close(limitMs);
     await this.#opening;
     await this.#pools.close();
     const failed = await eachOf([...this.#registry.all], fleetLimits.recoveringAtOnce, async (member) => {
-      await this.#saveUse(member);
+      await this.#timers.saveUse(member);
       await member.turn.take(async () => member.sandbox?.detach());
     });
     for (const error of failed) this.#parts.onError(error);
-  }
-
-  async #wait(limitMs: number): Promise<void> {
-    const gate = Promise.withResolvers<void>();
-    this.#idle.push(gate.resolve);
-    const timer = setTimeout(gate.resolve, limitMs);
-    await gate.promise;
-    clearTimeout(timer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,34 @@
+import { AppError } from "../../core/errors.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
+
+/** Counts what is under way, until nothing more may begin. */
+export class Uses {
+  #count = 0;
+  #isClosed = false;
+  readonly #idle = Promise.withResolvers<void>();
+
+  checkOpen(): void {
+    if (!this.#isClosed) return;
+    throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: fleetLimits.drainRetryMs });
+  }
+
+  async with<T>(act: () => Promise<T>): Promise<T> {
+    this.#count++;
+    try {
+      return await act();
+    } finally {
+      this.#count--;
+      if (this.#isClosed && this.#count === 0) this.#idle.resolve();
+    }
+  }
+
+  /** Takes nothing new, and resolves when nothing is under way, or after that long. */
+  async close(limitMs: number): Promise<void> {
+    this.#isClosed = true;
+    if (this.#count === 0) return;
+    const timeUp = Promise.withResolvers<void>();
+    const timer = setTimeout(timeUp.resolve, limitMs);
+    await Promise.race([this.#idle.promise, timeUp.promise]);
+    clearTimeout(timer);
+  }
+}
