@@ -29,6 +29,7 @@ const TOP_FILES = [
   "engine-process.ts",
   "index.ts",
   "local-engines.ts",
+  "service.ts",
   "up.ts",
 ];
 const SDK_IMPORTERS = ["cli", "mcp"];

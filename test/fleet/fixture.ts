@@ -1,16 +1,14 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Caisson, openCaisson } from "../../packages/server/src/app.ts";
+import { openCaisson } from "../../packages/server/src/app.ts";
 import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { Restore } from "../../packages/server/src/sandboxes/fleet/creation.ts";
-import { SandboxFleet } from "../../packages/server/src/sandboxes/fleet/fleet.ts";
-import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { openService, type Service } from "../../packages/server/src/service.ts";
 import { guestPath, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 
@@ -35,10 +33,7 @@ export function callerOf(namespace: string): Caller {
 }
 
 /** A daemon's fleet without its doors. */
-export interface TestFleet extends AsyncDisposable {
-  fleet: SandboxFleet;
-  caisson: Caisson;
-  store: Store;
+export interface TestFleet extends Service {
   events: FeedEvent[];
   errors: unknown[];
 }
@@ -48,44 +43,43 @@ export interface FleetHome extends AsyncDisposable {
   open(changed?: Partial<FleetSettings>, clock?: Clock): Promise<TestFleet>;
 }
 
+/** Keeps what the fleet tells, and not what happens inside its sandboxes. */
+class FleetFeed extends EventFeed {
+  readonly told: FeedEvent[] = [];
+
+  override publish(news: FeedNews): FeedEvent {
+    const event = super.publish(news);
+    if (!event.type.startsWith("execution.")) this.told.push(event);
+    return event;
+  }
+}
+
 export async function openFleet(
   home: string,
   changed: Partial<FleetSettings> = {},
   clock = systemClock,
   restore?: Restore,
 ) {
-  const store = await openStore({ path: join(home, "daemon/caisson.db") });
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const caisson = openCaisson({ home, root, guestPath, onError });
-  const feed = new EventFeed();
-  const events: FeedEvent[] = [];
-  const fleet = await SandboxFleet.open({
-    maker: caisson,
-    records: store.sandboxes,
-    audit: store.audit,
-    feed: {
-      publish: (news) => {
-        const event = feed.publish(news);
-        events.push(event);
-        return event;
-      },
-    },
+  const feed = new FleetFeed();
+  const service = await openService({
+    folder: join(home, "daemon"),
+    caisson,
+    feed,
+    settings: { ...settings, ...changed },
     clock,
     ...(restore === undefined ? {} : { restore }),
-    settings: { ...settings, ...changed },
     onError,
   });
   return {
-    fleet,
-    caisson,
-    store,
-    events,
+    ...service,
+    events: feed.told,
     errors,
     [Symbol.asyncDispose]: async () => {
-      await fleet[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
       await caisson[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
     },
   } satisfies TestFleet;
 }

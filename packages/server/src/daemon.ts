@@ -9,25 +9,16 @@ import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import { serviceLimits } from "./core/limits.ts";
-import { HttpDialer } from "./egress/dialer.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
-import { tellFeed } from "./events/tell-feed.ts";
-import { WebhookSender } from "./events/webhook-sender.ts";
 import { layoutOf } from "./host/layout.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
-import { createHttpApp, type HttpApp } from "./http/http-app.ts";
+import type { HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
 import { allReady } from "./http/readiness.ts";
-import { skillRoutes } from "./http/skills.ts";
-import { snapshotRoutes } from "./http/snapshots.ts";
-import { webhookRoutes } from "./http/webhooks.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import { Keyring } from "./identity/keyring.ts";
-import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
-import { openStorage } from "./sandboxes/open-storage.ts";
-import { FileBlobs } from "./store/blobs.ts";
-import { openStore } from "./store/open-store.ts";
+import type { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
+import { openDoors, openService } from "./service.ts";
 
 export interface DaemonConfiguration {
   /** The data folder as this process sees it. */
@@ -59,54 +50,26 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
-  const store = opened.use(await openStore({ path: join(daemon, "caisson.db"), onError }));
-  const days = configuration.auditDays;
-  opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { snapshots, skills, audit } = store;
-  const blobs = await FileBlobs.open(join(daemon, "blobs"));
-  const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock: systemClock, onError });
-  opened.defer(() => storage.sweeper.settled());
-  const fleet = await SandboxFleet.open({
-    maker: caisson,
-    records: store.sandboxes,
-    audit: store.audit,
-    feed,
-    clock: systemClock,
-    settings: configuration.fleet,
-    restore: async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id)),
-    onError,
-  });
-  opened.use(fleet);
-  tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
-  const dialer = new HttpDialer({ allowPrivate: configuration.webhooksMayBePrivate });
-  const sender = opened.use(await WebhookSender.open({ feed, webhooks: store.webhooks, dialer, onError }));
-  const keyring = new Keyring({ keys: store.keys });
-  const keyFile = join(daemon, "admin-key");
-  const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
+  const base = { folder: daemon, caisson, feed, settings: configuration.fleet, clock: systemClock, onError };
+  const service = opened.use(await openService(base));
+  const { store, fleet } = service;
+  const days = configuration.auditDays;
+  opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
-  const ready = allReady(parts, onError);
-  const http = createHttpApp({
-    fleet,
-    keyring,
-    audit: store.audit,
-    feed,
-    idempotency: store.idempotency,
-    runs: (id) => caisson.runs(id),
-    signer: () => caisson.signer(),
+  const doors = await openDoors(service, {
+    webhooks: { mayBePrivate: configuration.webhooksMayBePrivate },
     settings: () => [...configuration.settings],
-    ready,
+    ready: allReady(parts, onError),
     version,
     hosts,
     origins,
     onError,
-    routes: [
-      ...snapshotRoutes(fleet, storage.snapshots),
-      ...skillRoutes(fleet, storage.skills),
-      ...webhookRoutes(store.webhooks, sender),
-    ],
   });
+  const { http, keyring } = opened.use(doors);
+  const keyFile = join(daemon, "admin-key");
+  const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
   const address = await listen(http, configuration.listen);
   opened.defer(() => drain(http, fleet));
   const kept = opened.move();
@@ -118,12 +81,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   return { ready: told, lost: engines.lost, close: () => kept.disposeAsync() };
 }
 
-/** Takes no new connection, lets what is under way end, then closes streams that never would. */
+/** Takes no new connection and lets what is under way end; streams that never would are closed with the doors. */
 async function drain({ app }: HttpApp, fleet: SandboxFleet): Promise<void> {
   app.server.close();
   await fleet.drain(serviceLimits.drainMs);
-  app.server.closeAllConnections();
-  await app.close();
 }
 
 type Place = DaemonConfiguration["listen"];

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import type { Caisson } from "./app.ts";
+import type { Clock } from "./core/clock.ts";
+import type { FleetSettings } from "./core/fleet.ts";
+import type { Store } from "./core/store.ts";
+import { HttpDialer } from "./egress/dialer.ts";
+import type { EventFeed } from "./events/event-feed.ts";
+import { tellFeed } from "./events/tell-feed.ts";
+import { WebhookSender } from "./events/webhook-sender.ts";
+import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
+import { skillRoutes } from "./http/skills.ts";
+import { snapshotRoutes } from "./http/snapshots.ts";
+import { webhookRoutes } from "./http/webhooks.ts";
+import { Keyring } from "./identity/keyring.ts";
+import type { Restore } from "./sandboxes/fleet/creation.ts";
+import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
+import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
+import { FileBlobs } from "./store/blobs.ts";
+import { openStore } from "./store/open-store.ts";
+
+interface ServiceParts {
+  /** Where database and blobs lie. */
+  folder: string;
+  /** Stays its owner's, as the feed does. */
+  caisson: Caisson;
+  feed: EventFeed;
+  settings: FleetSettings;
+  clock: Clock;
+  /** Fills a new sandbox from a snapshot; from the storage here unless given. */
+  restore?: Restore;
+  onError: (error: unknown) => void;
+}
+
+/** What a daemon keeps and knows, without its doors and its process. */
+export interface Service extends AsyncDisposable {
+  caisson: Caisson;
+  feed: EventFeed;
+  store: Store;
+  blobs: FileBlobs;
+  storage: Storage;
+  fleet: SandboxFleet;
+}
+
+export async function openService(parts: ServiceParts): Promise<Service> {
+  await using opened = new AsyncDisposableStack();
+  const { folder, caisson, feed, settings, clock, onError } = parts;
+  const store = opened.use(await openStore({ path: join(folder, "caisson.db"), onError }));
+  const { snapshots, skills, audit } = store;
+  const blobs = await FileBlobs.open(join(folder, "blobs"));
+  const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock, onError });
+  opened.defer(() => storage.sweeper.settled());
+  const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
+  const fleet = await SandboxFleet.open({
+    maker: caisson,
+    records: store.sandboxes,
+    audit,
+    feed,
+    clock,
+    settings,
+    restore: parts.restore ?? restore,
+    onError,
+  });
+  opened.use(fleet);
+  tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
+  const kept = opened.move();
+  return { caisson, feed, store, blobs, storage, fleet, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** What the service does not know of its doors; and what it knows, where that is to be something else. */
+type DoorParts = Required<Pick<HttpParts, Told>> &
+  Omit<Partial<HttpParts>, Told> & { webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] } };
+
+type Told = "settings" | "ready" | "version" | "onError";
+
+interface Doors extends AsyncDisposable {
+  http: HttpApp;
+  keyring: Keyring;
+}
+
+/** REST, not listening yet, and webhooks. Closing them ends every connection. */
+export async function openDoors(service: Service, { webhooks, ...parts }: DoorParts): Promise<Doors> {
+  const { caisson, feed, store, storage, fleet } = service;
+  const { mayBePrivate, ...waits } = webhooks;
+  const sender = await WebhookSender.open({
+    feed,
+    webhooks: store.webhooks,
+    dialer: new HttpDialer({ allowPrivate: mayBePrivate }),
+    ...waits,
+    onError: parts.onError,
+  });
+  const keyring = new Keyring({ keys: store.keys });
+  const http = createHttpApp({
+    fleet,
+    keyring,
+    audit: store.audit,
+    feed,
+    idempotency: store.idempotency,
+    runs: (id) => caisson.runs(id),
+    signer: () => caisson.signer(),
+    routes: [
+      ...snapshotRoutes(fleet, storage.snapshots),
+      ...skillRoutes(fleet, storage.skills),
+      ...webhookRoutes(store.webhooks, sender),
+    ],
+    ...parts,
+  });
+  return {
+    http,
+    keyring,
+    [Symbol.asyncDispose]: async () => {
+      http.app.server.closeAllConnections();
+      await http.app.close();
+      await sender[Symbol.asyncDispose]();
+    },
+  };
+}
