@@ -1,0 +1,66 @@
+/** What bounds the gate of a sandbox, like limits.ts. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** Where the gate listens inside a sandbox. */
+export const gatePlaces = {
+  /** Of resolver and proxies; in the network that names get their addresses from. */
+  address: "127.64.0.1",
+  dnsPort: 53,
+  proxyPort: 3128,
+  socksPort: 1080,
+  /** Listened on from the start, on every address. */
+  webPorts: [80, 443],
+  /** Above it a port belongs to programs; names get listeners of their own there. */
+  privilegedPorts: 1024,
+} as const;
+
+export const gateLimits = {
+  /** Names of one sandbox in its whole life; the next one gets SERVFAIL. */
+  names: 4096,
+  /** Listeners of names on ports of programs. */
+  nameListeners: 128,
+  nameBytes: 253,
+  /** Connections of one sandbox at once, proxied and direct. */
+  connections: 1_100,
+  /** Of them, how many may wait for a human. */
+  waiting: 64,
+  /** Of every sandbox of this process. */
+  sockets: 16_384,
+  /** A datagram to the resolver, and a message over TCP. */
+  dnsMessageBytes: 4 * KiB,
+  dnsConnections: 64,
+  dnsIdleMs: 10_000,
+  /** What names that can change their mind are told to be kept: policy is decided when they are used. */
+  dnsTtlSeconds: 5,
+  /** How often one name that is refused is written down. */
+  lookupLogMs: 10_000,
+  lookupLogNames: 256,
+  /** Of a ClientHello with all its records: RFC 8446 lets it be larger, nobody's is. */
+  helloBytes: 32 * KiB,
+  helloRecords: 64,
+  /** How long a client may take to say what it wants: a hello, a request's head, a SOCKS greeting. */
+  greetingMs: 15_000,
+  headBytes: 64 * KiB,
+  headers: 200,
+  /** Requests on one connection to the proxy. */
+  requests: 10_000,
+  /** Of a connection on which neither side says anything. */
+  idleMs: 3_600_000,
+  keepAliveMs: 60_000,
+  /** Resolving one name, in all. */
+  resolveMs: 10_000,
+  addresses: 8,
+  /** Connecting to one address, and to all of a name. */
+  connectMs: 10_000,
+  connectAllMs: 30_000,
+  /** Bytes under way in each direction of a connection. */
+  bufferBytes: 64 * KiB,
+  /** A limited sandbox may send or get so much at once before it is slowed down. */
+  burstMs: 100,
+  refusalBytes: 2 * KiB,
+  /** Questions about the same thing are one. */
+  askMs: 300_000,
+  logBytes: 1 * MiB,
+} as const;
