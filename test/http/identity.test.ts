@@ -1,16 +1,17 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { ensureAdmin } from "../../packages/server/src/identity/first-admin.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 
-async function openPlace(now?: () => number) {
+async function openPlace(clock = systemClock) {
   const folder = await mkdtemp("/var/tmp/caisson-identity-");
   const store = await openStore({ path: join(folder, "caisson.db") });
   return {
     store,
-    keyring: new Keyring({ keys: store.keys, ...(now === undefined ? {} : { now }) }),
+    keyring: new Keyring({ keys: store.keys, clock }),
     file: join(folder, "admin-key"),
     [Symbol.asyncDispose]: async () => {
       await store[Symbol.asyncDispose]();
@@ -70,7 +71,7 @@ describe("keys", () => {
 
   it("[IDN-01] expire by the clock, remembered or not", async () => {
     let now = 1_000;
-    await using place = await openPlace(() => now);
+    await using place = await openPlace({ ...systemClock, wallMs: () => now });
     const { token } = await place.keyring.issue({ ...asked, expiresAtMs: 2_000 });
     await place.keyring.authenticate(token);
     now = 2_000;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AuditVerdict } from "../../packages/server/src/core/audit.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { hashRow } from "../../packages/server/src/store/audit/chain.ts";
 import { readKeys } from "../../packages/server/src/store/audit/checkpoint.ts";
 import { readHead } from "../../packages/server/src/store/audit/head-file.ts";
@@ -202,7 +203,7 @@ describe("the audit log", () => {
 
   describe("that was pruned", () => {
     beforeEach(async () => {
-      await using store = await openStore({ path, now: () => Date.now() + 1_000 });
+      await using store = await openStore({ path, clock: { ...systemClock, wallMs: () => Date.now() + 1_000 } });
       await store.audit.record(auditEntry());
       // The rows of the template are from before; the new one and that of the pruning itself stay.
       expect(await store.audit.prune(Date.now() + 500)).toBe(40);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../core/clock.ts";
 import type { Dialer } from "../core/dialer.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed, FeedEvent, FeedReader, FeedType } from "../core/feed.ts";
@@ -12,7 +13,7 @@ export interface WebhookSenderParts {
   dialer: Dialer;
   /** Told of what went wrong beside a delivery's own record. */
   onError: (error: unknown) => void;
-  now?: () => number;
+  clock?: Clock;
   waitsMs?: readonly number[];
 }
 
@@ -25,7 +26,7 @@ function webhookBody({ type, namespace, sandboxId, atMs, data }: FeedEvent): str
 /** Takes events from the feed, stores a delivery for each webhook that wants it, and tries until it arrives. */
 export class WebhookSender implements AsyncDisposable {
   readonly #parts: WebhookSenderParts;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #waitsMs: readonly number[];
   readonly #webhooks = new Map<string, Webhook>();
   /** Deliveries of each webhook that wait, as far as this process knows. */
@@ -41,7 +42,7 @@ export class WebhookSender implements AsyncDisposable {
 
   private constructor(parts: WebhookSenderParts) {
     this.#parts = parts;
-    this.#now = parts.now ?? Date.now;
+    this.#clock = parts.clock ?? systemClock;
     this.#waitsMs = parts.waitsMs ?? webhookLimits.waitsMs;
   }
 
@@ -64,7 +65,7 @@ export class WebhookSender implements AsyncDisposable {
     if (mine.length >= webhookLimits.perNamespace)
       throw new AppError("limit_exceeded", `a namespace has ${webhookLimits.perNamespace} webhooks at most`);
     const id = `wh_${randomUUID()}`;
-    const webhook = { id, namespace, url, types, secret: newWebhookSecret(), createdAtMs: this.#now() };
+    const webhook = { id, namespace, url, types, secret: newWebhookSecret(), createdAtMs: this.#clock.wallMs() };
     await this.#parts.webhooks.insert(webhook);
     this.#webhooks.set(webhook.id, webhook);
     return webhook;
@@ -80,7 +81,7 @@ export class WebhookSender implements AsyncDisposable {
   async retry(delivery: Delivery): Promise<void> {
     if (delivery.state !== "dead")
       throw new AppError("conflict", `delivery ${delivery.id} is ${delivery.state}, not dead`);
-    await this.#parts.webhooks.settle(delivery.id, { state: "pending", attempts: 0, dueAtMs: this.#now() });
+    await this.#parts.webhooks.settle(delivery.id, { state: "pending", attempts: 0, dueAtMs: this.#clock.wallMs() });
     this.#count(delivery.webhookId, 1);
     this.#look();
   }
@@ -103,7 +104,7 @@ export class WebhookSender implements AsyncDisposable {
       this.#tellFailed(webhook, event.type, `${webhookLimits.pending} deliveries wait already`);
       return;
     }
-    const now = this.#now();
+    const now = this.#clock.wallMs();
     await this.#parts.webhooks.enqueue({
       id: `msg_${randomUUID()}`,
       webhookId: webhook.id,
@@ -146,7 +147,7 @@ export class WebhookSender implements AsyncDisposable {
     const earliest = await this.#parts.webhooks.due(webhookLimits.concurrent * 2);
     for (const delivery of earliest) {
       if (this.#underWay.has(delivery.id)) continue;
-      const waitMs = delivery.dueAtMs - this.#now();
+      const waitMs = delivery.dueAtMs - this.#clock.wallMs();
       if (this.#underWay.size >= webhookLimits.concurrent || this.#closed) return; // whoever ends looks again
       if (waitMs > 0) {
         this.#timer = setTimeout(() => this.#look(), Math.min(waitMs, webhookLimits.lookMs));
@@ -173,7 +174,7 @@ export class WebhookSender implements AsyncDisposable {
     const waitMs = failure.final ? undefined : this.#waitsMs[delivery.attempts];
     const attempts = delivery.attempts + 1;
     if (waitMs !== undefined) {
-      const dueAtMs = this.#now() + waitMs;
+      const dueAtMs = this.#clock.wallMs() + waitMs;
       return this.#parts.webhooks.settle(delivery.id, { attempts, dueAtMs, lastError: failure.why });
     }
     await this.#settle(delivery, { state: "dead", attempts, lastError: failure.why });
@@ -188,7 +189,7 @@ export class WebhookSender implements AsyncDisposable {
 
   async #send(webhook: Webhook, { id, body }: Delivery): Promise<{ why: string; final: boolean } | undefined> {
     try {
-      const headers = signedHeaders(webhook.secret, id, this.#now(), body);
+      const headers = signedHeaders(webhook.secret, id, this.#clock.wallMs(), body);
       const answer = await this.#parts.dialer.post({
         url: webhook.url,
         headers,

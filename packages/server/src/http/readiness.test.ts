@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { allReady, seldom } from "./readiness.ts";
@@ -24,7 +25,7 @@ describe("readiness", () => {
         asked++;
         return gate.promise;
       },
-      () => nowMs,
+      { ...systemClock, monotonicMs: () => nowMs },
     );
     const both = [ready(), ready()];
     nowMs = 10 * httpLimits.readyHoldsMs;

@@ -1,3 +1,4 @@
+import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 
@@ -22,13 +23,13 @@ export function allReady(
 }
 
 /** One question at a time, whose answer holds for a moment: strangers may ask as often as they like. */
-export function seldom(ready: Readiness, now: () => number = () => performance.now()): Readiness {
+export function seldom(ready: Readiness, clock = systemClock): Readiness {
   let asked: { atMs: number; answer: Promise<void> } | undefined;
   return () => {
-    if (asked === undefined || now() - asked.atMs > httpLimits.readyHoldsMs) {
+    if (asked === undefined || clock.monotonicMs() - asked.atMs > httpLimits.readyHoldsMs) {
       const asking = { atMs: Number.POSITIVE_INFINITY, answer: ready() };
       const settled = () => {
-        asking.atMs = now();
+        asking.atMs = clock.monotonicMs();
       };
       asking.answer.then(settled, settled);
       asked = asking;

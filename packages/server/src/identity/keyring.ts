@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ApiKey, ApiKeys } from "../core/api-key.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { identityLimits } from "../core/http-limits.ts";
 import type { Principal, Role } from "../core/principal.ts";
@@ -21,13 +22,13 @@ export interface IssuedKey {
 
 export interface KeyringParts {
   keys: ApiKeys;
-  now?: () => number;
+  clock?: Clock;
 }
 
 /** Who a token stands for. Keys are remembered by their hash, so that a call costs no look into the store (IDN-01). */
 export class Keyring {
   readonly #keys: ApiKeys;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #lookups = new TokenBuckets({
     perSecond: identityLimits.lookupsPerSecond,
     burst: identityLimits.lookupsPerSecond,
@@ -39,9 +40,9 @@ export class Keyring {
   /** Of this process's life: a look-up that began before a revocation must not bring the key back. */
   readonly #revoked = new Set<string>();
 
-  constructor({ keys, now = Date.now }: KeyringParts) {
+  constructor({ keys, clock = systemClock }: KeyringParts) {
     this.#keys = keys;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   async issue(request: KeyRequest): Promise<IssuedKey> {
@@ -62,7 +63,7 @@ export class Keyring {
       namespace: request.namespace,
       role: request.role,
       hash,
-      createdAtMs: this.#now(),
+      createdAtMs: this.#clock.wallMs(),
       expiresAtMs: request.expiresAtMs ?? null,
       revokedAtMs: null,
       lastUsedAtMs: null,
@@ -101,7 +102,7 @@ export class Keyring {
     this.#known.delete(key.hash);
     this.#revoked.add(key.hash);
     if (key.revokedAtMs !== null) return key;
-    const revokedAtMs = this.#now();
+    const revokedAtMs = this.#clock.wallMs();
     await this.#keys.update(id, { revokedAtMs });
     return { ...key, revokedAtMs };
   }
@@ -115,7 +116,7 @@ export class Keyring {
 
   #lives(key: ApiKey): boolean {
     if (key.revokedAtMs !== null || this.#revoked.has(key.hash)) return false;
-    return key.expiresAtMs === null || key.expiresAtMs > this.#now();
+    return key.expiresAtMs === null || key.expiresAtMs > this.#clock.wallMs();
   }
 
   #remember(hash: string, key: ApiKey): void {
@@ -131,7 +132,7 @@ export class Keyring {
 
   /** Now and then; a use that is not written down costs nothing but its time. */
   #noteUse(key: ApiKey): void {
-    const now = this.#now();
+    const now = this.#clock.wallMs();
     const noted = this.#noted.get(key.hash) ?? key.lastUsedAtMs ?? 0;
     if (now - noted < identityLimits.lastUsedMs) return;
     this.#noted.set(key.hash, now);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { hashToken } from "./key-token.ts";
 
 interface Entry<T> {
@@ -10,23 +11,23 @@ export interface OneTimeOptions {
   lifetimeMs: number;
   /** Past it the oldest makes room. */
   most: number;
-  now?: () => number;
+  clock?: Clock;
 }
 
 /** Tokens that are good once, for a while. They end with the process. */
 export class OneTimeTokens<T> {
   readonly #options: OneTimeOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #entries = new Map<string, Entry<T>>();
 
   constructor(options: OneTimeOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#clock = options.clock ?? systemClock;
   }
 
   issue(value: T): { token: string; expiresAtMs: number } {
     const token = randomBytes(32).toString("base64url");
-    const expiresAtMs = this.#now() + this.#options.lifetimeMs;
+    const expiresAtMs = this.#clock.wallMs() + this.#options.lifetimeMs;
     this.#entries.set(hashToken(token), { value, expiresAtMs });
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= this.#options.most) break;
@@ -40,6 +41,6 @@ export class OneTimeTokens<T> {
     const hash = hashToken(token);
     const entry = this.#entries.get(hash);
     this.#entries.delete(hash);
-    return entry !== undefined && entry.expiresAtMs > this.#now() ? entry.value : undefined;
+    return entry !== undefined && entry.expiresAtMs > this.#clock.wallMs() ? entry.value : undefined;
   }
 }

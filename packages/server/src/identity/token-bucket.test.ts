@@ -1,16 +1,27 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../core/clock.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 
 describe("a bucket of tokens", () => {
   it("lets a burst through, then says how long to wait", () => {
-    const buckets = new TokenBuckets({ perSecond: 2, burst: 3, most: 10, now: () => 0 });
+    const buckets = new TokenBuckets({
+      perSecond: 2,
+      burst: 3,
+      most: 10,
+      clock: { ...systemClock, monotonicMs: () => 0 },
+    });
     expect([buckets.take("a"), buckets.take("a"), buckets.take("a"), buckets.take("a")]).toEqual([0, 0, 0, 500]);
     expect(buckets.take("b")).toBe(0);
   });
 
   it("fills again with time, and never past its size", () => {
     let now = 0;
-    const buckets = new TokenBuckets({ perSecond: 1, burst: 2, most: 10, now: () => now });
+    const buckets = new TokenBuckets({
+      perSecond: 1,
+      burst: 2,
+      most: 10,
+      clock: { ...systemClock, monotonicMs: () => now },
+    });
     expect([buckets.take("a"), buckets.take("a"), buckets.take("a")]).toEqual([0, 0, 1000]);
     now = 1000;
     expect([buckets.take("a"), buckets.take("a")]).toEqual([0, 1000]);
@@ -19,7 +30,12 @@ describe("a bucket of tokens", () => {
   });
 
   it("remembers only so many names", () => {
-    const buckets = new TokenBuckets({ perSecond: 1, burst: 1, most: 2, now: () => 0 });
+    const buckets = new TokenBuckets({
+      perSecond: 1,
+      burst: 1,
+      most: 2,
+      clock: { ...systemClock, monotonicMs: () => 0 },
+    });
     for (const name of ["a", "b", "c"]) buckets.take(name);
     expect(buckets.take("b")).toBeGreaterThan(0);
     expect(buckets.take("a")).toBe(0);

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from "../core/clock.ts";
+
 interface Bucket {
   tokens: number;
   atMs: number;
@@ -8,24 +10,24 @@ export interface BucketOptions {
   burst: number;
   /** Names that are remembered; one that is forgotten starts with a full bucket. */
   most: number;
-  now?: () => number;
+  clock?: Clock;
 }
 
 /** A bucket of tokens for each name. */
 export class TokenBuckets {
   readonly #options: BucketOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(options: BucketOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** Takes a token: 0, or how long to wait for one. */
   take(name: string): number {
     const { perSecond, burst, most } = this.#options;
-    const now = this.#now();
+    const now = this.#clock.monotonicMs();
     const last = this.#buckets.get(name) ?? { tokens: burst, atMs: now };
     const tokens = Math.min(burst, last.tokens + ((now - last.atMs) / 1000) * perSecond);
     const taken = tokens >= 1;

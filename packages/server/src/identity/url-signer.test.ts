@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../core/clock.ts";
 import { UrlSigner } from "./url-signer.ts";
 
 const pass = {
@@ -14,7 +15,7 @@ const pass = {
 describe("a signed pass", () => {
   it("[FIL-06] opens what it was signed for, until its time is over", () => {
     let now = 0;
-    const signer = new UrlSigner(() => now);
+    const signer = new UrlSigner({ ...systemClock, wallMs: () => now });
     const token = signer.sign(pass);
     expect(signer.open(token, "GET")).toMatchObject(pass);
     expect(() => signer.open(token, "PUT")).toThrow(/not valid/);
@@ -23,7 +24,7 @@ describe("a signed pass", () => {
   });
 
   it("[FIL-06] is used once, unless it is given back", () => {
-    const signer = new UrlSigner(() => 0);
+    const signer = new UrlSigner({ ...systemClock, wallMs: () => 0 });
     const opened = signer.open(signer.sign(pass), "GET");
     signer.use(opened);
     expect(() => signer.use(opened)).toThrow(/was used/);
@@ -32,11 +33,13 @@ describe("a signed pass", () => {
   });
 
   it("cannot be changed, or signed by another", () => {
-    const signer = new UrlSigner(() => 0);
+    const signer = new UrlSigner({ ...systemClock, wallMs: () => 0 });
     const [payload = "", mac] = signer.sign(pass).split(".");
     const forged = Buffer.from(payload, "base64url").toString().replace("a/b", "a/c");
     expect(() => signer.open(`${Buffer.from(forged).toString("base64url")}.${mac}`, "GET")).toThrow(/not valid/);
-    expect(() => new UrlSigner(() => 0).open(`${payload}.${mac}`, "GET")).toThrow(/not valid/);
+    expect(() => new UrlSigner({ ...systemClock, wallMs: () => 0 }).open(`${payload}.${mac}`, "GET")).toThrow(
+      /not valid/,
+    );
     for (const odd of ["", ".", "a.b", payload]) expect(() => signer.open(odd, "GET")).toThrow(/not valid/);
   });
 });

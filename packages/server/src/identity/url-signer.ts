@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 
@@ -21,12 +22,12 @@ export interface SignedPass {
  */
 export class UrlSigner {
   readonly #key = randomBytes(32);
-  readonly #now: () => number;
+  readonly #clock: Clock;
   /** By nonce, with the time until which they must be remembered. */
   readonly #used = new Map<string, number>();
 
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
+  constructor(clock = systemClock) {
+    this.#clock = clock;
   }
 
   sign(pass: Omit<SignedPass, "nonce">): string {
@@ -42,7 +43,8 @@ export class UrlSigner {
     const wanted = this.#mac(signed);
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw refused();
     const pass = JSON.parse(signed.toString()) as SignedPass;
-    if (pass.method !== method || pass.expiresAtMs <= this.#now() || this.#used.has(pass.nonce)) throw refused();
+    if (pass.method !== method || pass.expiresAtMs <= this.#clock.wallMs() || this.#used.has(pass.nonce))
+      throw refused();
     return pass;
   }
 
@@ -60,7 +62,7 @@ export class UrlSigner {
 
   #forgetExpired(): void {
     if (this.#used.size < httpLimits.signedUrlsOpen) return;
-    for (const [nonce, untilMs] of this.#used) if (untilMs <= this.#now()) this.#used.delete(nonce);
+    for (const [nonce, untilMs] of this.#used) if (untilMs <= this.#clock.wallMs()) this.#used.delete(nonce);
   }
 
   #mac(payload: Buffer): Buffer {

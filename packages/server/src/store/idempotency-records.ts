@@ -1,16 +1,17 @@
 import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
 import type { IdempotencyRecord, IdempotencyRecords } from "../core/idempotency.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import type { Schema } from "./schema.ts";
 
 export class StoredIdempotency implements IdempotencyRecords {
   readonly #db: Kysely<Schema>;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   #prunedAtMs = 0;
 
-  constructor(db: Kysely<Schema>, now: () => number) {
+  constructor(db: Kysely<Schema>, clock: Clock) {
     this.#db = db;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   async get(name: string): Promise<IdempotencyRecord | undefined> {
@@ -25,7 +26,7 @@ export class StoredIdempotency implements IdempotencyRecords {
   }
 
   async put({ name, requestHash, status, body }: IdempotencyRecord): Promise<void> {
-    const row = { name, request_hash: requestHash, status, body, created_at_ms: this.#now() };
+    const row = { name, request_hash: requestHash, status, body, created_at_ms: this.#clock.wallMs() };
     const expiredMs = this.#expiredMs();
     await this.#db
       .insertInto("idempotency_records")
@@ -40,6 +41,6 @@ export class StoredIdempotency implements IdempotencyRecords {
   }
 
   #expiredMs(): number {
-    return this.#now() - storeLimits.idempotencyMs;
+    return this.#clock.wallMs() - storeLimits.idempotencyMs;
   }
 }

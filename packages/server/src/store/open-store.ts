@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { emitWarning } from "node:process";
 import { Kysely } from "kysely";
+import { type Clock, systemClock } from "../core/clock.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
@@ -25,8 +26,7 @@ export interface StoreOptions {
   path: string;
   /** Signs the audit log's checkpoints; the key of the same folder unless given. */
   signer?: Signer;
-  /** The clock, in ms since 1970. */
-  now?: () => number;
+  clock?: Clock;
   /** Told of what went wrong beside a call; a warning of the process unless given. */
   onError?: (error: unknown) => void;
   /** The size at which the database's log turns over, when it is not the usual one. */
@@ -36,7 +36,7 @@ export interface StoreOptions {
 /** Opens the store, made or migrated if need be. Close it: the audit log's end is signed then. */
 export async function openStore({
   path,
-  now = Date.now,
+  clock = systemClock,
   onError = warn,
   walBytes,
   ...rest
@@ -48,14 +48,14 @@ export async function openStore({
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     await migrate(db, migrations);
-    const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), now, onError });
+    const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });
     return {
       sandboxes: new StoredSandboxes(db),
       keys: new StoredApiKeys(db),
       snapshots: new StoredSnapshots(db),
       skills: new StoredSkills(db),
       webhooks: new StoredWebhooks(db),
-      idempotency: new StoredIdempotency(db, now),
+      idempotency: new StoredIdempotency(db, clock),
       audit,
       checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>

@@ -29,7 +29,7 @@ export class StoredAudit implements Audit {
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    this.#keeper.appended(await this.#parts.client.append(entry, this.#parts.now()));
+    this.#keeper.appended(await this.#parts.client.append(entry, this.#parts.clock.wallMs()));
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {

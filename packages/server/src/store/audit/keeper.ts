@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { AuditEntry } from "../../core/audit.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { Schema } from "../schema.ts";
@@ -14,7 +15,7 @@ export interface KeeperParts {
   db: Kysely<Schema>;
   signer: Signer;
   headPath: string;
-  now: () => number;
+  clock: Clock;
   /** Told when a checkpoint could not be made; it is tried again. */
   onError: (error: unknown) => void;
 }
@@ -52,9 +53,9 @@ export class ChainKeeper {
   }
 
   static async open(parts: KeeperParts): Promise<ChainKeeper> {
-    const { db, client, now } = parts;
+    const { db, client, clock } = parts;
     const broken = await missing(parts);
-    if (broken !== undefined) await client.append(brokenEntry(broken), now());
+    if (broken !== undefined) await client.append(brokenEntry(broken), clock.wallMs());
     const last = await newestCheckpoint(db, "checkpoint");
     const head = await chainHead(db);
     const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
@@ -95,7 +96,7 @@ export class ChainKeeper {
     if (head.sequence === this.#signed.sequence && !final) return;
     const { sequence, atMs } = this.#checkpoint;
     const rows = head.sequence - sequence;
-    const waitedMs = this.#parts.now() - atMs;
+    const waitedMs = this.#parts.clock.wallMs() - atMs;
     const due = rows >= auditLimits.checkpointRows || waitedMs >= auditLimits.checkpointMs || waitedMs < 0;
     try {
       if (rows > 0 && (final || due)) await this.#insertCheckpoint(head);
@@ -110,17 +111,17 @@ export class ChainKeeper {
   }
 
   async #insertCheckpoint({ sequence, hash }: ChainHead): Promise<void> {
-    const { db, signer, now } = this.#parts;
+    const { db, signer, clock } = this.#parts;
     const previous = Math.max(0, this.#checkpoint.sequence);
-    const body = { kind: "checkpoint", sequence, hash, atMs: now(), previous } as const;
+    const body = { kind: "checkpoint", sequence, hash, atMs: clock.wallMs(), previous } as const;
     await insertCheckpoint(db, signCheckpoint(signer, body));
     this.#checkpoint = { sequence, atMs: body.atMs };
   }
 
   async #writeHead({ sequence, hash }: ChainHead): Promise<void> {
-    const { signer, headPath, now } = this.#parts;
+    const { signer, headPath, clock } = this.#parts;
     const previous = Math.max(0, this.#checkpoint.sequence);
-    await writeHead(headPath, signCheckpoint(signer, { kind: "head", sequence, hash, atMs: now(), previous }));
+    await writeHead(headPath, signCheckpoint(signer, { kind: "head", sequence, hash, atMs: clock.wallMs(), previous }));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { Schema } from "../schema.ts";
@@ -8,7 +9,7 @@ import { insertCheckpoint, newestCheckpoint } from "./checkpoint-rows.ts";
 export interface PruneParts {
   db: Kysely<Schema>;
   signer: Signer;
-  now: () => number;
+  clock: Clock;
 }
 
 export interface Pruned {
@@ -37,13 +38,13 @@ async function sliceBefore(db: Kysely<Schema>, beforeMs: number) {
  * Removes the oldest rows, up to the first one that was written at `beforeMs` or later. With each slice goes an anchor:
  * the signed hash that the first row left is chained to.
  */
-export async function pruneAudit({ db, signer, now }: PruneParts, beforeMs: number): Promise<Pruned> {
+export async function pruneAudit({ db, signer, clock }: PruneParts, beforeMs: number): Promise<Pruned> {
   const pruned = { rows: 0, through: 0 };
   for (;;) {
     const last = await sliceBefore(db, beforeMs);
     if (last === undefined) return pruned;
     const previous = (await newestCheckpoint(db, "anchor"))?.sequence ?? 0;
-    const anchor = signCheckpoint(signer, { ...last, kind: "anchor", atMs: now(), previous });
+    const anchor = signCheckpoint(signer, { ...last, kind: "anchor", atMs: clock.wallMs(), previous });
     await db.transaction().execute(async (transaction) => {
       await insertCheckpoint(transaction, anchor);
       await transaction.deleteFrom("audit").where("sequence", "<=", anchor.sequence).execute();
