@@ -1,6 +1,6 @@
 /** What may leave a sandbox, and what became of each attempt. */
 
-/** `tls`: the ClientHello must name the host. `http`: each request must. `tcp`: bytes pass unread. 443 is tls and 80 http unless told. */
+/** `tls`: the ClientHello must name the host. `http`: each request must. `tcp`: bytes pass unread. */
 export const egressProtocols = ["tls", "http", "tcp"] as const;
 export type EgressProtocol = (typeof egressProtocols)[number];
 
@@ -10,7 +10,7 @@ export interface AllowRule {
   host: string;
   port: number;
   protocol: EgressProtocol;
-  /** Networks in CIDR that the name may lead to though they are private; none unless told. */
+  /** Networks in CIDR that the name may lead to though they are private; none unless told. An address is its own. */
   ranges?: readonly string[];
   /** TLS is opened and looked into; then requests can be judged, and credentials put in. */
   inspect?: boolean;
@@ -22,6 +22,7 @@ export interface AllowRule {
 }
 
 export interface DenyRule {
+  /** As in an allow rule; also `*`, or a network in CIDR. Addresses and networks hold for what a name leads to as well. */
   host: string;
   /** Every port unless told. */
   port?: number;
@@ -39,6 +40,12 @@ export interface EgressPolicy {
   bytesPerSecond?: number;
 }
 
+/** That of a namespace holds for each of its sandboxes. */
+export interface NamespacePolicy extends EgressPolicy {
+  /** What keys of the role agent may let out of their own sandboxes; nothing unless told. */
+  agentsMayAllow: readonly AllowRule[];
+}
+
 /** Where a rule stands. A deny in any of them beats every allow. */
 export const egressLayers = ["namespace", "sandbox", "run", "approval", "registry"] as const;
 export type EgressLayer = (typeof egressLayers)[number];
@@ -48,19 +55,36 @@ export type LayeredPolicy = readonly { layer: EgressLayer; policy: EgressPolicy 
 
 /** What a program asked for. */
 export interface Destination {
-  /** A name, or an address where the program gave one. */
+  /** A name, or an address where the program gave one; in any notation. */
   host: string;
   port: number;
 }
 
+/** `rule` decides about the connection; a request on it must fit one of `rules`, which `rule` is the first of. */
+export interface AllowVerdict {
+  action: "allow";
+  layer: EgressLayer;
+  rule: AllowRule;
+  rules: readonly AllowRule[];
+  /** Private networks that it may lead to, by all rules that match. */
+  ranges: readonly string[];
+}
+
+/** Nothing was found to say why when layer and rule are null. */
+export interface DenyVerdict {
+  action: "deny";
+  layer: EgressLayer | null;
+  rule: DenyRule | null;
+  /** A sentence for whoever asked. */
+  reason: string;
+}
+
 /** The answer of `decide`: pure, and complete enough to be shown. */
-export type EgressVerdict =
-  | { action: "allow"; layer: EgressLayer; rule: AllowRule }
-  | { action: "deny"; layer: EgressLayer | null; rule: DenyRule | null; reason: string }
-  | { action: "ask" };
+export type EgressVerdict = AllowVerdict | DenyVerdict | { action: "ask" };
 
 /** One attempt, in the log and in events (NET-11). Never bodies. */
 export interface EgressAttempt {
+  id: string;
   sandboxId: string;
   host: string;
   port: number;
@@ -76,7 +100,15 @@ export interface EgressAttempt {
   bytesUp: number;
   bytesDown: number;
   startedAtMs: number;
+  /** Null while it goes on. */
+  durationMs: number | null;
+}
+
+/** How an attempt that was allowed ended. */
+export interface AttemptEnd extends Pick<EgressAttempt, "bytesUp" | "bytesDown"> {
   durationMs: number;
+  /** Why it was cut; null when it ended by itself. */
+  reason: string | null;
 }
 
 /** Where the policy of a sandbox comes from; the gate asks at each connection and is told of changes. */
@@ -86,7 +118,12 @@ export interface PolicySource {
   watch(sandboxId: string, changed: () => void): () => void;
 }
 
-/** Told of each attempt once it has ended, and of each refusal. */
 export interface EgressLog {
-  attempted(attempt: EgressAttempt): void;
+  /**
+   * The verdict, before a byte of the connection flows: resolves when it would survive a kill -9 (AUD-01), and a
+   * rejection refuses the connection. What is not `allowed` comes with its totals. Dialling need not wait for it.
+   */
+  attempted(attempt: EgressAttempt): Promise<void>;
+  /** The totals of one that was allowed. */
+  ended(sandboxId: string, attemptId: string, end: AttemptEnd): void;
 }
