@@ -157,7 +157,7 @@ describe("the command line of a daemon", () => {
     expect((await caisson(["ls", "--json"], "", address)).code).toBe(0);
     expect(await caisson(["create"], "", address)).toMatchObject({
       code: 125,
-      stderr: expect.stringContaining("hint: It takes a key with the role agent"),
+      stderr: expect.stringContaining("hint: it takes a key with the role agent"),
     });
     const keys: { id: string; name: string }[] = JSON.parse(await said("keys", "list", "--json"));
     const id = keys.find(({ name }) => name === "ci")?.id ?? "";

@@ -162,6 +162,25 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     });
   });
 
+  describe(`${name}: webhooks`, () => {
+    it("tell how many deliveries each of them waits for", async () => {
+      const { webhooks } = store;
+      for (const id of ["one", "two", "none"])
+        await webhooks.insert({ id, namespace: "default", url: "http://x", types: [], secret: "s", createdAtMs: 1 });
+      for (const [id, webhookId, state] of [
+        ["a", "one", "pending"],
+        ["b", "one", "pending"],
+        ["c", "one", "delivered"],
+        ["d", "two", "pending"],
+        ["e", "none", "dead"],
+      ] as const) {
+        const times = { createdAtMs: 1, dueAtMs: 1, attempts: 0, lastError: null };
+        await webhooks.enqueue({ id, webhookId, state, namespace: "default", type: "key.created", body: "", ...times });
+      }
+      expect(await webhooks.countPending()).toEqual(new Map(Object.entries({ one: 2, two: 1 })));
+    });
+  });
+
   describe(`${name}: answers to named requests`, () => {
     const record = { name: "n", requestHash: "h", status: 201, body: '{"id":1}' };
     const dayMs = 86_400_000;

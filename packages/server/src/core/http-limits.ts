@@ -8,6 +8,8 @@ export const identityLimits = {
   keyBytes: 32,
   /** Keys that are remembered between calls. */
   cachedKeys: 4096,
+  /** Revocations that are remembered: more than can happen while one key is looked up. */
+  revokedKeys: 4096,
   /** Keys that are not remembered and must be looked up, for all callers together. */
   lookupsPerSecond: 500,
   /** How often the last use of a key is written down. */

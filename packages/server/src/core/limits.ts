@@ -220,6 +220,8 @@ export const serviceLimits = {
   socketPathBytes: 107,
   /** Of one message of a process to its supervisor. */
   messageBytes: 64 * KiB,
+  /** Of what a process is told when it starts. */
+  configurationBytes: MiB,
   /** How soon one that ended is started again; doubled each time, up to the most, until one lasts. */
   restartMs: 100,
   restartMostMs: 5_000,

@@ -30,7 +30,7 @@ export function isAllowed(principal: Principal, permission: Permission): boolean
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (isAllowed(principal, permission)) return;
   throw new AppError("forbidden", `the role ${principal.role} may not do this`, {
-    hint: `It takes a key with the role ${permissions[permission]}.`,
+    hint: `it takes a key with the role ${permissions[permission]}`,
   });
 }
 

@@ -29,7 +29,7 @@ export function resolveSandboxLimits(asked: Partial<SandboxLimits>): SandboxLimi
 export function changeLimits(id: string, limits: SandboxLimits, asked: Partial<SandboxLimits>): SandboxLimits {
   if (asked.storageBytes !== undefined && asked.storageBytes !== limits.storageBytes)
     throw new AppError("invalid", `the storage of sandbox ${id} cannot change`, {
-      hint: `It was made with ${showBytes(limits.storageBytes)}: make another one.`,
+      hint: `it was made with ${showBytes(limits.storageBytes)}: make another one`,
     });
   return resolveSandboxLimits({ ...limits, ...asked });
 }

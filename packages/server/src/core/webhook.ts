@@ -38,6 +38,8 @@ export interface Webhooks {
   /** Pending ones, the earliest due first. */
   due(limit: number): Promise<Delivery[]>;
   deliveries(webhookId: string, state?: Delivery["state"]): Promise<Delivery[]>;
+  /** How many are pending, by webhook; those without any left out. */
+  countPending(): Promise<Map<string, number>>;
   getDelivery(id: string): Promise<Delivery | undefined>;
   settle(id: string, changes: Partial<Pick<Delivery, "attempts" | "state" | "dueAtMs" | "lastError">>): Promise<void>;
   /** Of the delivered and dead ones of each webhook, the newest so many stay. */

@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { chmod, chown, lstat, mkdir, unlink } from "node:fs/promises";
+import { unlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { geteuid } from "node:process";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import type { HostFolders } from "./host-folders.ts";
 import { HostSession } from "./host-session.ts";
+import { give, makeFolder } from "./make-folder.ts";
 import { describeError, type FromEngine } from "./protocol.ts";
 
 export interface EngineHostOptions {
@@ -37,14 +37,15 @@ export class EngineHost implements AsyncDisposable {
   }
 
   static async listen(options: EngineHostOptions): Promise<EngineHost> {
-    await makeDoor(dirname(options.path), options.group);
-    await unlink(options.path).catch((error: unknown) => {
+    const { path, group } = options;
+    await makeFolder(dirname(path), group === undefined ? 0o700 : 0o710, group);
+    await unlink(path).catch((error: unknown) => {
       if (errnoOf(error) !== "ENOENT") throw error;
     });
     const host = new EngineHost(options);
-    host.#server.listen(options.path);
+    host.#server.listen(path);
     await once(host.#server, "listening");
-    await give(options.path, options.group, 0o660);
+    await give(path, 0o660, group);
     return host;
   }
 
@@ -95,17 +96,4 @@ export class EngineHost implements AsyncDisposable {
 function refuse(socket: Socket): void {
   const refused: FromEngine = { refused: describeError(new AppError("conflict", "the engine has a daemon already")) };
   socket.end(`${JSON.stringify(refused)}\n`, () => socket.destroy());
-}
-
-async function makeDoor(folder: string, group: number | undefined): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const info = await lstat(folder);
-  if (!info.isDirectory() || info.uid !== geteuid?.())
-    throw new AppError("forbidden", `${folder} does not belong to this user`, { hint: "Choose another CAISSON_HOME." });
-  await give(folder, group, group === undefined ? 0o700 : 0o710);
-}
-
-async function give(path: string, group: number | undefined, mode: number): Promise<void> {
-  if (group !== undefined) await chown(path, geteuid?.() ?? 0, group);
-  await chmod(path, mode);
 }

@@ -49,10 +49,10 @@ export class WebhookSender implements AsyncDisposable {
   /** Goes on with what an earlier process left. */
   static async open(parts: WebhookSenderParts): Promise<WebhookSender> {
     const sender = new WebhookSender(parts);
+    const pending = await parts.webhooks.countPending();
     for (const webhook of await parts.webhooks.list()) {
       sender.#webhooks.set(webhook.id, webhook);
-      const waiting = await parts.webhooks.deliveries(webhook.id, "pending");
-      sender.#pending.set(webhook.id, waiting.length);
+      sender.#pending.set(webhook.id, pending.get(webhook.id) ?? 0);
     }
     sender.#reader = parts.feed.read();
     sender.#reading = sender.#follow(sender.#reader);

@@ -8,16 +8,25 @@ import type { ServiceUser } from "./service-user.ts";
 export async function makeFolders(layout: Layout, user: ServiceUser | undefined): Promise<void> {
   const self = geteuid?.() ?? 0;
   await makeHome(layout.home);
-  await make(layout.run, self, 0o711, true);
-  await make(layout.daemon, user?.uid ?? self, 0o700, true, user?.gid);
+  await makeFolder(layout.run, { uid: self, mode: 0o711, exact: true });
+  await makeFolder(layout.daemon, { uid: self, ...user, mode: 0o700, exact: true });
 }
 
 /** One that exists keeps its mode, be it closed to others. */
 export async function makeHome(home: string): Promise<void> {
-  await make(home, geteuid?.() ?? 0, 0o711);
+  await makeFolder(home, { uid: geteuid?.() ?? 0, mode: 0o711 });
 }
 
-async function make(path: string, uid: number, mode: number, exact = false, gid?: number): Promise<void> {
+interface FolderTerms {
+  uid: number;
+  /** Given to it where it is made for another user. */
+  gid?: number;
+  mode: number;
+  /** Also of a folder that was there. */
+  exact?: boolean;
+}
+
+export async function makeFolder(path: string, { uid, gid, mode, exact = false }: FolderTerms): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode });
   } catch (error) {

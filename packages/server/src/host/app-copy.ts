@@ -1,7 +1,8 @@
 import { createHash, type Hash, randomUUID } from "node:crypto";
 import { chmod, constants, copyFile, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { AppError, errnoOf } from "../core/errors.ts";
+import { errnoOf } from "../core/errors.ts";
+import { makeFolder } from "./access.ts";
 
 export interface AppParts {
   /** The bundles. */
@@ -16,7 +17,7 @@ export interface AppParts {
  * daemon, cannot change what root runs (hazard 3). Each lies in a folder named for its content, so that one in use stays.
  */
 export async function copyApp(app: string, parts: AppParts): Promise<AppParts> {
-  await makeRootFolder(app);
+  await makeFolder(app, { uid: 0, mode: 0o755, exact: true });
   const code = await copyAll(app, "code", await filesIn(parts.code, (name) => name.endsWith(".mjs")));
   const programs = await filesIn(parts.bin, (name) => name.startsWith("caisson-"));
   const kernels = await filesIn(join(parts.bin, "kernels"), () => true, "kernels");
@@ -82,12 +83,4 @@ async function isThere(path: string): Promise<boolean> {
     if (errnoOf(error) === "ENOENT") return false;
     throw error;
   }
-}
-
-async function makeRootFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true });
-  const info = await lstat(path);
-  if (!info.isDirectory() || info.uid !== 0)
-    throw new AppError("forbidden", `${path} does not belong to root`, { hint: "Choose another CAISSON_HOME." });
-  await chmod(path, 0o755);
 }

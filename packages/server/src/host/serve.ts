@@ -1,5 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { serviceLimits } from "../core/limits.ts";
+import { LineReader } from "../core/line-reader.ts";
 
 export interface Serving {
   /** What the supervisor is told. */
@@ -54,13 +55,14 @@ function fail(error: unknown): Promise<never> {
 function readInput(): { first: Promise<string>; ended: Promise<void> } {
   const first = Promise.withResolvers<string>();
   const ended = Promise.withResolvers<void>();
-  let text = "";
-  process.stdin.setEncoding("utf8").on("data", (chunk: string) => {
-    text += chunk;
-    const end = text.indexOf("\n");
-    if (end < 0) return;
-    first.resolve(text.slice(0, end));
-    text = "";
+  const reader = new LineReader(serviceLimits.configurationBytes);
+  process.stdin.on("data", (chunk: Buffer) => {
+    reader.push(chunk);
+    try {
+      for (let line = reader.next(); line !== undefined; line = reader.next()) first.resolve(line);
+    } catch (error) {
+      first.reject(error);
+    }
   });
   process.stdin.on("close", () => {
     first.reject(new AppError("invalid", "this program is started by caisson up"));

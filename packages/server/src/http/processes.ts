@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import type { Note } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
@@ -19,6 +20,16 @@ const told = z.object({ delivered: z.boolean().describe("false when it had ended
 
 type OneCall = Pick<Call<z.output<typeof processId>, unknown, unknown>, "caller" | "params">;
 
+/** Something told to a process that may have ended; written down either way. */
+interface Telling<B extends z.ZodType> {
+  verb: string;
+  summary: string;
+  type: string;
+  body: B;
+  description: string;
+  act: (process: SandboxProcess, body: z.output<B>) => Promise<{ delivered: boolean; detail: Note["detail"] }>;
+}
+
 const outputQuery = z.strictObject({
   offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe("in bytes, from its start"),
   channel: z.enum(["stdout", "stderr"]).optional(),
@@ -29,6 +40,24 @@ const outputQuery = z.strictObject({
 export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
   const withProcess = <T>({ caller, params }: OneCall, act: (process: SandboxProcess) => Promise<T>): Promise<T> =>
     fleet.use(caller, params.id, async (sandbox) => act(sandbox.processes.get(params.process)));
+
+  const tell = <B extends z.ZodType>({ verb, summary, type, body, description, act }: Telling<B>): Route =>
+    defineRoute({
+      method: "POST",
+      path: `${one}/${verb}`,
+      tag,
+      summary,
+      permission: "use",
+      audit: [type],
+      params: processId,
+      body,
+      responses: { 200: { description, schema: told } },
+      handler: async (call) => {
+        const { delivered, detail } = await withProcess(call, (process) => act(process, call.body));
+        call.note({ type, sandboxId: call.params.id, detail: { process_id: call.params.process, ...detail } });
+        return { status: 200, json: { delivered } };
+      },
+    });
 
   return [
     defineRoute({
@@ -104,14 +133,10 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         return format === undefined ? readOutput(call, withProcess) : followOutput(call, withProcess, format);
       },
     }),
-    defineRoute({
-      method: "POST",
-      path: `${one}/stdin`,
-      tag,
+    tell({
+      verb: "stdin",
       summary: "Writes to its stdin, or types into its terminal, and may close it",
-      permission: "use",
-      audit: ["process.input"],
-      params: processId,
+      type: "process.input",
       body: z
         .strictObject({
           data: z.string().optional(),
@@ -119,57 +144,32 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
           close: z.boolean().optional(),
         })
         .meta({ id: "ProcessInput" }),
-      responses: { 200: { description: "it was taken, or the process no longer reads", schema: told } },
-      handler: async (call) => {
-        const { data = "", encoding = "utf8", close = false } = call.body;
+      description: "it was taken, or the process no longer reads",
+      act: async (process, { data = "", encoding = "utf8", close = false }) => {
         const bytes = Buffer.from(data, encoding);
-        const delivered = await withProcess(call, async (process) => {
-          const taken = bytes.length === 0 || (await process.write(bytes));
-          if (close) await process.closeInput();
-          return taken;
-        });
+        const delivered = bytes.length === 0 || (await process.write(bytes));
+        if (close) await process.closeInput();
         const sha256 = createHash("sha256").update(bytes).digest("hex");
-        const detail = { process_id: call.params.process, size_bytes: bytes.length, sha256, close };
-        call.note({ type: "process.input", sandboxId: call.params.id, detail });
-        return { status: 200, json: { delivered } };
+        return { delivered, detail: { size_bytes: bytes.length, sha256, close } };
       },
     }),
-    defineRoute({
-      method: "POST",
-      path: `${one}/signal`,
-      tag,
+    tell({
+      verb: "signal",
       summary: "Sends a signal to its process group",
-      permission: "use",
-      audit: ["process.signalled"],
-      params: processId,
+      type: "process.signalled",
       body: z
         .strictObject({ signal: z.union([z.string().regex(/^SIG[A-Z0-9]{1,8}$/), z.number().int().min(1).max(64)]) })
         .meta({ id: "ProcessSignal" }),
-      responses: { 200: { description: "it was sent, or the process had ended", schema: told } },
-      handler: async (call) => {
-        const { signal } = call.body;
-        const delivered = await withProcess(call, async (process) => process.signal(signal as NodeJS.Signals));
-        const detail = { process_id: call.params.process, signal };
-        call.note({ type: "process.signalled", sandboxId: call.params.id, detail });
-        return { status: 200, json: { delivered } };
-      },
+      description: "it was sent, or the process had ended",
+      act: async (process, { signal }) => ({ delivered: process.signal(signal as NodeJS.Signals), detail: { signal } }),
     }),
-    defineRoute({
-      method: "POST",
-      path: `${one}/resize`,
-      tag,
+    tell({
+      verb: "resize",
       summary: "Resizes its terminal",
-      permission: "use",
-      audit: ["process.resized"],
-      params: processId,
+      type: "process.resized",
       body: terminalSize,
-      responses: { 200: { description: "it was told, or the process had ended", schema: told } },
-      handler: async (call) => {
-        const delivered = await withProcess(call, async (process) => process.resize(call.body));
-        const detail = { process_id: call.params.process, ...call.body };
-        call.note({ type: "process.resized", sandboxId: call.params.id, detail });
-        return { status: 200, json: { delivered } };
-      },
+      description: "it was told, or the process had ended",
+      act: async (process, size) => ({ delivered: process.resize(size), detail: size }),
     }),
     defineRoute({
       method: "POST",

@@ -3,6 +3,7 @@ import type { ApiKey, ApiKeys } from "../core/api-key.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { identityLimits } from "../core/http-limits.ts";
+import { keepNewest } from "../core/keep-newest.ts";
 import type { Principal, Role } from "../core/principal.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
 import { TokenBuckets } from "./token-bucket.ts";
@@ -36,8 +37,9 @@ export class Keyring {
   });
   /** The least recently used first. */
   readonly #known = new Map<string, ApiKey>();
+  /** When their last use was written down. */
   readonly #noted = new Map<string, number>();
-  /** Of this process's life: a look-up that began before a revocation must not bring the key back. */
+  /** The latest: a look-up that began before a revocation must not bring the key back. */
   readonly #revoked = new Set<string>();
 
   constructor({ keys, clock = systemClock }: KeyringParts) {
@@ -100,7 +102,9 @@ export class Keyring {
     const key = await this.#keys.get(id);
     if (key === undefined) throw new AppError("not_found", `there is no key '${id}'`);
     this.#known.delete(key.hash);
+    this.#revoked.delete(key.hash);
     this.#revoked.add(key.hash);
+    keepNewest(this.#revoked, identityLimits.revokedKeys);
     if (key.revokedAtMs !== null) return key;
     const revokedAtMs = this.#clock.wallMs();
     await this.#keys.update(id, { revokedAtMs });
@@ -122,12 +126,7 @@ export class Keyring {
   #remember(hash: string, key: ApiKey): void {
     this.#known.delete(hash);
     this.#known.set(hash, key);
-    if (this.#known.size <= identityLimits.cachedKeys) return;
-    for (const oldest of this.#known.keys()) {
-      this.#known.delete(oldest);
-      this.#noted.delete(oldest);
-      break;
-    }
+    keepNewest(this.#known, identityLimits.cachedKeys);
   }
 
   /** Now and then; a use that is not written down costs nothing but its time. */
@@ -135,7 +134,9 @@ export class Keyring {
     const now = this.#clock.wallMs();
     const noted = this.#noted.get(key.hash) ?? key.lastUsedAtMs ?? 0;
     if (now - noted < identityLimits.lastUsedMs) return;
+    this.#noted.delete(key.hash);
     this.#noted.set(key.hash, now);
+    keepNewest(this.#noted, identityLimits.cachedKeys);
     this.#keys.update(key.id, { lastUsedAtMs: now }).catch(() => this.#noted.delete(key.hash));
   }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../core/clock.ts";
+import { keepNewest } from "../core/keep-newest.ts";
 import { hashToken } from "./key-token.ts";
 
 interface Entry<T> {
@@ -29,10 +30,7 @@ export class OneTimeTokens<T> {
     const token = randomBytes(32).toString("base64url");
     const expiresAtMs = this.#clock.wallMs() + this.#options.lifetimeMs;
     this.#entries.set(hashToken(token), { value, expiresAtMs });
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#options.most) break;
-      this.#entries.delete(oldest);
-    }
+    keepNewest(this.#entries, this.#options.most);
     return { token, expiresAtMs };
   }
 

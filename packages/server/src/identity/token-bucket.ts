@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../core/clock.ts";
+import { keepNewest } from "../core/keep-newest.ts";
 
 interface Bucket {
   tokens: number;
@@ -33,10 +34,7 @@ export class TokenBuckets {
     const taken = tokens >= 1;
     this.#buckets.delete(name);
     this.#buckets.set(name, { tokens: taken ? tokens - 1 : tokens, atMs: now });
-    for (const oldest of this.#buckets.keys()) {
-      if (this.#buckets.size <= most) break;
-      this.#buckets.delete(oldest);
-    }
+    keepNewest(this.#buckets, most);
     return taken ? 0 : Math.ceil(((1 - tokens) / perSecond) * 1000);
   }
 }

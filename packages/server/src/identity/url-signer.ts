@@ -43,8 +43,8 @@ export class UrlSigner {
     const wanted = this.#mac(signed);
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw refused();
     const pass = JSON.parse(signed.toString()) as SignedPass;
-    if (pass.method !== method || pass.expiresAtMs <= this.#clock.wallMs() || this.#used.has(pass.nonce))
-      throw refused();
+    const isOver = pass.expiresAtMs <= this.#clock.wallMs();
+    if (pass.method !== method || isOver || this.#used.has(pass.nonce)) throw refused();
     return pass;
   }
 

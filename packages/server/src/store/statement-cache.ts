@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { keepNewest } from "../core/keep-newest.ts";
 import { storeLimits } from "../core/store-limits.ts";
 
 interface Prepared {
@@ -25,10 +26,7 @@ export class StatementCache {
     const statement = this.#db.prepare(sql);
     const prepared = { statement, returnsRows: statement.columns().length > 0 };
     this.#statements.set(sql, prepared);
-    if (this.#statements.size > storeLimits.statements) {
-      const [oldest] = this.#statements.keys();
-      if (oldest !== undefined) this.#statements.delete(oldest);
-    }
+    keepNewest(this.#statements, storeLimits.statements);
     return prepared;
   }
 }

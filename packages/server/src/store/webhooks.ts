@@ -62,6 +62,16 @@ export class StoredWebhooks implements Webhooks {
     return rows.map((row) => deliveryColumns.toRecord(row));
   }
 
+  async countPending(): Promise<Map<string, number>> {
+    const rows = await this.#db
+      .selectFrom("webhook_deliveries")
+      .select(["webhook_id", ({ fn }) => fn.countAll<number>().as("pending")])
+      .where("state", "=", "pending")
+      .groupBy("webhook_id")
+      .execute();
+    return new Map(rows.map((row) => [row.webhook_id, row.pending]));
+  }
+
   async getDelivery(id: string): Promise<Delivery | undefined> {
     const row = await this.#db.selectFrom("webhook_deliveries").selectAll().where("id", "=", id).executeTakeFirst();
     return row === undefined ? undefined : deliveryColumns.toRecord(row);

@@ -59,7 +59,7 @@ export class WorkspaceDisk {
       "limit_exceeded",
       `no disk for a workspace of ${gibibytes(sizeBytes)}: with it ${gibibytes(claimedBytes)} would be promised, and ${gibibytes(Math.max(0, freeBytes))} are free`,
       {
-        hint: "Ask for less storage, destroy sandboxes, or free disk where CAISSON_HOME lies.",
+        hint: "ask for less storage, destroy sandboxes, or free disk where CAISSON_HOME lies",
         details: { sizeBytes, claimedBytes, freeBytes, reserveBytes: engineLimits.diskReserveBytes },
       },
     );
@@ -120,7 +120,7 @@ export class WorkspaceDisk {
 async function format(path: string): Promise<void> {
   const mkfs = await findProgram("mkfs.ext4");
   if (mkfs === undefined)
-    throw new AppError("unsupported", "mkfs.ext4 is not installed", { hint: "Install e2fsprogs." });
+    throw new AppError("unsupported", "mkfs.ext4 is not installed", { hint: "install e2fsprogs" });
   const extended = "lazy_itable_init=1,lazy_journal_init=1,nodiscard";
   const features = "^resize_inode";
   const args = ["-q", "-F", "-m", "0", "-b", String(BLOCK_BYTES), "-O", features, "-J", "size=4", "-E", extended, path];

@@ -348,7 +348,7 @@ export async function createOciEngine(options: OciEngineOptions): Promise<Engine
   const { program } = runtimes[options.name];
   const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
   if (runtimePath === undefined) {
-    throw new AppError("unsupported", `${program} is not installed`, { hint: `Install the package ${program}.` });
+    throw new AppError("unsupported", `${program} is not installed`, { hint: `install the package ${program}` });
   }
   const engineFolder = await makeEngineFolders(options.home, privilege.folderMode);
   const engine = new OciEngine(options, { runtimePath, engineFolder, privilege, bootId: await readBootId() });

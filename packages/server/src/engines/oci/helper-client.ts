@@ -42,7 +42,7 @@ export class HelperClient implements AsyncDisposable {
       this.#fail(
         new AppError("unavailable", `the host helper ${why}`, {
           cause,
-          hint: `Is ${path} a program of this machine? ./caisson --setup compiles it.`,
+          hint: `is ${path} a program of this machine? ./caisson --setup compiles it`,
         }),
       );
       ended.resolve();

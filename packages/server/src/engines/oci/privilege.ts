@@ -32,7 +32,7 @@ export async function findPrivilege(): Promise<Privilege> {
 async function findRoot(): Promise<Privilege> {
   const hierarchies = await findMountedHierarchies();
   if (hierarchies.length === 0) {
-    throw new AppError("unsupported", "this host has no cgroups", { hint: "Mount cgroup2 on /sys/fs/cgroup." });
+    throw new AppError("unsupported", "this host has no cgroups", { hint: "mount cgroup2 on /sys/fs/cgroup" });
   }
   return {
     rootless: false,

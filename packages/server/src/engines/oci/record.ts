@@ -86,7 +86,7 @@ export function parseRecord(id: string, text: string): SandboxRecord {
 
 function damaged(id: string, why: string, cause?: unknown): AppError {
   return new AppError("internal", `the record of sandbox ${id} is damaged: ${why}`, {
-    hint: `It is left alone; destroySandbox("${id}") removes it and its files.`,
+    hint: `it is left alone; destroySandbox("${id}") removes it and its files`,
     details: { damaged_record: true },
     cause,
   });

@@ -48,7 +48,7 @@ export async function findRootless(): Promise<Privilege> {
   const [newuidmap, newgidmap] = await Promise.all([findProgram("newuidmap"), findProgram("newgidmap")]);
   if (newuidmap === undefined || newgidmap === undefined) {
     throw new AppError("unsupported", "an ordinary user's sandboxes need newuidmap and newgidmap", {
-      hint: "As root, run: apt-get install uidmap",
+      hint: "as root, run: apt-get install uidmap",
     });
   }
   const [subuid, subgid] = await Promise.all([readList("/etc/subuid"), readList("/etc/subgid")]);
@@ -57,7 +57,7 @@ export async function findRootless(): Promise<Privilege> {
   const least = sandboxLimits.idsPerSlice;
   if (uids === undefined || gids === undefined || uids.count < least || gids.count < least) {
     throw new AppError("unsupported", `${username} has no subordinate ids to give to sandboxes`, {
-      hint: `As root, run: ${suggestSubordinateIds(subuid, subgid, username)}`,
+      hint: `as root, run: ${suggestSubordinateIds(subuid, subgid, username)}`,
     });
   }
   const count = Math.min(uids.count, gids.count);
@@ -111,7 +111,7 @@ async function makeRegistry(path: string): Promise<void> {
   } catch (cause) {
     throw new AppError("unavailable", `the list of ids in use cannot be kept in ${path} (${errnoOf(cause)})`, {
       cause,
-      hint: "Sandboxes of all data folders of a user share it: make the folder, and give it to that user.",
+      hint: "sandboxes of all data folders of a user share it: make the folder, and give it to that user",
     });
   }
 }

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, chown, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { geteuid } from "node:process";
-import { AppError } from "../../core/errors.ts";
+import { makeFolder } from "../make-folder.ts";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -33,12 +33,7 @@ export function ownersPaths(folder: string) {
 export async function makeEngineFolders(home: string, mode = geteuid?.() === 0 ? 0o711 : 0o700): Promise<string> {
   const folder = join(home, "engine");
   for (const path of [folder, join(folder, "sandboxes")]) {
-    await mkdir(path, { recursive: true });
-    const info = await lstat(path);
-    if (!info.isDirectory() || info.uid !== geteuid?.()) {
-      throw new AppError("forbidden", `${path} does not belong to this user`, { hint: "Choose another CAISSON_HOME." });
-    }
-    await chmod(path, mode);
+    await makeFolder(path, mode);
   }
   return folder;
 }

@@ -142,7 +142,7 @@ async function findBase({ privilege }: EngineParts, live: Live): Promise<number>
     live.base = (await reserveUidRange(privilege.pool, live.folder)).base;
   } else if (!(await keepUidRange(privilege.pool, live.base, live.folder))) {
     throw new AppError("unavailable", `the user ids of sandbox ${live.id} belong to another sandbox`, {
-      hint: "The machine was restarted since, and another data folder took them: destroy that sandbox first.",
+      hint: "the machine was restarted since, and another data folder took them: destroy that sandbox first",
     });
   }
   return live.base;

@@ -34,7 +34,7 @@ export async function reserveUidRange(pool: UidPool, folder: string): Promise<Ui
     await unlink(draft);
   }
   throw new AppError("limit_exceeded", `all ${slots} ranges of user ids are taken`, {
-    hint: "End some sandboxes, or restart caisson: it frees the ranges of sandboxes that are gone.",
+    hint: "end some sandboxes, or restart caisson: it frees the ranges of sandboxes that are gone",
   });
 }
 

@@ -21,7 +21,7 @@ export function updateLimits(parts: EngineParts, live: Live, asked: SandboxLimit
   if (broken !== undefined) {
     live.cgroup.change(parts.name, to, from);
     throw new AppError("conflict", `the ${broken[0]} limit of sandbox ${live.id} cannot change: ${broken[1]}`, {
-      hint: "A memory limit cannot go below what is in use: end something first.",
+      hint: "a memory limit cannot go below what is in use: end something first",
     });
   }
   live.settled = { ...settled, limits: to };

@@ -55,7 +55,7 @@ export async function runJob<T extends object>(
 function denied({ rule, categories }: CommandDecision): AppError {
   const why = rule === null ? "no rule allows it" : `the rule '${rule}' forbids it`;
   return new AppError("forbidden", `policy does not let this command run: ${why}`, {
-    hint: "This is policy and no fault of the sandbox; do it another way, or ask whoever runs this place.",
+    hint: "this is policy and no fault of the sandbox; do it another way, or ask whoever runs this place",
     details: { policy: "commands", rule, categories: [...categories] },
   });
 }
