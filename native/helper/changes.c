@@ -46,7 +46,7 @@ static void close_range_of(unsigned first, unsigned last) {
   for (unsigned fd = first; fd <= last && fd < 4096; fd++) close((int)fd);
 }
 
-static void keep_only(int *fds, size_t count) {
+void keep_only(int *fds, size_t count) {
   unsigned next = 3;
   qsort(fds, count, sizeof *fds, compare_numbers);
   for (size_t i = 0; i < count; i++) {

@@ -101,6 +101,9 @@ struct launch {
 };
 NORETURN void verb_launch(const struct request *request);
 
+/* host_folder.c: part by part, through no link, since whoever owns a folder above could put one there at any moment; or -1. */
+int open_host_folder(const char *path);
+
 /* fifo.c */
 void fifo_make(struct launch *launch);
 void fifo_restore(const struct launch *launch);
@@ -179,7 +182,11 @@ NORETURN void verb_changes(const struct request *request);
 int open_workspace(const struct request *request);
 /* Makes the workspace the root and its user the own one; closes all descriptors but those kept and the reply's. */
 void enter_workspace(const struct request *request, int workspace, int *kept, size_t count);
+void keep_only(int *fds, size_t count);
 void wait_for_next_tick(const struct entries *entries);
+
+/* output.c */
+NORETURN void verb_output(const struct request *request);
 
 /* follow.c */
 NORETURN void verb_follow(const struct request *request);

@@ -5,30 +5,6 @@
  */
 #include "helper.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
-/* Part by part, through no link: whoever owns a folder above could put one there at any moment. */
-static int open_folder(const char *path) {
-  int folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  while (folder >= 0 && *(path += strspn(path, "/")) != '\0') {
-    char part[256];
-    size_t length = strcspn(path, "/");
-    if (length >= sizeof part) fail_with(ENAMETOOLONG, "cannot open the input folder");
-    memcpy(part, path, length);
-    part[length] = '\0';
-    path += length;
-    int next = openat(folder, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    close(folder);
-    folder = next;
-  }
-  if (folder < 0) return -1;
-  int readable = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  close(folder);
-  return readable;
-}
-
 static struct launch read_launch(const struct request *request) {
   struct launch launch = {
       .request = request,
@@ -41,7 +17,7 @@ static struct launch read_launch(const struct request *request) {
   };
   const char *input = request_find(request, "input");
   if (input == NULL) return launch;
-  launch.input = open_folder(input);
+  launch.input = open_host_folder(input);
   if (launch.input < 0) fail("cannot open the input folder %s", input);
   return launch;
 }

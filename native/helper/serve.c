@@ -175,6 +175,7 @@ static void dispatch(char *bytes, size_t length) {
   const char *id = request_find(&request, "id");
   if (strcmp(verb, "launch") == 0) return start_launch();
   if (strcmp(verb, "changes") == 0) return start_job(verb_changes, false);
+  if (strcmp(verb, "output") == 0) return start_job(verb_output, false);
   if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);
   if (strcmp(verb, "follow") == 0) return start_job(verb_follow, true);
   if (strcmp(verb, "cancel") == 0 && id != NULL) return cancel_jobs(id);

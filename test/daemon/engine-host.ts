@@ -19,7 +19,7 @@ export interface TestHost extends AsyncDisposable {
 /** An engine's host in this process, with a data folder of its own; disposing checks that nothing was left behind. */
 export async function openTestHost(
   owner?: { uid: number; gid: number },
-  folders: HostFolders = { folders: [], check: async () => undefined },
+  folders: HostFolders = { input: [], output: [], check: async () => undefined },
 ): Promise<TestHost> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const socketPath = join(home, "run/engine/socket");

@@ -196,7 +196,7 @@ describe("an engine that is asked for a folder", { timeout: upTimeoutMs }, () =>
       await rename(join(outside, "above"), join(outside, "before"));
       await symlink("secret", join(outside, "above"));
     };
-    const folders = { folders: [{ id: "data", path: join(outside, "above/data") }], check };
+    const folders = { input: [{ id: "data", path: join(outside, "above/data") }], output: [], check };
     try {
       await using host = await openTestHost(undefined, folders);
       await using owner = await host.open();

@@ -32,6 +32,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     origin: "pool",
     failure: null,
     createdBy: "key-1",
+    outputFolder: null,
     ...more,
   };
 }

@@ -26,6 +26,7 @@ export interface SandboxInfo {
   origin: string;
   failure: string | null;
   created_by: string;
+  output_folder: string | null;
 }
 
 export interface SandboxChanges {
@@ -50,6 +51,8 @@ export interface CreateOptions extends SandboxChanges {
   snapshot_id?: string;
   /** The name of a folder that the daemon's operator gave; copied to /workspace/input, read-only. */
   input_folder?: string;
+  /** Likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed. */
+  output_folder?: string;
 }
 
 export interface ListOptions {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type {
   CreatedSandbox,
@@ -63,6 +64,8 @@ export interface CreateOptions {
   inputFolder?: string;
   /** The same by the id that the configuration of an engine in another process gives it. */
   folder?: string;
+  /** Likewise of a folder that its output is to be copied to. */
+  outputFolder?: string;
   output?: boolean;
   /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
   warm?: WarmChoice;
@@ -140,7 +143,7 @@ export class Caisson implements AsyncDisposable {
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
-      ...(options.folder === undefined ? {} : { folder: options.folder }),
+      ...defined({ folder: options.folder, outputFolder: options.outputFolder }),
     });
     return this.#own(sandbox, "sandbox.created");
   }

@@ -1,6 +1,6 @@
 /** The engine's process: root where it must be, small, and deaf to all but its list of verbs (S22). */
 import type { EngineName } from "./core/engine.ts";
-import type { NamedFolder } from "./core/folder.ts";
+import type { FolderRole, NamedFolder } from "./core/folder.ts";
 import { EngineHost } from "./engines/host.ts";
 import { checkFolder } from "./host/folders.ts";
 import { layoutOf } from "./host/layout.ts";
@@ -11,15 +11,15 @@ export interface EngineConfiguration {
   home: string;
   bin: string;
   runtimePaths: Partial<Record<EngineName, string>>;
-  /** That sandboxes may be given; those of the operator's configuration. */
-  folders: readonly NamedFolder[];
+  /** That sandboxes may be given, or leave their output in; those of the operator's configuration. */
+  folders: Readonly<Record<FolderRole, readonly NamedFolder[]>>;
   /** The daemon's user; this one unless named. */
   owner?: { uid: number; gid: number };
 }
 
 await serve<EngineConfiguration>(async ({ home, folders, owner, ...options }) => {
-  const check = (folder: NamedFolder) =>
-    checkFolder(folder, home).catch((error: unknown) => {
+  const check = (folder: NamedFolder, role: FolderRole) =>
+    checkFolder(folder, role, home).catch((error: unknown) => {
       logError(error); // the daemon is not told where it lies
       throw error;
     });
@@ -27,7 +27,7 @@ await serve<EngineConfiguration>(async ({ home, folders, owner, ...options }) =>
     path: layoutOf(home).engineSocket,
     openEngines: () =>
       new LocalEngines({ home, ...options, onError: logError, ...(owner === undefined ? {} : { owner }) }),
-    folders: { folders, check },
+    folders: { ...folders, check },
     onError: logError,
     ...(owner === undefined ? {} : { group: owner.gid }),
   });

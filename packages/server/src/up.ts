@@ -6,6 +6,7 @@ import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
 import { folderOptions } from "./config/folder-options.ts";
 import { AppError } from "./core/errors.ts";
+import { folderRoles } from "./core/folder.ts";
 import { engineLimits } from "./core/limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
@@ -55,7 +56,8 @@ export async function openUp({ configuration, version, code, log }: UpOptions): 
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
   const told = daemonOptions(configuration);
-  for (const folder of folderOptions(configuration)) await checkFolder(folder, layout.home);
+  for (const role of folderRoles)
+    for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);
   await using opened = new AsyncDisposableStack();
   const isRoot = geteuid?.() === 0;
   const user = isRoot ? await findUser(log) : undefined;
@@ -162,7 +164,7 @@ function startEngine(
     home: layout.home,
     bin,
     runtimePaths: caissonOptions(configuration).runtimePaths,
-    folders: folderOptions(configuration),
+    folders: { input: folderOptions(configuration, "input"), output: folderOptions(configuration, "output") },
     ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
   };
   const process = startService(node, [smallHeap, join(code, "engine.mjs")]);

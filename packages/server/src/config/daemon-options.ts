@@ -1,10 +1,11 @@
 import { BlockList, isIPv6 } from "node:net";
 import { AppError } from "../core/errors.ts";
+import { folderRoles } from "../core/folder.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 import { fleetOptions } from "./fleet-options.ts";
 import { folderOptions } from "./folder-options.ts";
-import { settingNames } from "./settings.ts";
+import { type SettingName, settingNames } from "./settings.ts";
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
@@ -37,10 +38,15 @@ export function daemonOptions(configuration: Configuration) {
     auditDays,
     settings: settingNames.map((name) => ({
       name,
-      value: name === "folders.input" ? folderOptions(configuration).map(({ id }) => id) : configuration.settings[name],
+      value: showValue(configuration, name),
       origin: configuration.origins[name],
     })),
     caisson,
     fleet: fleetOptions(configuration),
   };
+}
+
+function showValue(configuration: Configuration, name: SettingName): Configuration["settings"][SettingName] {
+  const role = folderRoles.find((known) => name === `folders.${known}`);
+  return role === undefined ? configuration.settings[name] : folderOptions(configuration, role).map(({ id }) => id);
 }

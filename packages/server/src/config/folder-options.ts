@@ -1,11 +1,14 @@
 import { AppError } from "../core/errors.ts";
-import { folderId, type NamedFolder } from "../core/folder.ts";
+import { type FolderRole, folderId, type NamedFolder } from "../core/folder.ts";
 import { configLimits } from "../core/limits.ts";
 import type { Configuration } from "./config.ts";
 
-/** The folders of `folders.input`; whether they may be used is looked at where they lie. */
-export function folderOptions({ settings, origins }: Pick<Configuration, "settings" | "origins">): NamedFolder[] {
-  const name = "folders.input";
+/** The folders of `folders.input` or `folders.output`; whether they may be used is looked at where they lie. */
+export function folderOptions(
+  { settings, origins }: Pick<Configuration, "settings" | "origins">,
+  role: FolderRole,
+): NamedFolder[] {
+  const name = `folders.${role}` as const;
   const place = `${origins[name]}: ${name}`;
   const folders = settings[name].map((text): NamedFolder => {
     const at = text.indexOf("=");

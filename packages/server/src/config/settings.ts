@@ -254,6 +254,12 @@ const settingSpecs = {
     env: "CAISSON_FOLDERS_INPUT",
     help: "folders of this machine that a daemon's sandboxes may ask to be copied to /workspace/input, as NAME=PATH",
   },
+  "folders.output": {
+    type: "list",
+    default: [],
+    env: "CAISSON_FOLDERS_OUTPUT",
+    help: "folders of this machine into which a daemon's sandboxes may ask that /workspace/output be copied, as NAME=PATH",
+  },
   vault: {
     type: "choice",
     choices: ["memory", "env"],

@@ -40,6 +40,8 @@ export interface SandboxSpec {
   inputFolder?: string;
   /** The same by the id that the engine's own configuration gives it; of an engine in a process of its own. */
   folder?: string;
+  /** The id of the folder that `copyOutput` will name; refused where there is none. It comes with /workspace/output. */
+  outputFolder?: string;
   /** Whether /workspace/output is made. */
   output?: boolean;
   warm?: WarmChoice;
@@ -126,6 +128,18 @@ export interface Changes {
   truncated: boolean;
 }
 
+/** Where to: a path without links, or the id that the configuration of an engine in a process of its own gives it. */
+export type OutputPlace = { path: string } | { folder: string };
+
+export interface CopiedOutput {
+  files: number;
+  bytes: number;
+  /** Links, devices, odd names, and what could not be read or replaced. */
+  skipped: number;
+  /** False when a limit cut it short. */
+  whole: boolean;
+}
+
 export interface EngineProbe {
   engine: EngineName;
   usable: boolean;
@@ -167,6 +181,8 @@ export interface Engine extends AsyncDisposable {
   markFiles(id: string): Promise<void>;
   /** What differs from the last mark; the state found becomes the new mark. */
   changedFiles(id: string): Promise<Changes>;
+  /** Copies the files of /workspace/output into a folder named for the sandbox, below the place, with its owner's rights. */
+  copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput>;
   /** Follows the whole workspace from now on, links not followed. */
   watchFiles(id: string): Promise<FileWatch>;
   /** Ends every process, and removes workspace, cgroups, FIFOs and folders; verified. Idempotent. */

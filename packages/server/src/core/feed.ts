@@ -25,6 +25,8 @@ export const feedTypes = [
   "sandbox.changed",
   "sandbox.failed",
   "sandbox.destroyed",
+  "output.copied",
+  "output.failed",
   "snapshot.created",
   "snapshot.restored",
   "snapshot.deleted",

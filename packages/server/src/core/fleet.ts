@@ -39,6 +39,8 @@ export interface CreateRequest {
   snapshotId?: string;
   /** The id of a folder that the operator named; its files are /workspace/input, read-only. */
   inputFolder?: string;
+  /** Likewise of one into which /workspace/output is copied when it is stopped, reset or destroyed. */
+  outputFolder?: string;
 }
 
 export interface Created {

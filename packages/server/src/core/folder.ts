@@ -4,4 +4,8 @@ export interface NamedFolder {
   path: string;
 }
 
+/** What a sandbox may do with it: begin with a copy of it, or leave its output there. */
+export const folderRoles = ["input", "output"] as const;
+export type FolderRole = (typeof folderRoles)[number];
+
 export const folderId = /^[a-z0-9][a-z0-9_-]{0,31}$/;

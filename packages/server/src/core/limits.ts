@@ -192,6 +192,11 @@ export const engineLimits = {
   templates: 8,
   runtimeLogBytes: 64 * KiB,
   inputFiles: 100_000,
+  /** Of a copy into an output folder, beside the bytes that the workspace may hold. */
+  outputFiles: 10_000,
+  outputTimeoutMs: 120_000,
+  /** A copy stops before less than this is free where its folder lies. */
+  outputReserveBytes: 256 * MiB,
   /** Host user ids of sandboxes: slots of `uidsPerSandbox`, far above those of people and of subordinate ranges. */
   uidBase: 1_879_048_192,
   uidSlots: 4096,

@@ -24,6 +24,8 @@ export interface SandboxRecord {
   /** Why it failed. */
   failure: string | null;
   createdBy: string;
+  /** The id of the folder that its output is copied to. */
+  outputFolder: string | null;
 }
 
 export interface SandboxQuery {

@@ -1,24 +1,26 @@
 import { AppError } from "../core/errors.ts";
-import type { NamedFolder } from "../core/folder.ts";
+import type { FolderRole, NamedFolder } from "../core/folder.ts";
 
 /** Where the folders lie that a daemon may name, and whether one may be used now. */
 export interface HostFolders {
-  folders: readonly NamedFolder[];
-  check: (folder: NamedFolder) => Promise<void>;
+  input: readonly NamedFolder[];
+  output: readonly NamedFolder[];
+  check: (folder: NamedFolder, role: FolderRole) => Promise<void>;
 }
 
 /** Acts with the path of a folder that is known by its id. The daemon hears of the id alone (S22). */
 export async function withFolder<T>(
-  { folders, check }: HostFolders,
+  folders: HostFolders,
+  role: FolderRole,
   id: string,
   act: (path: string) => Promise<T>,
 ): Promise<T> {
-  const folder = folders.find((known) => known.id === id);
-  if (folder === undefined) throw noFolder(id);
+  const folder = folders[role].find((known) => known.id === id);
+  if (folder === undefined) throw noFolder(role, id);
   try {
-    await check(folder);
+    await folders.check(folder, role);
   } catch (cause) {
-    throw new AppError("unavailable", `the input folder '${id}' cannot be used now`, {
+    throw new AppError("unavailable", `the ${role} folder '${id}' cannot be used now`, {
       hint: "the log of the daemon's machine says why",
       cause,
     });
@@ -30,9 +32,9 @@ export async function withFolder<T>(
   }
 }
 
-export function noFolder(id: string): AppError {
-  return new AppError("not_found", `there is no input folder '${id}'`, {
-    hint: "the configuration of the daemon's machine names them (folders.input)",
+export function noFolder(role: FolderRole, id: string): AppError {
+  return new AppError("not_found", `there is no ${role} folder '${id}'`, {
+    hint: `the configuration of the daemon's machine names them (folders.${role})`,
   });
 }
 

@@ -146,14 +146,25 @@ export class HostSession {
     changedFiles: async ({ engine, id }) => (await this.#open(engine)).changedFiles(id),
     destroy: async ({ engine, id }) => nothing((await this.#open(engine)).destroy(id)),
     destroyKept: async ({ engine, id }) => nothing((await this.#open(engine)).destroyKept(id)),
+    copyOutput: async ({ engine, id, folder }) => {
+      const opened = await this.#open(engine);
+      return withFolder(this.#folders, "output", folder, (path) => opened.copyOutput(id, { path }));
+    },
     watchFiles: async ({ engine, id }) => this.#watches.add(await (await this.#open(engine)).watchFiles(id)),
     watchNext: ({ watch }) => this.#watches.next(watch),
     watchClose: ({ watch }) => nothing(this.#watches.close(watch)),
   };
 
-  #create(engine: Engine, { folder, ...spec }: Arguments<"create">["spec"]): Promise<CreatedSandbox> {
+  async #create(
+    engine: Engine,
+    { folder, outputFolder, ...spec }: Arguments<"create">["spec"],
+  ): Promise<CreatedSandbox> {
+    if (outputFolder !== undefined) {
+      await withFolder(this.#folders, "output", outputFolder, async () => undefined);
+      spec.output = true;
+    }
     if (folder === undefined) return engine.create(spec);
-    return withFolder(this.#folders, folder, (inputFolder) => engine.create({ ...spec, inputFolder }));
+    return withFolder(this.#folders, "input", folder, (inputFolder) => engine.create({ ...spec, inputFolder }));
   }
 
   #open(name: EngineName): Promise<Engine> {

@@ -7,6 +7,7 @@ import type { Check as HostCheck } from "../core/diagnosis.ts";
 import type {
   AttachedSandbox,
   Changes,
+  CopiedOutput,
   CreatedSandbox,
   DiskNews,
   EngineName,
@@ -57,6 +58,7 @@ interface Verbs {
   oomKills: [OfSandbox, number];
   markFiles: [OfSandbox, null];
   changedFiles: [OfSandbox, Changes];
+  copyOutput: [OfSandbox & { folder: string }, CopiedOutput];
   destroy: [OfSandbox, null];
   destroyKept: [OfSandbox, null];
   watchFiles: [OfSandbox, number];
@@ -94,6 +96,7 @@ const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: o
 const spec = shape<RemoteSpec>({
   limits,
   folder: optional(matching(folderId)),
+  outputFolder: optional(matching(folderId)),
   output: optional(flag),
   warm: optional(oneOf(warmChoices)),
   listeners: optional(flag),
@@ -121,6 +124,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   oomKills: ofSandbox,
   markFiles: ofSandbox,
   changedFiles: ofSandbox,
+  copyOutput: shape({ engine, id, folder: matching(folderId) }),
   destroy: ofSandbox,
   destroyKept: ofSandbox,
   watchFiles: ofSandbox,

@@ -2,10 +2,12 @@ import { join } from "node:path";
 import type {
   AttachedSandbox,
   Changes,
+  CopiedOutput,
   CreatedSandbox,
   DiskListener,
   Engine,
   EngineName,
+  OutputPlace,
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
@@ -27,8 +29,7 @@ export class RemoteEngine implements Engine {
   }
 
   async create({ inputFolder, ...spec }: SandboxSpec): Promise<CreatedSandbox> {
-    if (inputFolder !== undefined)
-      throw new AppError("unsupported", "the engine takes no folder of the host by its path");
+    if (inputFolder !== undefined) throw noPath();
     const created = await this.#client.request("create", { engine: this.name, spec }, ({ id }) => this.#client.own(id));
     return { ...created, ...this.#paths(created.id) };
   }
@@ -94,6 +95,11 @@ export class RemoteEngine implements Engine {
     return this.#client.request("changedFiles", this.#of(id));
   }
 
+  async copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput> {
+    if ("path" in to) throw noPath();
+    return this.#client.request("copyOutput", { ...this.#of(id), folder: to.folder });
+  }
+
   async watchFiles(id: string): Promise<FileWatch> {
     return new RemoteWatch(this.#client, await this.#client.request("watchFiles", this.#of(id)));
   }
@@ -118,6 +124,10 @@ export class RemoteEngine implements Engine {
   #paths(id: string) {
     return ownersPaths(join(this.#client.sandboxes, id));
   }
+}
+
+function noPath(): AppError {
+  return new AppError("unsupported", "the engine takes no folder of the host by its path");
 }
 
 class RemoteWatch implements FileWatch {

@@ -59,6 +59,9 @@ export const systemTrees: readonly string[] = [
   "/var/spool", // mail, tables of cron
 ];
 
+/** Nothing of a sandbox is put there, where somebody may run it. */
+export const programTrees: readonly string[] = ["/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt", "/var/lib/dpkg"];
+
 /** Refused as a whole: they hold what belongs to others. A folder in them may be named. */
 export const systemRoots: readonly string[] = [
   "/",

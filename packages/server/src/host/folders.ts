@@ -1,8 +1,8 @@
 import { lstat, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { NamedFolder } from "../core/folder.ts";
-import { credentialPlaces, systemRoots, systemTrees } from "./credential-places.ts";
+import type { FolderRole, NamedFolder } from "../core/folder.ts";
+import { credentialPlaces, programTrees, systemRoots, systemTrees } from "./credential-places.ts";
 
 /** The path without links, for a caller who may name any. */
 export async function realFolder(path: string): Promise<string> {
@@ -17,7 +17,7 @@ export async function realFolder(path: string): Promise<string> {
  * Refuses what no sandbox may be given (S41). A path has no link in it: whoever owns a folder above could otherwise lead
  * root elsewhere once this has been asked.
  */
-export async function checkFolder({ id, path }: NamedFolder, home: string): Promise<void> {
+export async function checkFolder({ id, path }: NamedFolder, role: FolderRole, home: string): Promise<void> {
   const refuse = (why: string, hint: string) =>
     new AppError("forbidden", `the folder '${id}': ${path} ${why}`, { hint });
   if (!path.startsWith("/") || path.includes("\0") || resolve(path) !== path)
@@ -33,7 +33,8 @@ export async function checkFolder({ id, path }: NamedFolder, home: string): Prom
   const realHome = await realpath(home).catch(() => home);
   if (isWithin(path, realHome) || isWithin(realHome, path))
     throw refuse("holds Caisson's own data, or is part of it", "name a folder beside the data folder");
-  const forbidden = systemRoots.includes(path) ? path : systemTrees.find((tree) => isWithin(path, tree));
+  const trees = role === "output" ? [...systemTrees, ...programTrees] : systemTrees;
+  const forbidden = systemRoots.includes(path) ? path : trees.find((tree) => isWithin(path, tree));
   if (forbidden !== undefined) throw refuse("belongs to the system", "name a folder that holds nothing but the data");
   for (const place of credentialPlaces)
     if (await touches(path, place))

@@ -56,6 +56,11 @@ export const createSandbox = z
       .describe(
         "the name of a folder of the daemon's machine, which its operator gave; copied to /workspace/input, read-only",
       ),
+    output_folder: z
+      .string()
+      .regex(folderId)
+      .optional()
+      .describe("likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed"),
   })
   .meta({ id: "CreateSandbox" });
 
@@ -92,6 +97,7 @@ export const sandbox = z
     origin: z.string(),
     failure: z.string().nullable(),
     created_by: z.string(),
+    output_folder: z.string().nullable(),
   })
   .meta({ id: "Sandbox" });
 
@@ -122,5 +128,6 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     origin: record.origin,
     failure: record.failure,
     created_by: record.createdBy,
+    output_folder: record.outputFolder,
   };
 }

@@ -58,6 +58,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
           priority: body.priority,
           snapshotId: body.snapshot_id,
           inputFolder: body.input_folder,
+          outputFolder: body.output_folder,
         }),
       );
       return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };

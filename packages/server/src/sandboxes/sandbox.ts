@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type {
   Changes,
   Containment,
+  CopiedOutput,
   CreatedSandbox,
   EngineName,
   NotEnforced,
@@ -197,6 +198,11 @@ export class Sandbox implements AsyncDisposable {
   /** What runs left in /workspace/output. */
   get artifacts(): Artifacts {
     return new Artifacts(this, this.#parts.chronicle);
+  }
+
+  /** Copies them into a folder of the host that the engine knows by this id. */
+  copyOutput(folder: string): Promise<CopiedOutput> {
+    return this.#parts.engine.copyOutput(this.id, { folder });
   }
 
   /** The records of its runs that retention keeps, oldest first; none where they are not kept. */

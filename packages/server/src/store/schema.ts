@@ -38,6 +38,7 @@ interface SandboxRow {
   origin: string;
   failure: string | null;
   created_by: string;
+  output_folder: string | null;
 }
 
 interface ApiKeyRow {

@@ -23,6 +23,7 @@ const createOptions = {
   session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
   snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
   input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
+  output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
   ...limitOptions,
 } as const satisfies OptionSpecs;
 
@@ -73,6 +74,7 @@ const create: Verb = {
       session_key: options.text("session"),
       snapshot_id: options.text("snapshot"),
       input_folder: options.text("input"),
+      output_folder: options.text("output"),
       ...limitFields(options),
     });
     const { info } = await caisson.createSandbox(asked);

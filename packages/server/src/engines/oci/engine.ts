@@ -4,10 +4,12 @@ import { emitWarning, getegid, geteuid } from "node:process";
 import type {
   AttachedSandbox,
   Changes,
+  CopiedOutput,
   CreatedSandbox,
   DiskListener,
   Engine,
   EngineName,
+  OutputPlace,
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
@@ -19,6 +21,7 @@ import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { noFolder } from "../host-folders.ts";
 import { findRuntime, runtimes } from "../runtime.ts";
+import { copyOutput } from "./copy-output.ts";
 import { WorkspaceDisk } from "./disk.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
@@ -98,7 +101,9 @@ class OciEngine implements Engine {
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
-    if (spec.folder !== undefined) throw noFolder(spec.folder); // only an engine's process has a list of them
+    const { folder, outputFolder } = spec;
+    if (folder !== undefined) throw noFolder("input", folder); // only an engine's process has a list of them
+    if (outputFolder !== undefined) throw noFolder("output", outputFolder);
     for (let tries = 1; ; tries++) {
       const live = await this.#claim(spec);
       try {
@@ -197,6 +202,13 @@ class OciEngine implements Engine {
     return this.#look(this.#find(id), true);
   }
 
+  copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput> {
+    const live = this.#find(id);
+    if ("folder" in to) throw noFolder("output", to.folder);
+    const ids = this.#parts.privilege.idArguments(live.base ?? 0);
+    return this.#inTurn(live, () => copyOutput(this.#helper, live, ids, to.path));
+  }
+
   async watchFiles(id: string): Promise<FileWatch> {
     const live = this.#find(id);
     const others = [...this.#live.values()].reduce((sum, { watches }) => sum + watches.size, 0);
@@ -287,12 +299,15 @@ class OciEngine implements Engine {
   }
 
   #look(live: Live, compare: boolean): Promise<Changes> {
+    const ids = this.#parts.privilege.idArguments(live.base ?? 0);
+    return this.#inTurn(live, () => lookAtFiles(this.#helper, live, ids, compare));
+  }
+
+  #inTurn<T>(live: Live, act: () => Promise<T>): Promise<T> {
     live.looks++;
-    const look = live.lastLook
-      .then(() => lookAtFiles(this.#helper, live, this.#parts.privilege.idArguments(live.base ?? 0), compare))
-      .finally(() => {
-        live.looks--;
-      });
+    const look = live.lastLook.then(act).finally(() => {
+      live.looks--;
+    });
     live.lastLook = look.catch(() => {});
     return look;
   }

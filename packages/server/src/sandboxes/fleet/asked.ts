@@ -14,6 +14,7 @@ export interface Asked
   sessionKey: string | null;
   snapshotId: string | null;
   inputFolder: string | null;
+  outputFolder: string | null;
   warm: WarmChoice;
 }
 
@@ -37,6 +38,7 @@ export function resolveCreate(request: CreateRequest, settings: FleetSettings): 
     sessionKey: request.sessionKey ?? null,
     snapshotId: request.snapshotId ?? null,
     inputFolder: request.inputFolder ?? null,
+    outputFolder: request.outputFolder ?? null,
     idleTimeoutMs: checkIdle(request.idleTimeoutMs ?? settings.idleTimeoutMs),
     lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
     priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),

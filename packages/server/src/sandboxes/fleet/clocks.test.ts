@@ -21,6 +21,7 @@ const record: SandboxRecord = {
   origin: "pool",
   failure: null,
   createdBy: "k",
+  outputFolder: null,
 };
 
 const at = (wallMs: number, monotonicMs = 0) => ({ wallMs: () => wallMs, monotonicMs: () => monotonicMs });

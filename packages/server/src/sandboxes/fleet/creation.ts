@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { defined } from "../../core/defined.ts";
 import type { EngineName, SandboxLimits } from "../../core/engine.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
@@ -62,14 +63,14 @@ async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName):
 function startCold(
   { maker, pools, queue, starts, removals, onError }: CreationParts,
   { principal: { namespace } }: Caller,
-  { image, limits, warm, env, priority, inputFolder }: Asked,
+  { image, limits, warm, env, priority, inputFolder, outputFolder }: Asked,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
   return queue.with({ namespace, priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
-    const folder = inputFolder === null ? {} : { folder: inputFolder };
-    const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folder }));
+    const folders = defined({ folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
+    const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folders }));
     try {
       await equip(sandbox, { env, limits });
     } catch (error) {
@@ -85,7 +86,8 @@ async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sand
   const { ledger, lifecycle, registry, removals, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
   const { status, engine, image, limits } = record;
-  const asks = { snapshot_id: asked.snapshotId, input_folder: asked.inputFolder };
+  const { snapshotId, inputFolder, outputFolder } = asked;
+  const asks = { snapshot_id: snapshotId, input_folder: inputFolder, output_folder: outputFolder };
   const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {
     await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
@@ -138,6 +140,7 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
     origin,
     failure: null,
     createdBy: caller.principal.id,
+    outputFolder: asked.outputFolder,
   };
 }
 

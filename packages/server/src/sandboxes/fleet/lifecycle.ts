@@ -3,6 +3,7 @@ import { AppError, messageOf } from "../../core/errors.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { harvest } from "./harvest.ts";
 import type { Actor, Ledger } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
 import type { Member } from "./member.ts";
@@ -70,14 +71,15 @@ export class Lifecycle {
       member.checkThere();
       if (member.record.status === "stopped" || unless?.() === true) return;
       checkTransition(member.record.id, member.record.status, "stopped");
-      await this.#end(member, async (sandbox) => sandbox?.stop());
+      await this.#end(member, actor, async (sandbox) => sandbox?.stop());
       await member.become(this.#parts.ledger, "stopped", actor, actor === undefined ? "it was idle" : null);
     });
   }
 
   /** Whatever comes of it the handle is gone, and what is left can be started again. */
-  async #end(member: Member, end: (sandbox: Sandbox | undefined) => Promise<void>): Promise<void> {
+  async #end(member: Member, actor: Actor, end: (sandbox: Sandbox | undefined) => Promise<void>): Promise<void> {
     const { sandbox } = member;
+    await harvest(this.#parts, member, sandbox, actor);
     member.sandbox = undefined; // its end is no loss
     try {
       await end(sandbox);
@@ -117,7 +119,7 @@ export class Lifecycle {
       member.checkThere();
       const { ledger, maker } = this.#parts;
       if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
-      await this.#end(member, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
+      await this.#end(member, actor, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
       if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
       await ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail: { workspace: "empty" } });
       await this.#running(member, actor);
@@ -129,6 +131,7 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       const { sandbox, record } = member;
+      await harvest(this.#parts, member, sandbox, actor);
       try {
         await member.become(this.#parts.ledger, "destroyed", actor, reason);
       } catch (error) {

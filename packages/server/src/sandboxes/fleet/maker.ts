@@ -10,6 +10,8 @@ interface MakeOptions {
   fleet: true;
   /** The id of an input folder. */
   folder?: string;
+  /** The id of an output folder. */
+  outputFolder?: string;
 }
 
 /** Whoever makes the boundaries of a fleet. */

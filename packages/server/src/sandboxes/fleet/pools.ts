@@ -26,6 +26,7 @@ export class Pools {
   /** A warm one, or why there is none for this request: that one starts cold and says so. */
   async take(asked: Asked, engine: EngineName): Promise<Taken> {
     if (asked.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
+    if (asked.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
     const pool = this.#pools.get(nameOf(asked.image, engine));
     if (pool === undefined) return { cold: "there is no pool" };
     const cold = whyCold(asked, pool);

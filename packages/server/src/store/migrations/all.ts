@@ -2,6 +2,7 @@ import type { Migration } from "../migrate.ts";
 import { first } from "./0001-first.ts";
 import { snapshotsAndSkills } from "./0002-snapshots-and-skills.ts";
 import { webhooks } from "./0003-webhooks.ts";
+import { outputFolders } from "./0004-output-folders.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
-export const migrations: readonly Migration[] = [first, snapshotsAndSkills, webhooks];
+export const migrations: readonly Migration[] = [first, snapshotsAndSkills, webhooks, outputFolders];
