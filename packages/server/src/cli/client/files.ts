@@ -8,7 +8,7 @@ import { writeOut } from "../write-out.ts";
 import { bringFile, bringFolder } from "./bring.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
-import type { Verb, VerbCall } from "./verb.ts";
+import { quiet, type Verb, type VerbCall } from "./verb.ts";
 
 const list: Verb = {
   summary: "list a folder of a sandbox",
@@ -42,16 +42,14 @@ const cat: Verb = {
 };
 
 /** A verb on one or two paths that tells nothing when it is done. */
-function quiet(summary: string, paths: readonly string[], act: (files: Files, words: string[]) => Promise<void>): Verb {
-  return {
-    summary,
-    usage: `SANDBOX ${paths.join(" ")}`,
-    words: [1 + paths.length, 1 + paths.length],
-    run: async (call) => {
-      await act((await namedSandbox(call)).files, call.words.slice(1));
-      return 0;
-    },
-  };
+function onPaths(
+  summary: string,
+  paths: readonly string[],
+  act: (files: Files, words: string[]) => Promise<void>,
+): Verb {
+  return quiet(summary, ["SANDBOX", ...paths], async (call, _, ...words) =>
+    act((await namedSandbox(call)).files, words),
+  );
 }
 
 /** `ID:PATH`; undefined for a path of this machine. */
@@ -115,11 +113,11 @@ export const fileVerbs: Record<string, Verb> = {
   },
   "files ls": list,
   "files cat": cat,
-  "files rm": quiet("remove a file or folder of a sandbox", ["PATH"], (files, [path = ""]) =>
+  "files rm": onPaths("remove a file or folder of a sandbox", ["PATH"], (files, [path = ""]) =>
     files.remove(path, { recursive: true }),
   ),
-  "files mkdir": quiet("make a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
-  "files mv": quiet("move a file or folder of a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
+  "files mkdir": onPaths("make a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
+  "files mv": onPaths("move a file or folder of a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
     files.move(from, to),
   ),
 };

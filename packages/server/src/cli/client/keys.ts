@@ -1,7 +1,7 @@
 import type { Role } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
   summary: "make an API key, and print it: this once",
@@ -42,14 +42,6 @@ const list: Verb = {
   },
 };
 
-const revoke: Verb = {
-  summary: "revoke an API key, at once",
-  usage: "ID",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.keys.revoke(words[0] ?? "");
-    return 0;
-  },
-};
+const revoke = quiet("revoke an API key, at once", ["ID"], ({ caisson }, id) => caisson.keys.revoke(id));
 
 export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys revoke": revoke };

@@ -2,7 +2,7 @@ import { sandboxLimits } from "../../core/limits.ts";
 import { writeOut } from "../write-out.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const start: Verb = {
   summary: "start a process in the background of a sandbox, and print its id",
@@ -60,14 +60,8 @@ const logs: Verb = {
   },
 };
 
-const kill: Verb = {
-  summary: "end a background process with its whole tree",
-  usage: "SANDBOX PROCESS",
-  words: [2, 2],
-  run: async (call) => {
-    await (await (await namedSandbox(call)).processes.get(call.words[1] ?? "")).kill();
-    return 0;
-  },
-};
+const kill = quiet("end a background process with its whole tree", ["SANDBOX", "PROCESS"], async (call, _, process) =>
+  (await (await namedSandbox(call)).processes.get(process)).kill(),
+);
 
 export const processVerbs: Record<string, Verb> = { "ps start": start, ps: list, logs, kill };

@@ -7,7 +7,7 @@ import { skillLimits } from "../../core/snapshot-limits.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../sandboxes/tar-writer.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 /** A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. */
 async function* archive(folder: string, below = ""): AsyncGenerator<Uint8Array> {
@@ -72,15 +72,9 @@ const install: Verb = {
   },
 };
 
-const remove: Verb = {
-  summary: "delete a skill; where it is installed it stays",
-  usage: "SKILL",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.skills.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete a skill; where it is installed it stays", ["SKILL"], ({ caisson }, skill) =>
+  caisson.skills.delete(skill),
+);
 
 export const skillVerbs: Record<string, Verb> = {
   "skill add": add,

@@ -2,7 +2,7 @@ import type { SnapshotDiff, SnapshotInfo } from "@caisson/sdk";
 import type { RunIo } from "../run.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 function tellDiff(io: RunIo, diff: SnapshotDiff): number {
   const rows = (["created", "modified", "deleted"] as const).flatMap((action) =>
@@ -68,15 +68,9 @@ const diff: Verb = {
   },
 };
 
-const remove: Verb = {
-  summary: "delete a snapshot for good",
-  usage: "SNAPSHOT",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.snapshots.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete a snapshot for good", ["SNAPSHOT"], ({ caisson }, snapshot) =>
+  caisson.snapshots.delete(snapshot),
+);
 
 export const snapshotVerbs: Record<string, Verb> = {
   "snapshot create": create,

@@ -26,6 +26,23 @@ export interface Verb {
   run(call: VerbCall): Promise<number>;
 }
 
+/** A verb on what it names, which tells nothing when it is done. */
+export function quiet(
+  summary: string,
+  names: readonly string[],
+  act: (call: VerbCall, ...words: string[]) => Promise<unknown>,
+): Verb {
+  return {
+    summary,
+    usage: names.join(" "),
+    words: [names.length, names.length],
+    run: async (call) => {
+      await act(call, ...call.words);
+      return 0;
+    },
+  };
+}
+
 const clientOptionSpecs = {
   namespace: {
     type: "string",

@@ -1,5 +1,5 @@
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
   summary: "tell a URL of events, and print the secret that signs them: this once",
@@ -30,15 +30,7 @@ const list: Verb = {
   },
 };
 
-const remove: Verb = {
-  summary: "delete a webhook",
-  usage: "ID",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.webhooks.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete a webhook", ["ID"], ({ caisson }, id) => caisson.webhooks.delete(id));
 
 const deliveries: Verb = {
   summary: "list what was sent to a webhook, or could not be",
@@ -52,15 +44,9 @@ const deliveries: Verb = {
   },
 };
 
-const retry: Verb = {
-  summary: "try a dead delivery again",
-  usage: "ID DELIVERY",
-  words: [2, 2],
-  run: async ({ caisson, words }) => {
-    await caisson.webhooks.retry(words[0] ?? "", words[1] ?? "");
-    return 0;
-  },
-};
+const retry = quiet("try a dead delivery again", ["ID", "DELIVERY"], ({ caisson }, id, delivery) =>
+  caisson.webhooks.retry(id, delivery),
+);
 
 export const webhookVerbs: Record<string, Verb> = {
   "webhook create": create,
