@@ -110,9 +110,12 @@ describe("imports of the server", () => {
     expect(strayed.map(show)).toEqual([]);
   });
 
-  it("of core are zod and core only", () => {
+  it("of core are zod and core only, and the types of streams", () => {
+    const isType = ({ file, target }: Import) =>
+      target === "node:stream" && /^import type [^;]*"node:stream";$/m.test(read(file));
     const allowed = (entry: Import) =>
       isOurs(entry) ||
+      isType(entry) ||
       /^zod(\/|$)/.test(entry.target) ||
       (isTest(entry.file) && /^(vitest|fast-check)$/.test(entry.target));
     expect(imports.filter((entry) => folderOf(entry.file) === "core" && !allowed(entry)).map(show)).toEqual([]);
