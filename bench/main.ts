@@ -15,6 +15,7 @@ import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { peersOf } from "./benchmarks/peers.ts";
+import { redact } from "./benchmarks/redact.ts";
 import { restAllocate } from "./benchmarks/rest-allocate.ts";
 import { restExec } from "./benchmarks/rest-exec.ts";
 import { restFiles } from "./benchmarks/rest-files.ts";
@@ -41,6 +42,7 @@ const benchmarks: Record<string, Benchmark> = {
   upload: uploadFile,
   download: downloadFile,
   audit,
+  redact,
   "memory-1gb": memory1gb,
   "rest-allocate": restAllocate,
   "rest-exec": restExec,

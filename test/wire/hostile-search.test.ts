@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
 import { searchFolder } from "../../packages/server/src/sandboxes/search.ts";
 import { WireConnection } from "../../packages/server/src/wire/connection.ts";
 import { frameTypes } from "../../packages/server/src/wire/frame.ts";
@@ -10,7 +11,7 @@ it("[FIL-05] ends a search in which a guest finds more than was asked for", asyn
   await guest.meet();
   await guest.say(guest.hello(0), () => false);
   const wire = await attached;
-  const rows = searchFolder(wire, "", { name: "*", limit: 2 })[Symbol.asyncIterator]();
+  const rows = searchFolder(wire, "", { name: "*", limit: 2 }, new ValueRedactor())[Symbol.asyncIterator]();
   const first = rows.next();
   const row = Buffer.alloc(33, "x");
   row.writeUInt32LE(1, 4);

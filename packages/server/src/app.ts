@@ -22,6 +22,7 @@ import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
+import { ValueRedactor } from "./dlp/redactor.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
@@ -150,12 +151,18 @@ export class Caisson implements AsyncDisposable {
 
   async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
     const searchPath = await this.#engines.searchPath();
-    const { records, background } = this.#options;
+    const { background } = this.#options;
+    const redactor = new ValueRedactor();
+    const records = this.#options.records && {
+      ...this.#options.records,
+      redact: (text: string) => redactor.text(this.#options.records?.redact?.(text) ?? text),
+    };
     return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
       runLimits: this.#options.runLimits ?? {},
+      redactor,
       background: background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max },
       chronicle: new Chronicle({
         engine: engine.name,

@@ -32,10 +32,14 @@ async function text(log: ChannelLog, offset = 0): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
+const nothingHidden = {
+  stream: () => ({ push: (chunk: Buffer) => [chunk], heldBytes: 0, release: () => [], end: () => [] }),
+};
+
 describe("the log of a channel", () => {
   it("gives back what was written, from any offset", async () => {
     await using folder = await makeFolder();
-    const log = ChannelLog.create(folder.path, "stdout");
+    const log = ChannelLog.create(folder.path, "stdout", nothingHidden);
     const told = follow(log);
     for (const word of ["one ", "two ", "three"]) log.append(Buffer.from(word));
     expect(await text(log)).toBe("one two three");
@@ -45,11 +49,11 @@ describe("the log of a channel", () => {
 
   it("[SBX-16] drops what comes again because it was stored and not acknowledged", async () => {
     await using folder = await makeFolder();
-    const first = ChannelLog.create(folder.path, "stdout");
+    const first = ChannelLog.create(folder.path, "stdout", nothingHidden);
     follow(first);
     first.append(Buffer.from("0123456789"));
     await first.close();
-    const second = await ChannelLog.load(folder.path, "stdout");
+    const second = await ChannelLog.load(folder.path, "stdout", nothingHidden);
     const told = follow(second, 4);
     second.append(Buffer.from("456"));
     second.append(Buffer.from("789abc"));
@@ -59,12 +63,12 @@ describe("the log of a channel", () => {
 
   it("goes on where a write was cut short", async () => {
     await using folder = await makeFolder();
-    const first = ChannelLog.create(folder.path, "stderr");
+    const first = ChannelLog.create(folder.path, "stderr", nothingHidden);
     follow(first);
     first.append(Buffer.from("0123456789"));
     await first.close();
     await truncate(join(folder.path, "stderr.0"), 7);
-    const second = await ChannelLog.load(folder.path, "stderr");
+    const second = await ChannelLog.load(folder.path, "stderr", nothingHidden);
     follow(second, 0);
     second.append(Buffer.from("0123456789"));
     expect(await text(second)).toBe("0123456789");
@@ -72,7 +76,7 @@ describe("the log of a channel", () => {
 
   it("shows a gap in its offsets when a guest acknowledges what it never sent", async () => {
     await using folder = await makeFolder();
-    const log = ChannelLog.create(folder.path, "stdout");
+    const log = ChannelLog.create(folder.path, "stdout", nothingHidden);
     follow(log);
     log.append(Buffer.from("ab"));
     await log.settle();
@@ -86,7 +90,7 @@ describe("the log of a channel", () => {
 
   it("keeps the newest bytes within its limit, and says from where on", async () => {
     await using folder = await makeFolder();
-    const log = ChannelLog.create(folder.path, "stdout");
+    const log = ChannelLog.create(folder.path, "stdout", nothingHidden);
     follow(log);
     const total = 2 * processLimits.logBytes + 12_345;
     for (let at = 0; at < total; at += 65_536) log.append(Buffer.alloc(Math.min(65_536, total - at), at >> 16));
@@ -103,7 +107,7 @@ describe("the log of a channel", () => {
 
   it("tells nobody that something is stored which is not, and takes no more after it", async () => {
     await using folder = await makeFolder();
-    const log = ChannelLog.create(join(folder.path, "missing"), "stdout");
+    const log = ChannelLog.create(join(folder.path, "missing"), "stdout", nothingHidden);
     const told = follow(log);
     log.append(Buffer.from("ab"));
     await log.settle();
@@ -114,7 +118,7 @@ describe("the log of a channel", () => {
 
   it("wakes a reader that waits, and ends it with the process", async () => {
     await using folder = await makeFolder();
-    const log = ChannelLog.create(folder.path, "stdout");
+    const log = ChannelLog.create(folder.path, "stdout", nothingHidden);
     follow(log);
     const read = (async () => {
       const seen: string[] = [];

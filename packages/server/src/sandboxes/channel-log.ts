@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { processLimits } from "../core/limits.ts";
 import type { OutputPiece } from "../core/process.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
+import { CleanChannel } from "./clean-channel.ts";
 
 interface Segment {
   /** Offset of its first byte in the channel, and its name. */
@@ -22,6 +24,7 @@ export class ChannelLog {
   readonly #channel: OutputChannel;
   readonly #segments: Segment[];
   readonly #queue = new ChunkQueue();
+  readonly #clean: CleanChannel;
   #file: FileHandle | undefined;
   #end: number;
   /** Bytes that come again, since they were stored and not acknowledged. */
@@ -33,7 +36,9 @@ export class ChannelLog {
   #stored: (bytes: number) => void = () => {};
   #failed: (error: unknown) => void = () => {};
 
-  private constructor(folder: string, channel: OutputChannel, segments: Segment[]) {
+  private constructor(folder: string, channel: OutputChannel, segments: Segment[], redactor: Pick<Redactor, "stream">) {
+    // Filled, not marked: what is stored has the offsets of what came. What is held back comes again to a later owner.
+    this.#clean = new CleanChannel(redactor.stream("fill"), (piece) => this.#enqueue(piece));
     this.#folder = folder;
     this.#channel = channel;
     this.#segments = segments;
@@ -41,11 +46,11 @@ export class ChannelLog {
     this.#end = last === undefined ? 0 : last.start + last.size;
   }
 
-  static create(folder: string, channel: OutputChannel): ChannelLog {
-    return new ChannelLog(folder, channel, []);
+  static create(folder: string, channel: OutputChannel, redactor: Pick<Redactor, "stream">): ChannelLog {
+    return new ChannelLog(folder, channel, [], redactor);
   }
 
-  static async load(folder: string, channel: OutputChannel): Promise<ChannelLog> {
+  static async load(folder: string, channel: OutputChannel, redactor: Pick<Redactor, "stream">): Promise<ChannelLog> {
     const segments: Segment[] = [];
     for (const name of await readdir(folder)) {
       const start = /^(stdout|stderr)\.(\d{1,16})$/.exec(name);
@@ -53,7 +58,7 @@ export class ChannelLog {
       segments.push({ start: Number(start[2]), size: (await stat(join(folder, name))).size });
     }
     segments.sort((left, right) => left.start - right.start);
-    return new ChannelLog(folder, channel, segments);
+    return new ChannelLog(folder, channel, segments, redactor);
   }
 
   get from(): number {
@@ -73,8 +78,12 @@ export class ChannelLog {
   }
 
   append(chunk: Buffer): void {
+    void this.#clean.push(chunk);
+  }
+
+  #enqueue(piece: Buffer): undefined {
     if (this.#broken) return;
-    this.#queue.push(chunk);
+    this.#queue.push(piece);
     this.#writing ??= this.#drain();
   }
 
@@ -85,6 +94,7 @@ export class ChannelLog {
 
   /** No more will come. */
   async finish(): Promise<void> {
+    void this.#clean.end();
     await this.settle();
     await this.close();
     this.#finished = true;

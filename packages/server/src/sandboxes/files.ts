@@ -2,10 +2,12 @@ import type { Archive, PackOptions, PackSummary, Told, UnpackOptions } from "../
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
 import type { FileWatch, WatchOptions } from "../core/watch.ts";
 import type { StreamKind, StreamSpec, Wire, WireStream } from "../core/wire.ts";
 import { type Body, sendBody } from "./body.ts";
+import { cleanRange } from "./clean-range.ts";
 import { parseRow } from "./file-rows.ts";
 import { packFolder } from "./pack.ts";
 import { restoreWorkspace } from "./restore-workspace.ts";
@@ -21,20 +23,30 @@ function checkPath(path: string): string {
   return path;
 }
 
+export interface FileParts {
+  wire: Wire;
+  /** Something in the workspace is about to change. */
+  touched: () => void;
+  watchAll: () => Promise<FileWatch>;
+  redactor: Redactor;
+}
+
 /** File operations over the wire, each by a worker of the guest with the user's rights (S6). */
 export class WireFiles implements SandboxFiles {
   readonly #wire: Wire;
   readonly #touched: () => void;
   readonly #watchAll: () => Promise<FileWatch>;
+  readonly #redactor: Redactor;
 
-  constructor(wire: Wire, touched: () => void, watchAll: () => Promise<FileWatch>) {
+  constructor({ wire, touched, watchAll, redactor }: FileParts) {
     this.#wire = wire;
     this.#touched = touched;
     this.#watchAll = watchAll;
+    this.#redactor = redactor;
   }
 
   async *read(path: string, options: ReadOptions = {}): AsyncIterable<Buffer> {
-    for await (const piece of this.#pieces(path, options)) yield Buffer.from(piece);
+    for await (const piece of this.#clean(path, options)) yield Buffer.from(piece);
   }
 
   async readEach(
@@ -42,7 +54,11 @@ export class WireFiles implements SandboxFiles {
     take: (piece: Buffer) => Promise<void> | undefined,
     options: ReadOptions = {},
   ): Promise<void> {
-    for await (const piece of this.#pieces(path, options)) await take(piece);
+    for await (const piece of this.#clean(path, options)) await take(piece);
+  }
+
+  #clean(path: string, options: ReadOptions): AsyncIterable<Buffer> {
+    return cleanRange(this.#redactor, options, (range) => this.#pieces(path, range));
   }
 
   /** Each piece holds until the next is asked for. */
@@ -100,7 +116,7 @@ export class WireFiles implements SandboxFiles {
   }
 
   pack(path: string, options: PackOptions = {}): Told<Buffer, PackSummary> {
-    return packFolder(this.#wire, checkPath(path), options);
+    return packFolder(this.#wire, checkPath(path), options, this.#redactor);
   }
 
   unpack(path: string, archive: Archive, options: UnpackOptions = {}): Promise<void> {
@@ -114,7 +130,7 @@ export class WireFiles implements SandboxFiles {
   }
 
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {
-    return searchFolder(this.#wire, checkPath(path), options);
+    return searchFolder(this.#wire, checkPath(path), options, this.#redactor);
   }
 
   watch(path = "", options: WatchOptions = {}): Promise<FileWatch> {
@@ -139,7 +155,7 @@ export class WireFiles implements SandboxFiles {
           throw new AppError("too_large", `${spec.path}: a listing past ${sandboxLimits.listBytes} bytes`);
         rest = Buffer.concat([rest, chunk]); // a copy: the receive buffer is written again
         for (let row = parseRow(rest); row !== undefined; row = parseRow(rest)) {
-          rows.push(row.info);
+          rows.push(this.#redactor.value(row.info));
           rest = rest.subarray(row.size);
         }
       } catch (error) {

@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
+import { CleanChannel } from "./clean-channel.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
 import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";
@@ -67,6 +68,7 @@ export class Kernel {
   readonly #mark = randomBytes(markBytes);
   readonly #ready = Promise.withResolvers<void>();
   readonly #listener: () => KernelListener;
+  readonly #clean: Record<OutputChannel, CleanChannel>;
   #parts: Buffer[] = [];
   #partBytes = 0;
   #results = 0;
@@ -78,6 +80,9 @@ export class Kernel {
     this.#sandbox = sandbox;
     this.#options = options;
     this.#listener = listener;
+    const clean = (channel: OutputChannel) =>
+      new CleanChannel(sandbox.redactor.stream("mark"), (piece) => this.#listener().output(channel, piece));
+    this.#clean = { stdout: clean("stdout"), stderr: clean("stderr") };
     const streams = { stdout: this.#marked("stdout"), stderr: this.#marked("stderr") };
     this.#stream = sandbox.wire.open("process", toSpec(sandbox, options), (channel, chunk) =>
       this.#receive(streams[channel], channel, chunk),
@@ -86,6 +91,7 @@ export class Kernel {
       .then(
         (exit) => {
           for (const stream of Object.values(streams)) stream.end();
+          for (const channel of Object.values(this.#clean)) channel.end()?.catch(() => undefined);
           return this.#describe(exit);
         },
         (error) => tellLoss(sandbox, error),
@@ -155,7 +161,7 @@ export class Kernel {
 
   #marked(channel: OutputChannel): MarkedStream {
     return new MarkedStream(this.#mark, {
-      output: (chunk) => this.#listener().output(channel, chunk),
+      output: (chunk) => this.#clean[channel].push(chunk),
       frame: (kind, payload) => this.#frame(channel, kind, payload),
     });
   }
@@ -174,6 +180,8 @@ export class Kernel {
   }
 
   #frame(channel: OutputChannel, kind: string, payload: Buffer): void {
+    // A frame comes after what was written before it, held back or not; a listener's own error is its run's to tell.
+    this.#clean[channel].end()?.catch(() => undefined);
     if (channel === "stderr" && kind === "S") return this.#listener().synced(Number(payload.toString("latin1")));
     if (channel === "stdout" && kind === "A") return this.#listener().interrupted();
     if (channel !== "stdout" || !"FMLW".includes(kind)) throw new KernelViolation("a frame of no known kind");
@@ -182,7 +190,7 @@ export class Kernel {
     if (message.type === "result" && ++this.#results > contextLimits.results)
       throw new KernelViolation("more results than it may");
     if (message.type === "ready") this.#ready.resolve();
-    else this.#listener().message(message);
+    else this.#listener().message(this.#sandbox.redactor.value(message));
   }
 
   /** First, middle and last frames of a message, or a whole one. One that was cut off by an interrupt is dropped. */

@@ -7,7 +7,7 @@ export const fullPayloadBytes = contextLimits.frameBytes - headerBytes;
 
 export interface MarkedListener {
   /** Bytes of the user's. A promise says when they are done with. */
-  output(chunk: Buffer): Promise<void> | undefined;
+  output(chunk: Buffer): Promise<unknown> | undefined;
   frame(kind: string, payload: Buffer): void;
 }
 
@@ -29,7 +29,7 @@ export class MarkedStream {
   /** Undefined when everything in the chunk is done with. */
   push(chunk: Buffer): Promise<unknown> | undefined {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    const waits: Promise<void>[] = [];
+    const waits: Promise<unknown>[] = [];
     const output = (from: number, to: number) => {
       const wait = to > from ? this.#listener.output(data.subarray(from, to)) : undefined;
       if (wait !== undefined) waits.push(wait);

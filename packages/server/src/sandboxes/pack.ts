@@ -3,6 +3,7 @@ import { createGzip } from "node:zlib";
 import type { PackOptions, PackSummary, Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import { archiveLimits } from "../core/limits.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { Wire } from "../core/wire.ts";
 import { workerOutput } from "./worker-output.ts";
 
@@ -20,8 +21,10 @@ class PackedFolder implements Told<Buffer, PackSummary> {
   readonly #path: string;
   readonly #gzip: boolean;
   readonly #exact: boolean;
+  readonly #redactor: Redactor;
 
-  constructor(wire: Wire, path: string, options: PackOptions) {
+  constructor(wire: Wire, path: string, options: PackOptions, redactor: Redactor) {
+    this.#redactor = redactor;
     this.#wire = wire;
     this.#path = path;
     this.#gzip = options.gzip ?? false;
@@ -36,7 +39,14 @@ class PackedFolder implements Told<Buffer, PackSummary> {
     yield* gzip;
   }
 
+  /** With as many bytes as before. A name that holds a value makes its entry unreadable: no unpacker takes its checksum. */
   async *#plain(): AsyncGenerator<Buffer, void> {
+    const clean = this.#redactor.stream("fill");
+    for await (const chunk of this.#bytes()) yield* clean.push(chunk);
+    yield* clean.end();
+  }
+
+  async *#bytes(): AsyncGenerator<Buffer, void> {
     let held: Buffer = Buffer.alloc(0);
     const spec = { path: this.#path, length: archiveLimits.packBytes, exact: this.#exact };
     for await (const chunk of workerOutput(this.#wire, "pack", spec)) {
@@ -52,6 +62,11 @@ class PackedFolder implements Told<Buffer, PackSummary> {
   }
 }
 
-export function packFolder(wire: Wire, path: string, options: PackOptions): Told<Buffer, PackSummary> {
-  return new PackedFolder(wire, path, options);
+export function packFolder(
+  wire: Wire,
+  path: string,
+  options: PackOptions,
+  redactor: Redactor,
+): Told<Buffer, PackSummary> {
+  return new PackedFolder(wire, path, options, redactor);
 }

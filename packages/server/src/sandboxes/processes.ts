@@ -12,6 +12,7 @@ import {
   type SandboxProcess,
   type SandboxProcesses,
 } from "../core/process.ts";
+import type { Redactor } from "../core/redaction.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
@@ -93,7 +94,11 @@ export class Processes implements SandboxProcesses {
 
   /** An owner that dies before the record is written leaves a stream that its follower does not know, and ends. */
   async #open(id: string, folder: string, spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
-    const logs = { stdout: ChannelLog.create(folder, "stdout"), stderr: ChannelLog.create(folder, "stderr") };
+    const { redactor } = this.#sandbox;
+    const logs = {
+      stdout: ChannelLog.create(folder, "stdout", redactor),
+      stderr: ChannelLog.create(folder, "stderr", redactor),
+    };
     const stream = this.#sandbox.wire.openHeld("process", spec, (channel, chunk) => logs[channel].append(chunk));
     const record: ProcessRecord = {
       id,
@@ -134,7 +139,10 @@ export class Processes implements SandboxProcesses {
       try {
         const record = await readProcessRecord(folder, id);
         if (record === undefined) await rm(folder, { recursive: true, force: true });
-        else this.#known.set(id, new BackgroundProcess(this.#sandbox, folder, record, await loadLogs(folder)));
+        else {
+          const logs = await loadLogs(folder, this.#sandbox.redactor);
+          this.#known.set(id, new BackgroundProcess(this.#sandbox, folder, record, logs));
+        }
       } catch (error) {
         // It alone is skipped, and its stream is ended as one that nobody knows.
         emitWarning(error instanceof Error ? error : String(error));
@@ -195,8 +203,9 @@ export class Processes implements SandboxProcesses {
   }
 }
 
-async function loadLogs(folder: string): Promise<Logs> {
-  return { stdout: await ChannelLog.load(folder, "stdout"), stderr: await ChannelLog.load(folder, "stderr") };
+async function loadLogs(folder: string, redactor: Redactor): Promise<Logs> {
+  const [stdout, stderr] = [ChannelLog.load(folder, "stdout", redactor), ChannelLog.load(folder, "stderr", redactor)];
+  return { stdout: await stdout, stderr: await stderr };
 }
 
 async function listFolder(folder: string): Promise<string[]> {

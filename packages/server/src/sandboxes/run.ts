@@ -5,10 +5,10 @@ import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import { checkTerminal } from "../core/terminal.ts";
 import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
 import { sendBody } from "./body.ts";
-import { Capture } from "./capture.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
 import { toProcessResult } from "./process-result.ts";
+import { RunOutput } from "./run-output.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
@@ -91,7 +91,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
   return {
     ...toProcessResult(exit, oomKilled),
     warm: exit.warm,
-    files_changed: found.changes,
+    files_changed: sandbox.redactor.value(found.changes),
     files_changed_truncated: found.truncated,
     engine: sandbox.engine,
     enforced: sandbox.enforced,
@@ -133,27 +133,23 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
   const spec = toSpec(sandbox, request, limits);
   request.signal?.throwIfAborted();
   await sandbox.beginRun(request.trackFiles !== false);
-  const captures = { stdout: new Capture(limits.outputBytes), stderr: new Capture(limits.outputBytes) };
   let failure: { error: unknown } | undefined;
   // What the caller's own input or listener throws ends the run, and is what the caller gets.
   const fail = (error: unknown) => {
     failure ??= { error };
     stream.killTree();
   };
+  const output = new RunOutput({
+    outputBytes: limits.outputBytes,
+    onOutput: request.onOutput,
+    redactor: sandbox.redactor,
+    fail,
+  });
   const stream = sandbox.wire.open("process", spec, (channel: OutputChannel, chunk: Buffer) => {
     const consumed = () => stream.consumed(channel, chunk.length);
-    if (request.onOutput === undefined) {
-      captures[channel].add(chunk);
-      return consumed();
-    }
-    try {
-      const done = failure === undefined ? request.onOutput(channel, chunk) : undefined;
-      if (done === undefined) consumed();
-      else done.catch(fail).then(consumed);
-    } catch (error) {
-      fail(error);
-      consumed();
-    }
+    const wait = output.take(channel, chunk);
+    if (wait === undefined) consumed();
+    else void wait.then(consumed);
   });
   const abort = () => stream.killTree();
   const guard = new CpuGuard(sandbox, limits.cpuTimeMs, abort);
@@ -161,12 +157,12 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
   if (request.stdin !== undefined) sendBody(stream, request.stdin).catch(fail);
   const result = stream.exit
     .then(
-      async (exit) => ({
-        ...(await describeEnd(sandbox, request, guard.fired ? { ...exit, cpuLimit: true } : exit)),
-        stdout: captures.stdout.text(),
-        stderr: captures.stderr.text(),
-        truncated: captures.stdout.truncated || captures.stderr.truncated,
-      }),
+      async (exit) => {
+        const ended = output.end();
+        if (ended !== undefined) await ended;
+        const ending = await describeEnd(sandbox, request, guard.fired ? { ...exit, cpuLimit: true } : exit);
+        return { ...ending, ...output.result() };
+      },
       (error) => tellLoss(sandbox, error),
     )
     .finally(() => {

@@ -2,6 +2,7 @@ import type { CreatedSandbox, Engine } from "../core/engine.ts";
 import type { Events } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { RunLimits } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
@@ -15,6 +16,8 @@ export interface SandboxParts {
   /** What a run gets that asks for no limits of its own. */
   runLimits: Readonly<Partial<RunLimits>>;
   background: BackgroundPolicy;
+  /** Of this sandbox alone. */
+  redactor: Redactor;
   chronicle: SandboxChronicle;
   /** Called, and waited for, once a handle is destroyed or detached. */
   afterLeave?: () => Promise<void>;

@@ -15,6 +15,7 @@ import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
+import type { Redactor } from "../core/redaction.ts";
 import { changeLimits } from "../core/request.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
@@ -72,11 +73,12 @@ export class Sandbox implements AsyncDisposable {
     void this.wire.lost.then((reason) => processes.loseSandbox(reason));
     const { id, kept, wire } = this;
     this.#ending = new SandboxEnding({ ...parts, id, kept, wire, processes, turn: this.#turn });
-    this.files = new WireFiles(
-      this.wire,
-      () => this.touchFiles(),
-      () => parts.engine.watchFiles(created.id),
-    );
+    this.files = new WireFiles({
+      wire,
+      touched: () => this.touchFiles(),
+      watchAll: () => parts.engine.watchFiles(created.id),
+      redactor: parts.redactor,
+    });
     this.contexts = new Contexts(this);
     this.processes = processes;
     this.#processes = processes;
@@ -189,6 +191,11 @@ export class Sandbox implements AsyncDisposable {
 
   get background(): BackgroundPolicy {
     return this.#parts.background;
+  }
+
+  /** Takes the values it is told of out of all that leaves this sandbox. */
+  get redactor(): Redactor {
+    return this.#parts.redactor;
   }
 
   get events(): Events {

@@ -1,6 +1,7 @@
 import type { Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import { sandboxLimits, searchLimits } from "../core/limits.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
 import type { StreamSpec, Wire } from "../core/wire.ts";
 import { typeOfMode } from "./file-rows.ts";
@@ -38,8 +39,10 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
   summary: SearchSummary | undefined;
   readonly #wire: Wire;
   readonly #spec: StreamSpec;
+  readonly #redactor: Redactor;
 
-  constructor(wire: Wire, spec: StreamSpec) {
+  constructor(wire: Wire, spec: StreamSpec, redactor: Redactor) {
+    this.#redactor = redactor;
     this.#wire = wire;
     this.#spec = spec;
   }
@@ -61,7 +64,7 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
           throw new AppError("unavailable", "the sandbox sent a match that cannot be");
         const size = rowBytes + pathSize + lineSize;
         if (rest.length < size) break;
-        yield this.#match(rest, pathSize, size);
+        yield this.#redactor.value(this.#match(rest, pathSize, size));
         rest = rest.subarray(size);
         left--;
       }
@@ -88,6 +91,11 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
   }
 }
 
-export function searchFolder(wire: Wire, path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {
-  return new FolderSearch(wire, specOf(path, options));
+export function searchFolder(
+  wire: Wire,
+  path: string,
+  options: SearchOptions,
+  redactor: Redactor,
+): Told<SearchMatch, SearchSummary> {
+  return new FolderSearch(wire, specOf(path, options), redactor);
 }

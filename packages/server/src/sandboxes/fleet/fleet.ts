@@ -15,6 +15,7 @@ import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
+import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { type Asked, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
@@ -225,7 +226,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       member.beginUse();
       try {
         const sandbox = member.ready ?? (queued ? await this.#queue.with({ namespace }, start) : await start());
-        return await act(sandbox);
+        return await act(sandbox).catch((error: unknown) => {
+          throw cleanError(sandbox.redactor, error);
+        });
       } finally {
         member.endUse();
       }

@@ -1,0 +1,66 @@
+import { AppError } from "../core/errors.ts";
+import { redactionLimits } from "../core/limits.ts";
+import type { RedactionMode, Redactor } from "../core/redaction.ts";
+import { MaskingStream } from "./masking-stream.ts";
+import { PatternSet } from "./pattern-set.ts";
+import { secretForms } from "./secret-forms.ts";
+
+function check(values: readonly Buffer[]): void {
+  const { leastBytes, mostBytes, values: most } = redactionLimits;
+  if (values.length > most) throw new AppError("limit_exceeded", `more than ${most} values to take out of one output`);
+  for (const { length } of values)
+    if (length < leastBytes || length > mostBytes)
+      throw new AppError("invalid", `a value of ${length} bytes cannot be taken out of output`, {
+        hint: `${leastBytes} to ${mostBytes} bytes can.`,
+      });
+}
+
+/** Compiles values once, for every stream that they must not be in. Without one no byte is looked at. */
+export class ValueRedactor implements Redactor {
+  #values = new Map<string, Buffer>();
+  #set: PatternSet | undefined;
+
+  hide(values: readonly Buffer[]): void {
+    const all = new Map(this.#values);
+    for (const value of values) all.set(value.toString("latin1"), value);
+    if (all.size === this.#values.size) return;
+    check([...all.values()]);
+    const forms = [...all.values()].flatMap(secretForms);
+    this.#set = new PatternSet([...new Map(forms.map((form) => [form.toString("latin1"), form])).values()]);
+    this.#values = all;
+  }
+
+  get reachBytes(): number {
+    return this.#set?.reachBytes ?? 0;
+  }
+
+  stream(mode: RedactionMode): MaskingStream {
+    return new MaskingStream(() => this.#set, mode);
+  }
+
+  text(text: string): string {
+    if (this.#set === undefined) return text;
+    const stream = this.stream("mark");
+    const out = [...stream.push(Buffer.from(text)), ...stream.end()];
+    return stream.masks === 0 ? text : Buffer.concat(out).toString();
+  }
+
+  value<T>(value: T): T {
+    return this.#set === undefined ? value : this.#clean(value, 0);
+  }
+
+  #clean<T>(value: T, depth: number): T {
+    if (depth > redactionLimits.depth) throw new AppError("too_large", "a value that is nested too deep");
+    if (typeof value === "string") return this.text(value) as T;
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#clean(item, depth + 1));
+      return items.some((item, index) => item !== value[index]) ? (items as T) : value;
+    }
+    if (typeof value !== "object" || value === null) return value;
+    const pairs = Object.entries(value).map(([key, item]) => [this.text(key), this.#clean(item, depth + 1)] as const);
+    const isSame = Object.entries(value).every(
+      ([key, item], index) => pairs[index]?.[0] === key && pairs[index]?.[1] === item,
+    );
+    return isSame ? value : (Object.fromEntries(pairs) as T);
+  }
+}
