@@ -175,9 +175,10 @@ export class Caisson implements AsyncDisposable {
     };
   }
 
-  /** Becomes the owner of a kept sandbox; refused while another is. */
-  async attachSandbox(id: string): Promise<Sandbox> {
+  /** Becomes the owner of a kept sandbox; refused while another is. What its processes wrote meanwhile comes without the values to hide. */
+  async attachSandbox(id: string, { hide = [] }: { hide?: readonly Buffer[] } = {}): Promise<Sandbox> {
     const parts = await this.#sandboxParts(await this.#engineOf(id));
+    parts.redactor.hide(hide);
     return this.#own(await Sandbox.attach(parts, id), "sandbox.attached");
   }
 
