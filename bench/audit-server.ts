@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { openCaisson } from "../packages/server/src/app.ts";
+import { ApprovalDesk } from "../packages/server/src/approvals/desk.ts";
 import type { Audit } from "../packages/server/src/core/audit.ts";
 import { systemClock } from "../packages/server/src/core/clock.ts";
 import { EventFeed } from "../packages/server/src/events/event-feed.ts";
@@ -27,6 +28,16 @@ const audit: Audit = {
   prune: (beforeMs) => store.audit.prune(beforeMs),
 };
 const feed = opened.use(new EventFeed());
+const approvals = opened.use(
+  await ApprovalDesk.open({
+    records: store.approvals,
+    audit,
+    feed,
+    clock: systemClock,
+    settings: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+    onError,
+  }),
+);
 const fleet = opened.use(
   await SandboxFleet.open({
     maker: caisson,
@@ -43,9 +54,10 @@ const fleet = opened.use(
       maxLifetimeMs: 86_400_000,
       maxConcurrent: 32,
       poolSize: 0,
-      commands: { allow: [], deny: [] },
+      commands: { allow: [], deny: [], ask: [] },
       startsAtOnce: 2,
     },
+    approvals,
     onError,
   }),
 );

@@ -24,7 +24,7 @@ export const settings: FleetSettings = {
   maxLifetimeMs: 86_400_000,
   maxConcurrent: 8,
   poolSize: 0,
-  commands: { allow: [], deny: [] },
+  commands: { allow: [], deny: [], ask: [] },
   startsAtOnce: 4,
 };
 
@@ -69,6 +69,7 @@ export async function openFleet(
     caisson,
     feed,
     settings: { ...settings, ...changed },
+    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
     clock,
     ...(restore === undefined ? {} : { restore }),
     onError,

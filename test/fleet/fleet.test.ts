@@ -140,7 +140,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
 
   it("[EXE-12] refuses a command that policy denies, with its category and its caller in the log", async () => {
     await using own = await makeHome();
-    await using strict = await own.open({ engine, commands: { allow: [], deny: ["category:network"] } });
+    await using strict = await own.open({ engine, commands: { allow: [], deny: ["category:network"], ask: [] } });
     const { id } = (await strict.fleet.create(alice, {})).record;
     const run = (command: string) =>
       strict.fleet.run(alice, id, { kind: "command", command }, (sandbox) => sandbox.exec({ command }));

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
+import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
@@ -39,12 +41,21 @@ interface TestServerOptions extends Partial<HttpParts> {
   runtimePaths?: Partial<Record<EngineName, string>>;
   /** Where its store lies, when that is not below its data folder. */
   daemonFolder?: string;
+  approvals?: Partial<ApprovalSettings>;
+  commands?: Partial<CommandPolicy>;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
 export async function openTestServer(
   engine: EngineName,
-  { webhooksMayBePrivate = true, runtimePaths = {}, daemonFolder, ...options }: TestServerOptions = {},
+  {
+    webhooksMayBePrivate = true,
+    runtimePaths = {},
+    daemonFolder,
+    approvals: asked,
+    commands,
+    ...options
+  }: TestServerOptions = {},
 ): Promise<TestServer> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
   const folder = daemonFolder ?? join(home, "daemon");
@@ -62,10 +73,11 @@ export async function openTestServer(
     maxLifetimeMs: 86_400_000,
     maxConcurrent: 8,
     poolSize: 0,
-    commands: { allow: [], deny: [] },
+    commands: { allow: [], deny: [], ask: [], ...commands },
     startsAtOnce: 2,
   };
-  const service = await openService({ folder, caisson, feed, settings, clock: systemClock, onError });
+  const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
+  const service = await openService({ folder, caisson, feed, settings, approvals, clock: systemClock, onError });
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
     settings: () => [{ name: "engine", value: engine, origin: "options" }],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Caisson } from "./app.ts";
 import { AuditRetention } from "./audit/retention.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
+import type { ApprovalSettings } from "./core/approval.ts";
 import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
@@ -17,8 +18,7 @@ import type { HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import type { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
-import { openDoors, openService } from "./service.ts";
+import { openDoors, openService, type Service } from "./service.ts";
 
 export interface DaemonConfiguration {
   /** The data folder as this process sees it. */
@@ -32,6 +32,7 @@ export interface DaemonConfiguration {
   settings: readonly ShownSetting[];
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
+  approvals: ApprovalSettings;
 }
 
 /** What the supervisor is told. */
@@ -52,9 +53,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const base = { folder: daemon, caisson, feed, settings: configuration.fleet, clock: systemClock, onError };
+  const { fleet: settings, approvals } = configuration;
+  const base = { folder: daemon, caisson, feed, settings, approvals, clock: systemClock, onError };
   const service = opened.use(await openService(base));
-  const { store, fleet } = service;
+  const { store } = service;
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
@@ -71,7 +73,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const keyFile = join(daemon, "admin-key");
   const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
   const address = await listen(http, configuration.listen);
-  opened.defer(() => drain(http, fleet));
+  opened.defer(() => drain(http, service));
   const kept = opened.move();
   const told: DaemonReady = {
     address,
@@ -82,8 +84,9 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
 }
 
 /** Takes no new connection and lets what is under way end; streams that never would are closed with the doors. */
-async function drain({ app }: HttpApp, fleet: SandboxFleet): Promise<void> {
+async function drain({ app }: HttpApp, { fleet, approvals }: Service): Promise<void> {
   app.server.close();
+  await approvals[Symbol.asyncDispose]();
   await fleet.drain(serviceLimits.drainMs);
 }
 

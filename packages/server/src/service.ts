@@ -1,5 +1,8 @@
 import { join } from "node:path";
 import type { Caisson } from "./app.ts";
+import { ApprovalDesk } from "./approvals/desk.ts";
+import { followSandboxes } from "./approvals/follow-sandboxes.ts";
+import type { ApprovalSettings } from "./core/approval.ts";
 import type { Clock } from "./core/clock.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { Store } from "./core/store.ts";
@@ -7,6 +10,7 @@ import { HttpDialer } from "./egress/dialer.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
+import { approvalRoutes } from "./http/approvals.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
@@ -25,6 +29,7 @@ interface ServiceParts {
   caisson: Caisson;
   feed: EventFeed;
   settings: FleetSettings;
+  approvals: ApprovalSettings;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -38,6 +43,7 @@ export interface Service extends AsyncDisposable {
   store: Store;
   blobs: FileBlobs;
   storage: Storage;
+  approvals: ApprovalDesk;
   fleet: SandboxFleet;
 }
 
@@ -50,6 +56,15 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
+  const approvals = await ApprovalDesk.open({
+    records: store.approvals,
+    audit,
+    feed,
+    clock,
+    settings: parts.approvals,
+    onError,
+  });
+  opened.use(approvals);
   const fleet = await SandboxFleet.open({
     maker: caisson,
     records: store.sandboxes,
@@ -57,13 +72,15 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     feed,
     clock,
     settings,
+    approvals,
     restore: parts.restore ?? restore,
     onError,
   });
   opened.use(fleet);
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
+  opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const kept = opened.move();
-  return { caisson, feed, store, blobs, storage, fleet, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { caisson, feed, store, blobs, storage, approvals, fleet, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
@@ -79,7 +96,7 @@ interface Doors extends AsyncDisposable {
 
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(service: Service, { webhooks, ...parts }: DoorParts): Promise<Doors> {
-  const { caisson, feed, store, storage, fleet } = service;
+  const { caisson, feed, store, storage, approvals, fleet } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
     feed,
@@ -101,6 +118,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...snapshotRoutes(fleet, storage.snapshots),
       ...skillRoutes(fleet, storage.skills),
       ...webhookRoutes(store.webhooks, sender),
+      ...approvalRoutes(approvals, fleet),
     ],
     ...parts,
   });

@@ -1,6 +1,7 @@
 import { BlockList, isIPv6 } from "node:net";
 import { AppError } from "../core/errors.ts";
 import { folderRoles } from "../core/folder.ts";
+import { approvalOptions } from "./approval-options.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 import { fleetOptions } from "./fleet-options.ts";
@@ -43,6 +44,7 @@ export function daemonOptions(configuration: Configuration) {
     })),
     caisson,
     fleet: fleetOptions(configuration),
+    approvals: approvalOptions(configuration),
   };
 }
 

@@ -16,7 +16,11 @@ export function fleetOptions(configuration: Configuration): FleetSettings {
     maxLifetimeMs: Math.round(settings.max_lifetime_seconds * 1000),
     maxConcurrent: settings.max_concurrent_jobs,
     poolSize: settings["pool.size"],
-    commands: { allow: settings["policy.commands_allow"], deny: settings["policy.commands_deny"] },
+    commands: {
+      allow: settings["policy.commands_allow"],
+      deny: settings["policy.commands_deny"],
+      ask: settings["policy.commands_ask"],
+    },
     startsAtOnce: Math.max(2, availableParallelism()),
   };
 }

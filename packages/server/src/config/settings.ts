@@ -2,15 +2,8 @@ import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import { auditLimits } from "../core/store-limits.ts";
-
-const MiB = 1024 ** 2;
-
-/** A range of bytes in MB, as settings count them; a range of milliseconds in seconds. */
-const inMb = scale(MiB);
-const inSeconds = scale(1000);
-function scale(unit: number): (range: Range) => Range {
-  return ({ default: usual, min, max }) => ({ default: usual / unit, min: min / unit, max: max / unit });
-}
+import { approvalSettings } from "./approval-settings.ts";
+import { inMb, inSeconds } from "./units.ts";
 
 interface Common {
   /** The environment variable. */
@@ -248,6 +241,13 @@ const settingSpecs = {
     env: "CAISSON_POLICY_COMMANDS_DENY",
     help: "commands that a daemon refuses, likewise; they win",
   },
+  "policy.commands_ask": {
+    type: "list",
+    default: [],
+    env: "CAISSON_POLICY_COMMANDS_ASK",
+    help: "commands that take a human's approval, likewise",
+  },
+  ...approvalSettings,
   "folders.input": {
     type: "list",
     default: [],

@@ -7,52 +7,125 @@ export type ApprovalKind = (typeof approvalKinds)[number];
 export const approvalStates = ["pending", "approved", "denied", "expired", "cancelled"] as const;
 export type ApprovalState = (typeof approvalStates)[number];
 
-/** How far a yes reaches: this attempt, this sandbox as long as it lives, or the whole namespace from now on. */
+/** How far an answer reaches: this attempt, this sandbox as long as it lives, or the whole namespace from now on. */
 export const approvalScopes = ["once", "sandbox", "always"] as const;
 export type ApprovalScope = (typeof approvalScopes)[number];
+
+export type ApprovalDetail = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface Question {
   kind: ApprovalKind;
   namespace: string;
+  /** Null: it concerns the whole namespace, and so can only be answered for always. */
   sandboxId: string | null;
-  /** Short and comparable: `api.example.com:443`, `git push *`. Two pending questions with the same one are one. */
+  /** Short: `api.example.com:443`. Two pending questions of a sandbox with the same one are one. */
   subject: string;
-  /** What a human needs to decide; never contents or secrets. */
-  detail: Readonly<Record<string, string | number | boolean | null>>;
+  /** All that a human should see, where the subject shows a part. */
+  text?: string;
+  /** What is compared, where that is more than text or subject: an answer is for this and nothing else. */
+  compared?: string;
+  /** What a human needs to decide; never secrets. Whatever code in a sandbox chose may be made to mislead. */
+  detail: ApprovalDetail;
   timeoutMs?: number;
 }
 
-export interface Approval extends Omit<Question, "timeoutMs"> {
+export interface Approval extends Omit<Question, "timeoutMs" | "text" | "compared"> {
   id: string;
+  text: string | null;
+  /** SHA-256, in hex, of what is compared. */
+  digest: string;
   state: ApprovalState;
   createdAtMs: number;
   expiresAtMs: number;
   scope: ApprovalScope | null;
   reason: string | null;
+  /** The key that asked; null when code in a sandbox did. */
+  askedBy: string | null;
   decidedBy: string | null;
   decidedAtMs: number | null;
+  /** When the attempt went ahead that a yes for once is good for. */
+  usedAtMs: number | null;
+  /** From then on the answer holds no more. */
+  revokedAtMs: number | null;
   /** How many attempts have asked the same. */
   asked: number;
 }
 
 export interface Decision {
   approve: boolean;
+  /** `once` unless told. A no for the sandbox or for always is not asked about again. */
   scope?: ApprovalScope;
   reason?: string;
+}
+
+/**
+ * Makes an answer hold beyond its attempt, where more than the memory of it is needed: a rule in a policy. A kind without
+ * one is answered by the approval itself when the same is asked again.
+ */
+export interface ApprovalEffect {
+  /** Refuses, as an AppError for whoever decides, what must not hold: the question stays pending then. */
+  hold(approval: Approval, answer: { approve: boolean; scope: "sandbox" | "always" }, by: Caller): Promise<void>;
+}
+export type ApprovalEffects = Readonly<Partial<Record<ApprovalKind, ApprovalEffect>>>;
+
+export interface ApprovalQuery {
+  state?: ApprovalState;
+  kind?: ApprovalKind;
+  sandboxId?: string;
+  cursor?: string;
+  limit: number;
+}
+
+export interface ApprovalSettings {
+  /** Whether there is anybody to ask. */
+  attended: boolean;
+  /** How long a question waits, unless it says so itself. */
+  timeoutMs: number;
+  holdMs: number;
 }
 
 export interface Approvals {
   /** Whether anybody may be asked at all; in unattended mode nobody is, and `ask` refuses at once. */
   readonly attended: boolean;
+  /** How long an attempt should wait by itself; the question may go on after that, and the next attempt finds its answer. */
+  readonly holdMs: number;
   /**
-   * Writes the question down, tells of it, and returns it pending, or as it was decided before for the sandbox or for always.
-   * Resolves fast: the answer is waited for with `settled`.
+   * By an attempt that waits for the answer with `settled`. Writes the question down, tells of it, and returns it pending, or
+   * as it was decided before. Resolves fast. Throws `forbidden` in unattended mode and `limit_exceeded` past a limit: both
+   * are refusals.
    */
   ask(question: Question): Promise<Approval>;
-  /** Resolves with the approval once it is no longer pending; the signal gives up waiting, and cancels the question when nobody else waits. */
+  /** Resolves once it is no longer pending, or as it is when the signal aborts: the question stays, but this attempt has given up. */
   settled(id: string, signal?: AbortSignal): Promise<Approval>;
+  /** By somebody who will try later. A yes for once is then good for the next attempt. */
+  request(caller: Caller, question: Omit<Question, "namespace">): Promise<Approval>;
+  /** As it is when it is decided, the time is over, or the signal aborts. */
+  wait(caller: Caller, id: string, timeoutMs: number, signal?: AbortSignal): Promise<Approval>;
   get(caller: Caller, id: string): Promise<Approval>;
-  list(caller: Caller, query: { state?: ApprovalState; cursor?: string; limit: number }): Promise<Approval[]>;
+  /** Newest first. */
+  list(caller: Caller, query: ApprovalQuery): Promise<Approval[]>;
   /** By somebody who may operate the namespace. A question that is no longer pending is a conflict. */
   decide(caller: Caller, id: string, decision: Decision): Promise<Approval>;
+  /** Ends what an answer for the sandbox or for always allows, or forbids. */
+  revoke(caller: Caller, id: string): Promise<Approval>;
+}
+
+/** Those that are kept. */
+export interface ApprovalRecords {
+  insert(approval: Approval): Promise<void>;
+  get(id: string): Promise<Approval | undefined>;
+  list(query: ApprovalQuery & { namespace: string }): Promise<Approval[]>;
+  /** The answer that holds for a question: a no before a yes, then the widest; a yes for once when it is unused and not older than `sinceMs`. */
+  standing(
+    question: Pick<Approval, "namespace" | "kind" | "sandboxId" | "digest">,
+    sinceMs: number,
+  ): Promise<Approval | undefined>;
+  /** How many answers of a namespace hold for a sandbox or for always. */
+  countStanding(namespace: string): Promise<number>;
+  /** Takes the one use of it; false when it was taken already. */
+  use(id: string, atMs: number): Promise<boolean>;
+  update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>): Promise<void>;
+  pending(): Promise<Approval[]>;
+  /** Removes those made before; what is pending or still holds stays. */
+  prune(beforeMs: number): Promise<void>;
 }

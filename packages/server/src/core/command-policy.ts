@@ -35,16 +35,18 @@ export const commandWrappers: readonly string[] = [
 
 /**
  * Rules are `category:network`, or a pattern for a whole simple command in which `*` stands for anything: `git push *`.
- * What a `deny` rule matches is refused; where there are `allow` rules, so is what none of them matches.
+ * What a `deny` rule matches is refused; where there are `allow` rules, so is what neither they nor `ask` rules match. What an
+ * `ask` rule matches takes a human's approval, whatever allows it.
  */
 export interface CommandPolicy {
   allow: readonly string[];
   deny: readonly string[];
+  ask: readonly string[];
 }
 
 export interface CommandDecision {
-  allowed: boolean;
+  verdict: "allow" | "deny" | "ask";
   categories: readonly CommandCategory[];
-  /** The `deny` rule that refused it; null when it was allowed, or no `allow` rule matched. */
+  /** The `deny` or `ask` rule that decided; null when it was allowed, or no rule matched. */
   rule: string | null;
 }

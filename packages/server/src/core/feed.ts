@@ -37,6 +37,12 @@ export const feedTypes = [
   "webhook.failed",
   "key.created",
   "key.revoked",
+  "approval.requested",
+  "approval.approved",
+  "approval.denied",
+  "approval.expired",
+  "approval.cancelled",
+  "approval.revoked",
 ] as const;
 export type FeedType = (typeof feedTypes)[number];
 

@@ -61,6 +61,8 @@ export interface Job {
   kind: "command" | "code" | "process" | "terminal";
   /** A shell line, a program with its arguments, or code; the log has its hash. */
   command: string | readonly string[];
+  /** What else decides what it does: a human who is asked about the one is asked about the other. */
+  beside?: { language?: string; cwd?: string; env?: Readonly<Record<string, string>>; stdin?: string };
   /** Higher goes first in the queue, within its namespace. */
   priority?: number;
   /** Its caller hears of it before it ends: the log says that it started before `act` is called. */

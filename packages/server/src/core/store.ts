@@ -1,4 +1,5 @@
 import type { ApiKeys } from "./api-key.ts";
+import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
@@ -13,6 +14,7 @@ export interface Store extends AsyncDisposable {
   readonly snapshots: SnapshotRecords;
   readonly skills: SkillRecords;
   readonly webhooks: Webhooks;
+  readonly approvals: ApprovalRecords;
   readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
   /** Writes a row that means nothing; rejects with what keeps it from being written. */

@@ -127,7 +127,7 @@ function toOptions({ timeout_seconds, cpu_time_seconds, max_output_bytes: output
 }
 
 async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {
-  const job = { kind: "code", command: body.code, signal } as const;
+  const job = { kind: "code", command: body.code, beside: defined({ stdin: body.stdin }), signal } as const;
   const json = await fleet.run(caller, params.id, job, (sandbox) =>
     sandbox.contexts.get(params.context).run(body.code, toOptions(body)),
   );
@@ -139,7 +139,8 @@ function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Pro
   const { caller, params, body, signal } = call;
   return streamed(call, format, async (begin) => {
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
-    const job = { kind: "code", command: body.code, streams: true, signal } as const;
+    const beside = defined({ stdin: body.stdin });
+    const job = { kind: "code", command: body.code, beside, streams: true, signal } as const;
     const result = await fleet.run(caller, params.id, job, async (sandbox) => {
       const found = sandbox.contexts.get(params.context);
       const stop = () => void found.interrupt().catch(() => undefined);

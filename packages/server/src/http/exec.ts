@@ -44,7 +44,8 @@ async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start)
   const { caller, params, body } = call;
   const options = toOptions(body);
   const format = askedFormat(body.stream, call.request.headers.accept);
-  const queued = { ...job, ...defined({ priority: body.priority }), signal: call.signal };
+  const beside = { ...job.beside, ...defined({ cwd: body.cwd, env: body.env, stdin: body.stdin }) };
+  const queued = { ...job, ...defined({ priority: body.priority }), beside, signal: call.signal };
   if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
   const result = await fleet.run(caller, params.id, queued, async (sandbox) => {
     return (await start(sandbox, { ...options, signal: call.signal })).result;
@@ -108,7 +109,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses,
       handler: (call) => {
         const { language, code } = call.body;
-        return run(fleet, call, { kind: "code", command: code }, (sandbox, options) =>
+        return run(fleet, call, { kind: "code", command: code, beside: { language } }, (sandbox, options) =>
           sandbox.startCode({ ...options, language, code }),
         );
       },

@@ -72,10 +72,11 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       bodyBytes: httpLimits.codeBodyBytes,
       idempotent: true,
       responses: { 201: { description: "it runs", schema: processInfo } },
-      handler: async ({ caller, params, body }) => {
+      handler: async ({ caller, params, body, signal }) => {
         const { command, cwd, env, stdin, terminal, priority } = body;
         const { outputBytes: _, ...limits } = toRunLimits(body);
-        const job = { kind: "process", command, ...defined({ priority }) } as const;
+        const beside = defined({ cwd, env });
+        const job = { kind: "process", command, beside, ...defined({ priority }), signal } as const;
         const info = await fleet.run(caller, params.id, job, async (sandbox) => {
           const request = defined({ command, cwd, env, stdin, terminal, limits });
           return showProcess((await sandbox.processes.start(request)).info());

@@ -7,6 +7,7 @@ import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { StoredApiKeys } from "./api-keys.ts";
+import { StoredApprovals } from "./approval-records.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
@@ -55,6 +56,7 @@ export async function openStore({
       snapshots: new StoredSnapshots(db),
       skills: new StoredSkills(db),
       webhooks: new StoredWebhooks(db),
+      approvals: new StoredApprovals(db),
       idempotency: new StoredIdempotency(db, clock),
       audit,
       checkWritable: () => checkWritable(db),

@@ -1,3 +1,4 @@
+import type { ApprovalKind, ApprovalScope, ApprovalState } from "../core/approval.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
@@ -17,6 +18,7 @@ export interface Schema {
   webhook_deliveries: DeliveryRow;
   snapshots: SnapshotRow;
   skills: SkillRow;
+  approvals: ApprovalRow;
 }
 
 interface SandboxRow {
@@ -111,6 +113,29 @@ interface SkillRow {
   total_bytes: number;
   created_at_ms: number;
   created_by: string;
+}
+
+interface ApprovalRow {
+  id: string;
+  kind: ApprovalKind;
+  namespace: string;
+  sandbox_id: string | null;
+  subject: string;
+  text: string | null;
+  digest: string;
+  /** JSON. */
+  detail: string;
+  state: ApprovalState;
+  created_at_ms: number;
+  expires_at_ms: number;
+  scope: ApprovalScope | null;
+  reason: string | null;
+  asked_by: string | null;
+  decided_by: string | null;
+  decided_at_ms: number | null;
+  used_at_ms: number | null;
+  revoked_at_ms: number | null;
+  asked: number;
 }
 
 interface WebhookRow {

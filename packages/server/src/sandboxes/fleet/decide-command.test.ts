@@ -3,7 +3,7 @@ import { policyLimits } from "../../core/fleet-limits.ts";
 import { decideCommand } from "./decide-command.ts";
 import { simpleCommands } from "./simple-commands.ts";
 
-const none = { allow: [], deny: [] };
+const none = { allow: [], deny: [], ask: [] };
 const command = (text: string | string[]) => ({ kind: "command", command: text }) as const;
 
 describe("the command policy", () => {
@@ -18,50 +18,52 @@ describe("the command policy", () => {
     ["ls", ["other"]],
     ["", ["other"]],
   ])("puts %j into %j", (text, categories) => {
-    expect(decideCommand(none, command(text))).toEqual({ allowed: true, categories, rule: null });
+    expect(decideCommand(none, command(text))).toEqual({ verdict: "allow", categories, rule: null });
   });
 
   it("[EXE-12] refuses what a deny rule matches, wherever in a line it stands, and allows the rest", () => {
-    const policy = { allow: [], deny: ["category:network", "git push *"] };
-    expect(decideCommand(policy, command("ls; curl x"))).toMatchObject({ allowed: false, rule: "category:network" });
+    const policy = { allow: [], deny: ["category:network", "git push *"], ask: [] };
+    expect(decideCommand(policy, command("ls; curl x"))).toMatchObject({ verdict: "deny", rule: "category:network" });
     expect(decideCommand(policy, command("git  push origin main"))).toMatchObject({
-      allowed: false,
+      verdict: "deny",
       rule: "git push *",
     });
-    expect(decideCommand(policy, command(["bash", "-lc", "ls && 'cu'rl x"]))).toMatchObject({ allowed: false });
-    expect(decideCommand(policy, command("git status; ls"))).toMatchObject({ allowed: true, rule: null });
+    expect(decideCommand(policy, command(["bash", "-lc", "ls && 'cu'rl x"]))).toMatchObject({ verdict: "deny" });
+    expect(decideCommand(policy, command("git status; ls"))).toMatchObject({ verdict: "allow", rule: null });
   });
 
   it("[EXE-12] with allow rules refuses what none of them matches, and deny wins over allow", () => {
-    const policy = { allow: ["category:interpreter", "ls *", "ls"], deny: ["python3 -c *"] };
-    expect(decideCommand(policy, command("ls -l && python3 x.py"))).toMatchObject({ allowed: true });
-    expect(decideCommand(policy, command("ls -l && touch x"))).toMatchObject({ allowed: false, rule: null });
-    expect(decideCommand(policy, command("python3 -c pass"))).toMatchObject({ allowed: false, rule: "python3 -c *" });
+    const policy = { allow: ["category:interpreter", "ls *", "ls"], deny: ["python3 -c *"], ask: [] };
+    expect(decideCommand(policy, command("ls -l && python3 x.py"))).toMatchObject({ verdict: "allow" });
+    expect(decideCommand(policy, command("ls -l && touch x"))).toMatchObject({ verdict: "deny", rule: null });
+    expect(decideCommand(policy, command("python3 -c pass"))).toMatchObject({ verdict: "deny", rule: "python3 -c *" });
     expect(decideCommand(policy, { kind: "code", command: "ls" })).toMatchObject({
-      allowed: false,
+      verdict: "deny",
       categories: ["code"],
     });
     expect(decideCommand({ ...none, deny: ["category:terminal"] }, { kind: "terminal", command: "ls" })).toMatchObject({
-      allowed: false,
+      verdict: "deny",
     });
   });
 
   it("matches many stars in time that stays small", () => {
-    const policy = { allow: [], deny: [`${"*a".repeat(40)}b`] };
-    expect(decideCommand(policy, command("a".repeat(5_000))).allowed).toBe(true);
+    const policy = { allow: [], deny: [`${"*a".repeat(40)}b`], ask: [] };
+    expect(decideCommand(policy, command("a".repeat(5_000))).verdict).toBe("allow");
   });
 
   it("refuses what is too long to be read, where there are rules, and code is never read", () => {
     const long = `echo ${"x".repeat(policyLimits.commandChars)}`;
-    expect(decideCommand(none, command(long))).toEqual({ allowed: true, categories: ["other"], rule: null });
+    expect(decideCommand(none, command(long))).toEqual({ verdict: "allow", categories: ["other"], rule: null });
     for (const policy of [
-      { allow: ["*"], deny: [] },
-      { allow: [], deny: ["category:network"] },
+      { allow: ["*"], deny: [], ask: [] },
+      { allow: [], deny: ["category:network"], ask: [] },
     ]) {
-      expect(decideCommand(policy, command(long)).allowed).toBe(false);
-      expect(decideCommand(policy, command(long.split(" "))).allowed).toBe(false);
+      expect(decideCommand(policy, command(long)).verdict).toBe("deny");
+      expect(decideCommand(policy, command(long.split(" "))).verdict).toBe("deny");
     }
-    expect(decideCommand({ allow: ["category:code"], deny: [] }, { kind: "code", command: long }).allowed).toBe(true);
+    expect(
+      decideCommand({ allow: ["category:code"], deny: [], ask: [] }, { kind: "code", command: long }).verdict,
+    ).toBe("allow");
   });
 
   it("takes lines apart without a shell", () => {

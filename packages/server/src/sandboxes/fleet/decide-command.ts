@@ -19,9 +19,12 @@ export function decideCommand(policy: CommandPolicy, job: Pick<Job, "kind" | "co
   const parts = partsOf(job);
   const categories = [...new Set(parts.flatMap((part) => part.categories))].sort();
   const rule = policy.deny.find((denied) => parts.some((part) => matches(denied, part)));
-  if (rule !== undefined) return { allowed: false, categories, rule };
-  const allowed = policy.allow.length === 0 || parts.every((part) => policy.allow.some((rule) => matches(rule, part)));
-  return { allowed, categories, rule: null };
+  if (rule !== undefined) return { verdict: "deny", categories, rule };
+  const known = [...policy.allow, ...policy.ask];
+  const isKnown = policy.allow.length === 0 || parts.every((part) => known.some((rule) => matches(rule, part)));
+  if (!isKnown) return { verdict: "deny", categories, rule: null };
+  const asks = policy.ask.find((asked) => parts.some((part) => matches(asked, part)));
+  return { verdict: asks === undefined ? "allow" : "ask", categories, rule: asks ?? null };
 }
 
 /** Code is not read. */
@@ -30,9 +33,10 @@ function lengthOf({ kind, command }: Pick<Job, "kind" | "command">): number {
   return typeof command === "string" ? command.length : command.reduce((sum, word) => sum + word.length + 1, 0);
 }
 
-function tooLong({ allow, deny }: CommandPolicy, { kind }: Pick<Job, "kind">): CommandDecision {
+function tooLong({ allow, deny, ask }: CommandPolicy, { kind }: Pick<Job, "kind">): CommandDecision {
   const categories: CommandCategory[] = kind === "terminal" ? ["other", "terminal"] : ["other"];
-  return { allowed: allow.length === 0 && deny.length === 0, categories, rule: null };
+  const isFree = allow.length + deny.length + ask.length === 0;
+  return { verdict: isFree ? "allow" : "deny", categories, rule: null };
 }
 
 function partsOf({ kind, command }: Pick<Job, "kind" | "command">): Part[] {

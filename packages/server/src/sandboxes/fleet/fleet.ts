@@ -1,3 +1,4 @@
+import type { Approvals } from "../../core/approval.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -39,6 +40,7 @@ export interface FleetParts extends LedgerParts {
   maker: SandboxMaker;
   clock: Clock;
   settings: FleetSettings;
+  approvals: Approvals;
   restore?: Restore;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
@@ -238,7 +240,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
     this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
-    const parts = { queue: this.#queue, ledger: this.#ledger, policy: this.#parts.settings.commands };
+    const parts = {
+      queue: this.#queue,
+      ledger: this.#ledger,
+      policy: this.#parts.settings.commands,
+      approvals: this.#parts.approvals,
+    };
     return runJob(parts, caller, member, job, () => this.#lend(member, caller, act, false));
   }
 

@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
+import type { Approvals } from "../../core/approval.ts";
 import type { CommandDecision, CommandPolicy } from "../../core/command-policy.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Job } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
+import { refused } from "../../core/refusal.ts";
+import { askCommand } from "./ask-command.ts";
 import { decideCommand } from "./decide-command.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Member } from "./member.ts";
@@ -12,13 +15,14 @@ export interface JobParts {
   queue: JobQueue;
   ledger: Ledger;
   policy: CommandPolicy;
+  approvals: Approvals;
 }
 
 type Detail = Record<string, string | number | boolean | null>;
 
 /** A job in its turn, with what became of it in the log before its caller hears of it. */
 export async function runJob<T extends object>(
-  { queue, ledger, policy }: JobParts,
+  { queue, ledger, policy, approvals }: JobParts,
   caller: Caller,
   member: Member,
   job: Job,
@@ -31,11 +35,18 @@ export async function runJob<T extends object>(
     ...(signal === undefined ? {} : { signal }),
   };
   const decision = decideCommand(policy, job);
-  const about = { ...describeJob(job), categories: decision.categories.join(",") };
+  const about: Detail = { ...describeJob(job), categories: decision.categories.join(",") };
   const note = (type: string, detail: Detail) => ledger.note(member.record, { type, actor: caller, detail });
-  if (!decision.allowed) {
+  if (decision.verdict === "deny") {
     await note("execution.denied", { ...about, rule: decision.rule });
     throw denied(decision);
+  }
+  if (decision.verdict === "ask") {
+    about.approval_id = await askCommand(approvals, member.record, job, decision).catch(async (error: unknown) => {
+      const approval = error instanceof AppError ? error.details?.approval_id : undefined;
+      await note("execution.denied", { ...about, rule: decision.rule, approval_id: String(approval ?? "") || null });
+      throw error;
+    });
   }
   // Somebody sits at a terminal: it may be open for a day, and does nothing for most of it.
   const inTurn = <R>(work: () => Promise<R>) => (job.kind === "terminal" ? work() : queue.with(asked, work));
@@ -54,10 +65,7 @@ export async function runJob<T extends object>(
 /** For the agent that asked: nothing is broken, and nothing to try again. */
 function denied({ rule, categories }: CommandDecision): AppError {
   const why = rule === null ? "no rule allows it" : `the rule '${rule}' forbids it`;
-  return new AppError("forbidden", `policy does not let this command run: ${why}`, {
-    hint: "this is policy and no fault of the sandbox; do it another way, or ask whoever runs this place",
-    details: { policy: "commands", rule, categories: [...categories] },
-  });
+  return refused({ kind: "command", what: "this command", why, rule, details: { categories: [...categories] } });
 }
 
 /** Of the command its hash alone: it may hold what the log must not. */

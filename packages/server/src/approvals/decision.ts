@@ -1,0 +1,25 @@
+import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
+import { approvalLimits } from "../core/approval-limits.ts";
+import { AppError } from "../core/errors.ts";
+
+/** How far a decision reaches, when it may be made about that question. */
+export function scopeOf({ id, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {
+  if (sandboxId === null && scope !== "always")
+    throw new AppError("invalid", `approval ${id} concerns the whole namespace`, {
+      hint: "It can only be answered with the scope always.",
+    });
+  if (reason.length > approvalLimits.reasonChars)
+    throw new AppError("too_large", `a reason has ${approvalLimits.reasonChars} characters at most`);
+  return scope;
+}
+
+export function settledAlready({ id, state }: Approval): AppError {
+  const how = state === "pending" ? "is being decided" : `is ${state}`;
+  return new AppError("conflict", `approval ${id} ${how} already`, { details: { approval_id: id, state } });
+}
+
+/** Whether it still lets something through, or keeps it from being asked. */
+export function holds({ state, scope, usedAtMs, revokedAtMs }: Approval): boolean {
+  if (revokedAtMs !== null || (state !== "approved" && state !== "denied")) return false;
+  return scope === "once" ? state === "approved" && usedAtMs === null : true;
+}

@@ -1,0 +1,70 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Approval, ApprovalDetail, Question } from "../core/approval.ts";
+import { approvalLimits } from "../core/approval-limits.ts";
+import { AppError } from "../core/errors.ts";
+import type { Caller } from "../core/principal.ts";
+import { checkRange } from "../core/size.ts";
+
+const seconds = (ms: number) => `${ms / 1000} s`;
+
+/** Refuses what no human could be shown. Nothing is cut: what is approved is what was shown. */
+export function checkQuestion({ subject, text, detail }: Omit<Question, "namespace">): void {
+  const { subjectChars, textChars } = approvalLimits;
+  if (subject.length === 0 || subject.length > subjectChars)
+    throw new AppError("too_large", `a question has a subject of 1 to ${subjectChars} characters`);
+  if (text !== undefined && text.length > textChars)
+    throw new AppError("too_large", `this is longer than the ${textChars} characters that a human is asked about`);
+  checkDetail(detail);
+}
+
+function checkDetail(detail: ApprovalDetail): void {
+  const { details, detailChars } = approvalLimits;
+  const rows = Object.entries(detail);
+  const long = rows.some(([name, value]) => name.length > 64 || String(value).length > detailChars);
+  if (rows.length > details || long)
+    throw new AppError("too_large", `a question has ${details} details of ${detailChars} characters at most`);
+}
+
+export function timeoutOf({ timeoutMs }: Pick<Question, "timeoutMs">, usualMs: number): number {
+  return checkRange(timeoutMs ?? usualMs, approvalLimits.timeoutMs, "the time for an answer", seconds);
+}
+
+export function digestOf({ kind, subject, text, compared }: Omit<Question, "namespace">): string {
+  return createHash("sha256")
+    .update(JSON.stringify([kind, compared ?? text ?? subject]))
+    .digest("hex");
+}
+
+/** The same for all who ask the same, and for nobody else. */
+export function keyOf({ namespace, sandboxId, digest }: Pick<Approval, "namespace" | "sandboxId" | "digest">): string {
+  return JSON.stringify([namespace, sandboxId, digest]);
+}
+
+export function newApproval(
+  { kind, namespace, sandboxId, subject, text, detail, timeoutMs }: Question & { timeoutMs: number },
+  digest: string,
+  nowMs: number,
+  caller: Caller | undefined,
+): Approval {
+  return {
+    id: `apr_${randomUUID()}`,
+    kind,
+    namespace,
+    sandboxId,
+    subject,
+    text: text ?? null,
+    digest,
+    detail,
+    state: "pending",
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + timeoutMs,
+    scope: null,
+    reason: null,
+    askedBy: caller?.principal.id ?? null,
+    decidedBy: null,
+    decidedAtMs: null,
+    usedAtMs: null,
+    revokedAtMs: null,
+    asked: 1,
+  };
+}

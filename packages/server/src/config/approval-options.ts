@@ -1,0 +1,12 @@
+import type { ApprovalSettings } from "../core/approval.ts";
+import type { Configuration } from "./config.ts";
+
+/** What settings become for questions to humans, in their units. */
+export function approvalOptions({ settings }: Configuration): ApprovalSettings {
+  const timeoutMs = Math.round(settings["approvals.timeout_seconds"] * 1000);
+  return {
+    attended: settings["approvals.attended"],
+    timeoutMs,
+    holdMs: Math.min(timeoutMs, Math.round(settings["approvals.wait_seconds"] * 1000)),
+  };
+}

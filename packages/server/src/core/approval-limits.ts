@@ -1,0 +1,34 @@
+/** What bounds questions to humans, like limits.ts. */
+
+const KiB = 1024;
+
+export const approvalLimits = {
+  /** How long a question waits for its answer. */
+  timeoutMs: { default: 300_000, min: 1_000, max: 86_400_000 },
+  /** How long an attempt waits before it is refused with the question's id. Under the five minutes after which clients give up. */
+  holdMs: { default: 60_000, min: 0, max: 240_000 },
+  /** How long a yes for once waits for its attempt. */
+  onceMs: 600_000,
+  pending: 4_096,
+  pendingPerNamespace: 256,
+  pendingPerSandbox: 16,
+  /** New questions of one sandbox in a minute: a human's patience is a resource too. */
+  askedPerMinute: 30,
+  minuteMs: 60_000,
+  /** Attempts of one question, and callers that wait for any. */
+  attempts: 1_024,
+  waiters: 1_024,
+  waitersPerNamespace: 256,
+  /** Answers of a namespace that hold for a sandbox or for always. */
+  standingPerNamespace: 10_000,
+  subjectChars: 512,
+  /** What a human could read. Longer code or a longer command is not asked about but refused. */
+  textChars: 16 * KiB,
+  details: 16,
+  detailChars: 512,
+  reasonChars: 500,
+  /** Of a request in which an agent says why. */
+  purposeChars: 500,
+  keptMs: 90 * 86_400_000,
+  pruneIntervalMs: 3_600_000,
+} as const;

@@ -1,0 +1,72 @@
+import type { Approval, ApprovalKind } from "./approval.ts";
+import { AppError } from "./errors.ts";
+
+/** What policy refused, for the agent that tried it: nothing is broken, and this is how it could be let through. */
+export interface Refusal {
+  kind: ApprovalKind;
+  /** `api.example.com:443`, or what a command is called in its message. */
+  what: string;
+  why: string;
+  /** The deciding rule; null when none matched. */
+  rule: string | null;
+  /** The question that was asked about it, whatever became of it. */
+  approval?: Approval | undefined;
+  /** How to ask, where that can help. */
+  ask?: string;
+  details?: Record<string, unknown>;
+}
+
+export function waitPath(id: string): string {
+  return `/api/v1/approvals/${id}/wait`;
+}
+
+/** A problem whose details an agent can act on: the id to wait for, and where. */
+export function refused({ kind, what, why, rule, approval, ask, details }: Refusal): AppError {
+  return new AppError("forbidden", `policy does not let ${what} through: ${why}`, {
+    hint: hintOf(approval, ask),
+    details: {
+      refused: kind,
+      what,
+      rule,
+      ...details,
+      ...(approval === undefined
+        ? {}
+        : {
+            approval_id: approval.id,
+            approval_state: approval.state,
+            ...(approval.state === "pending" ? { wait: `GET ${waitPath(approval.id)}` } : {}),
+          }),
+    },
+  });
+}
+
+function hintOf(approval: Approval | undefined, ask: string | undefined): string {
+  const policy = "This is policy and no fault of the sandbox or the network.";
+  if (approval === undefined) return `${policy} ${ask ?? "Do it another way, or ask whoever runs this place."}`;
+  switch (approval.state) {
+    case "pending":
+      return `${policy} A human has been asked: wait with GET ${waitPath(approval.id)}, or caisson approvals wait ${approval.id}, then try again.`;
+    case "expired":
+    case "cancelled":
+      return `${policy} A human was asked and did not answer: trying again asks again.`;
+    default:
+      return `${policy} A human has answered: do it another way.`;
+  }
+}
+
+/** What became of a question, as the reason of a refusal. */
+export function whyOf({ state, reason }: Approval): string {
+  const because = reason === null ? "" : `: ${reason}`;
+  switch (state) {
+    case "pending":
+      return "it waits for a human's approval";
+    case "denied":
+      return `a human has denied it${because}`;
+    case "expired":
+      return `nobody has approved it in time${because}`;
+    case "cancelled":
+      return `the question was withdrawn${because}`;
+    case "approved":
+      return "its approval has been used";
+  }
+}

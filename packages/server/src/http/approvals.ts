@@ -1,0 +1,139 @@
+import { z } from "zod";
+import type { Approvals } from "../core/approval.ts";
+import { defined } from "../core/defined.ts";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { readHost } from "../egress/read-host.ts";
+import {
+  approval,
+  approvalId,
+  decisionBody,
+  listQuery,
+  requestBody,
+  showApproval,
+  waitQuery,
+} from "./approval-schema.ts";
+import { linkAfter, pageHeaders } from "./page.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/approvals";
+const one = `${path}/{id}`;
+const tag = "approvals";
+
+/** Questions to humans: an agent asks and waits, an operator decides (NET-09). */
+export function approvalRoutes(approvals: Approvals, fleet: Pick<Fleet<unknown>, "get">): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Asks a human to open a name for a sandbox, or for the namespace",
+      permission: "use",
+      audit: "fleet",
+      body: requestBody,
+      responses: {
+        200: { description: "as it is answered already", schema: approval },
+        201: { description: "it waits for its answer", schema: approval },
+      },
+      handler: async ({ caller, body, signal }) => {
+        const { kind, port, sandbox_id: sandboxId = null, purpose, timeout_seconds: seconds, wait_seconds } = body;
+        if (sandboxId !== null) await fleet.get(caller, sandboxId);
+        const asked = await approvals.request(caller, {
+          kind,
+          sandboxId,
+          subject: `${hostOf(body.host)}:${port}`,
+          detail: defined({ host: hostOf(body.host), port, purpose }),
+          ...(seconds === undefined ? {} : { timeoutMs: seconds * 1000 }),
+        });
+        const found =
+          asked.state === "pending" ? await approvals.wait(caller, asked.id, wait_seconds * 1000, signal) : asked;
+        const headers = { location: `${path}/${found.id}` };
+        return { status: asked.state === "pending" ? 201 : 200, json: showApproval(found), headers };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists questions and their answers, newest first",
+      permission: "read",
+      audit: null,
+      query: listQuery,
+      responses: { 200: { description: "a page of them", schema: z.array(approval), headers: pageHeaders } },
+      handler: async ({ caller, query, request }) => {
+        const { state, kind, sandbox_id: sandboxId, cursor, limit } = query;
+        const found = await approvals.list(caller, { limit, ...defined({ state, kind, sandboxId, cursor }) });
+        return {
+          status: 200,
+          json: found.map(showApproval),
+          headers: linkAfter(found, limit, request.url, ({ id }) => id),
+        };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: one,
+      tag,
+      summary: "Shows a question",
+      permission: "read",
+      audit: null,
+      params: approvalId,
+      responses: { 200: { description: "as it is now", schema: approval } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showApproval(await approvals.get(caller, params.id)),
+      }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${one}/wait`,
+      tag,
+      summary: "Waits for its answer, for a while",
+      permission: "read",
+      audit: null,
+      params: approvalId,
+      query: waitQuery,
+      responses: { 200: { description: "as it is then; still pending if the time was too short", schema: approval } },
+      handler: async ({ caller, params, query, signal }) => ({
+        status: 200,
+        json: showApproval(await approvals.wait(caller, params.id, query.timeout_seconds * 1000, signal)),
+      }),
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/decide`,
+      tag,
+      summary: "Answers it",
+      permission: "operate",
+      audit: "fleet",
+      params: approvalId,
+      body: decisionBody,
+      responses: { 200: { description: "as it is decided", schema: approval } },
+      handler: async ({ caller, params, body }) => ({
+        status: 200,
+        json: showApproval(await approvals.decide(caller, params.id, defined(body))),
+      }),
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${one}/revoke`,
+      tag,
+      summary: "Takes an answer back that still holds",
+      permission: "operate",
+      audit: "fleet",
+      params: approvalId,
+      responses: { 200: { description: "it is asked about again", schema: approval } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showApproval(await approvals.revoke(caller, params.id)),
+      }),
+    }),
+  ];
+}
+
+/** In the form that destinations are compared in, so that the attempt finds the answer. */
+function hostOf(text: string): string {
+  const read = readHost(text);
+  if (read.kind !== "invalid") return read.host;
+  throw new AppError("invalid", "the host is not a name", { hint: `${read.problem}; such as api.example.com` });
+}

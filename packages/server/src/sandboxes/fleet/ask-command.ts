@@ -1,0 +1,73 @@
+import type { Approvals, Question } from "../../core/approval.ts";
+import { approvalLimits } from "../../core/approval-limits.ts";
+import type { CommandDecision } from "../../core/command-policy.ts";
+import { AppError } from "../../core/errors.ts";
+import type { Job } from "../../core/fleet.ts";
+import { type Refusal, refused, whyOf } from "../../core/refusal.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+
+/** Asks a human whether a job may run, and waits for a while. Resolves with the approval's id; throws the refusal (EXE-12). */
+export async function askCommand(
+  approvals: Approvals,
+  sandbox: Pick<SandboxRecord, "id" | "namespace">,
+  job: Job,
+  { rule, categories }: CommandDecision,
+): Promise<string> {
+  const refusal = { kind: "command", what: "this command", rule, details: { categories } } as const;
+  const question = questionOf(sandbox, job, { rule, categories: categories.join(",") });
+  if ((question.text?.length ?? 0) > approvalLimits.textChars)
+    throw refused({ ...refusal, why: "it takes a human's approval, and is too long to be shown to one" });
+  const asked = await approvals.ask(question).catch((error: unknown) => {
+    throw explained(error, refusal);
+  });
+  const waits = [AbortSignal.timeout(approvals.holdMs), ...(job.signal === undefined ? [] : [job.signal])];
+  const answer = asked.state === "pending" ? await approvals.settled(asked.id, AbortSignal.any(waits)) : asked;
+  if (answer.state === "approved") return answer.id;
+  throw refused({ ...refusal, why: whyOf(answer), approval: answer });
+}
+
+/** Nobody attends, or too many questions wait: the rule belongs to the refusal all the same. */
+function explained(error: unknown, { rule, details }: Omit<Refusal, "why">): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, message, hint, retryAfterMs } = error;
+  return new AppError(code, message, {
+    ...(hint === undefined ? {} : { hint }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    details: { ...error.details, refused: "command", rule, ...details },
+    cause: error,
+  });
+}
+
+/** All that decides what runs is compared, and shown but for the values of variables, which may be secrets. */
+function questionOf(
+  { id, namespace }: Pick<SandboxRecord, "id" | "namespace">,
+  { kind, command, beside = {} }: Job,
+  detail: Question["detail"],
+): Question {
+  const line = typeof command === "string" ? command : command.map(quoted).join(" ");
+  const { language, cwd, env = {}, stdin } = beside;
+  const shown = [
+    line,
+    ...(stdin === undefined ? [] : [`--- stdin`, stdin]),
+    ...(Object.keys(env).length === 0 ? [] : [`--- variables`, Object.keys(env).sort().join(" ")]),
+  ];
+  return {
+    kind: "command",
+    namespace,
+    sandboxId: id,
+    subject: shorten(line),
+    text: shown.join("\n"),
+    compared: JSON.stringify([kind, command, language, cwd, Object.entries(env).sort(), stdin]),
+    detail: { run: kind, ...detail, language: language ?? null, cwd: shorten(cwd ?? "") || null },
+  };
+}
+
+/** As a shell would take it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function shorten(text: string): string {
+  const most = approvalLimits.subjectChars;
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}

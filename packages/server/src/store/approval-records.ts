@@ -1,0 +1,124 @@
+import type { Kysely } from "kysely";
+import type { Approval, ApprovalQuery, ApprovalRecords } from "../core/approval.ts";
+import { mapRows } from "./columns.ts";
+import { newestFirst, type PageStart } from "./newest-first.ts";
+import type { Schema } from "./schema.ts";
+
+const mapping = mapRows<Approval, "detail">(["detail"]);
+
+const lasting = ["sandbox", "always"] as const;
+
+export class StoredApprovals implements ApprovalRecords {
+  readonly #db: Kysely<Schema>;
+
+  constructor(db: Kysely<Schema>) {
+    this.#db = db;
+  }
+
+  async insert(approval: Approval): Promise<void> {
+    await this.#db.insertInto("approvals").values(mapping.toRow(approval)).execute();
+  }
+
+  async get(id: string): Promise<Approval | undefined> {
+    const row = await this.#db.selectFrom("approvals").selectAll().where("id", "=", id).executeTakeFirst();
+    return row === undefined ? undefined : mapping.toRecord(row);
+  }
+
+  async list({
+    namespace,
+    state,
+    kind,
+    sandboxId,
+    cursor,
+    limit,
+  }: ApprovalQuery & { namespace: string }): Promise<Approval[]> {
+    let query = this.#db.selectFrom("approvals").selectAll().where("namespace", "=", namespace);
+    if (state !== undefined) query = query.where("state", "=", state);
+    if (kind !== undefined) query = query.where("kind", "=", kind);
+    if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
+    const after = cursor === undefined ? undefined : await this.#start(cursor, namespace);
+    const rows = await newestFirst(query, after, limit).execute();
+    return rows.map((row) => mapping.toRecord(row));
+  }
+
+  async standing(
+    { namespace, kind, sandboxId, digest }: Parameters<ApprovalRecords["standing"]>[0],
+    sinceMs: number,
+  ): Promise<Approval | undefined> {
+    const rows = await this.#db
+      .selectFrom("approvals")
+      .selectAll()
+      .where("namespace", "=", namespace)
+      .where("kind", "=", kind)
+      .where("digest", "=", digest)
+      .where("state", "in", ["approved", "denied"])
+      .where("revoked_at_ms", "is", null)
+      .where((eb) =>
+        eb.or([
+          eb("scope", "=", "always"),
+          eb.and([eb("scope", "=", "sandbox"), eb("sandbox_id", "is", sandboxId)]),
+          eb.and([
+            eb("scope", "=", "once"),
+            eb("sandbox_id", "is", sandboxId),
+            eb("state", "=", "approved"),
+            eb("used_at_ms", "is", null),
+            eb("decided_at_ms", ">=", sinceMs),
+          ]),
+        ]),
+      )
+      // denied before approved; then always, sandbox, once
+      .orderBy("state", "desc")
+      .orderBy((eb) =>
+        eb.case().when("scope", "=", "always").then(0).when("scope", "=", "sandbox").then(1).else(2).end(),
+      )
+      .orderBy("decided_at_ms", "desc")
+      .limit(1)
+      .execute();
+    return rows[0] === undefined ? undefined : mapping.toRecord(rows[0]);
+  }
+
+  async countStanding(namespace: string): Promise<number> {
+    const row = await this.#db
+      .selectFrom("approvals")
+      .where("namespace", "=", namespace)
+      .where("scope", "in", lasting)
+      .where("revoked_at_ms", "is", null)
+      .select(({ fn }) => fn.countAll<number>().as("rows"))
+      .executeTakeFirstOrThrow();
+    return Number(row.rows);
+  }
+
+  async use(id: string, atMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable("approvals")
+      .set({ used_at_ms: atMs })
+      .where("id", "=", id)
+      .where("used_at_ms", "is", null)
+      .where("revoked_at_ms", "is", null)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
+  }
+
+  async update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>): Promise<void> {
+    await this.#db.updateTable("approvals").set(mapping.toChanges(changes)).where("id", "=", id).execute();
+  }
+
+  async pending(): Promise<Approval[]> {
+    const rows = await this.#db.selectFrom("approvals").selectAll().where("state", "=", "pending").execute();
+    return rows.map((row) => mapping.toRecord(row));
+  }
+
+  async prune(beforeMs: number): Promise<void> {
+    await this.#db
+      .deleteFrom("approvals")
+      .where("created_at_ms", "<", beforeMs)
+      .where("state", "<>", "pending")
+      .where((eb) => eb.or([eb("scope", "is", null), eb("scope", "=", "once"), eb("revoked_at_ms", "is not", null)]))
+      .execute();
+  }
+
+  async #start(cursor: string, namespace: string): Promise<PageStart> {
+    const last = await this.get(cursor);
+    return last?.namespace === namespace ? last : null;
+  }
+}

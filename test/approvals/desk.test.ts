@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { approvalLimits } from "../../packages/server/src/core/approval-limits.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { as, DeskHome, question, type TestDesk, usual } from "./fixture.ts";
+
+const agent = as("agent");
+const operator = as("operator");
+
+describe("a question to a human", () => {
+  let home: DeskHome;
+  let under: TestDesk;
+  beforeEach(async () => {
+    home = await DeskHome.make();
+    under = await home.open();
+  });
+  afterEach(async () => {
+    await under[Symbol.asyncDispose]();
+    expect(under.errors).toEqual([]);
+    await home[Symbol.asyncDispose]();
+  });
+  const types = () => under.events().map(({ type }) => type);
+
+  it("[NET-09] lets the attempt that waits go on once it is approved, and is told and logged", async () => {
+    const { desk } = under;
+    const asked = await desk.ask(question());
+    expect(asked).toMatchObject({ state: "pending", asked: 1, askedBy: null, scope: null });
+    const waiting = desk.settled(asked.id);
+    const decided = await desk.decide(operator, asked.id, { approve: true, reason: "it is ours" });
+    expect(await waiting).toEqual(decided);
+    expect(decided).toMatchObject({ state: "approved", scope: "once", decidedBy: "key-operator-default" });
+    expect(await desk.get(agent, asked.id)).toEqual(decided);
+    expect(await desk.settled(asked.id)).toEqual(decided);
+    expect(types()).toEqual(["approval.requested", "egress.requested", "approval.approved", "egress.approved"]);
+    expect(await under.logged()).toEqual(["approval.requested", "approval.approved"]);
+    expect((await under.store.audit.search({ type: "approval.approved" }))[0]).toMatchObject({
+      actor: "key-operator-default",
+      sandboxId: "box-1",
+      detail: { approval_id: asked.id, subject: "api.example.com:443", scope: "once", reason: "it is ours" },
+    });
+  });
+
+  it("[NET-09] refuses the attempt when it is denied, and when nobody answers in time", async () => {
+    const { desk } = under;
+    const denied = await desk.ask(question());
+    const waiting = desk.settled(denied.id);
+    await desk.decide(operator, denied.id, { approve: false, reason: "not this one" });
+    expect(await waiting).toMatchObject({ state: "denied", reason: "not this one" });
+    const late = await desk.ask(question({ timeoutMs: approvalLimits.timeoutMs.min }));
+    expect(late.id).not.toBe(denied.id);
+    expect(await desk.settled(late.id)).toMatchObject({ state: "expired", reason: "nobody answered in time" });
+    await expect(desk.decide(operator, late.id, { approve: true })).rejects.toMatchObject({ code: "conflict" });
+    expect(types().filter((type) => type.startsWith("egress."))).toEqual([
+      "egress.requested",
+      "egress.denied",
+      "egress.requested",
+      "egress.denied",
+    ]);
+  });
+
+  it("is one for all who ask the same, of one sandbox", async () => {
+    const { desk } = under;
+    const same = await Promise.all(Array.from({ length: 20 }, () => desk.ask(question())));
+    expect(new Set(same.map(({ id }) => id)).size).toBe(1);
+    const id = same[0]?.id ?? "";
+    expect(await desk.get(agent, id)).toMatchObject({ asked: 20 });
+    const others = [
+      await desk.ask(question({ sandboxId: "box-2" })),
+      await desk.ask(question({ subject: "api.example.com:80" })),
+      await desk.ask(question({ kind: "upload" })),
+      await desk.ask(question({ namespace: "other" })),
+    ];
+    expect(new Set([id, ...others.map((other) => other.id)]).size).toBe(5);
+    const waiting = same.map(() => desk.settled(id));
+    await desk.decide(operator, id, { approve: true });
+    for (const one of await Promise.all(waiting)) expect(one.state).toBe("approved");
+    expect((await desk.ask(question())).id).not.toBe(id);
+    expect((await desk.list(agent, { limit: 9, sandboxId: "box-1" })).find((one) => one.id === id)?.asked).toBe(20);
+  });
+
+  it("that was approved once after its attempt gave up is good for one more attempt, and no other", async () => {
+    const { desk } = under;
+    const asked = await desk.ask(question());
+    expect(await desk.settled(asked.id, AbortSignal.abort())).toMatchObject({ id: asked.id, state: "pending" });
+    await desk.decide(operator, asked.id, { approve: true });
+    const [one, two] = await Promise.all([desk.ask(question()), desk.ask(question())]);
+    const states = [one, two].map(({ state }) => state).sort();
+    expect(states).toEqual(["approved", "pending"]);
+    expect([one, two].find(({ state }) => state === "approved")?.id).toBe(asked.id);
+    expect(await under.logged()).toContain("approval.used");
+  });
+
+  it("that was approved once is no longer good after a while", async () => {
+    let jumpMs = 0;
+    const clock = { wallMs: () => Date.now() + jumpMs, monotonicMs: systemClock.monotonicMs };
+    await using own = await DeskHome.make();
+    await using later = await own.open({ clock });
+    const asked = await later.desk.request(agent, question());
+    await later.desk.decide(operator, asked.id, { approve: true });
+    jumpMs = approvalLimits.onceMs + 1;
+    expect(await later.desk.ask(question())).toMatchObject({ state: "pending" });
+  });
+
+  it("is answered by itself for the sandbox, or for always, until that is revoked", async () => {
+    const { desk } = under;
+    const decide = async (more: object, approve: boolean, scope: "sandbox" | "always") => {
+      const asked = await desk.ask(question(more));
+      expect(asked.state).toBe("pending");
+      return desk.decide(operator, asked.id, { approve, scope });
+    };
+    const mine = await decide({ subject: "a:1" }, true, "sandbox");
+    await decide({ subject: "b:1" }, false, "sandbox");
+    const all = await decide({ subject: "c:1" }, true, "always");
+    const ask = async (subject: string, sandboxId: string, namespace = "default") =>
+      (await desk.ask(question({ subject, sandboxId, namespace }))).state;
+    expect(await ask("a:1", "box-1")).toBe("approved");
+    expect(await ask("a:1", "box-1")).toBe("approved");
+    expect(await ask("a:1", "box-2")).toBe("pending");
+    expect(await ask("b:1", "box-1")).toBe("denied");
+    expect(await ask("c:1", "box-3")).toBe("approved");
+    expect(await ask("c:1", "box-1", "other")).toBe("pending");
+    await desk.revoke(operator, mine.id);
+    await desk.revoke(operator, all.id);
+    expect(await ask("a:1", "box-1")).toBe("pending");
+    expect(await ask("c:1", "box-3")).toBe("pending");
+    await expect(desk.revoke(operator, mine.id)).rejects.toMatchObject({ code: "conflict" });
+  });
+
+  it("is denied where one answer says so and another approves", async () => {
+    const { desk } = under;
+    const [yes, no] = [await desk.ask(question()), await desk.ask(question({ sandboxId: "box-2" }))];
+    await desk.decide(operator, no.id, { approve: false, scope: "sandbox" });
+    await desk.decide(operator, yes.id, { approve: true, scope: "always" });
+    expect((await desk.ask(question({ sandboxId: "box-2" }))).state).toBe("denied");
+    expect((await desk.ask(question({ sandboxId: "box-3" }))).state).toBe("approved");
+  });
+
+  it("of the whole namespace is answered for always or not at all", async () => {
+    const { desk } = under;
+    const asked = await desk.request(agent, question({ sandboxId: null }));
+    for (const scope of [undefined, "once", "sandbox"] as const)
+      await expect(
+        desk.decide(operator, asked.id, { approve: true, ...(scope === undefined ? {} : { scope }) }),
+      ).rejects.toMatchObject({ code: "invalid" });
+    await desk.decide(operator, asked.id, { approve: true, scope: "always" });
+    expect((await desk.ask(question())).state).toBe("approved");
+  });
+
+  it("makes what its kind says hold, and stays pending when that is refused", async () => {
+    await using own = await DeskHome.make();
+    const held: unknown[] = [];
+    let refuses = true;
+    const hold = async ({ subject }: { subject: string }, answer: object) => {
+      if (refuses) throw new Error("the policy is full");
+      held.push([subject, answer]);
+    };
+    await using other = await own.open({ effects: { egress: { hold } } });
+    const { desk } = other;
+    const asked = await desk.ask(question());
+    const waiting = desk.settled(asked.id);
+    const decision = { approve: true, scope: "sandbox" } as const;
+    await expect(desk.decide(operator, asked.id, decision)).rejects.toThrow("the policy is full");
+    expect(await desk.get(agent, asked.id)).toMatchObject({ state: "pending" });
+    refuses = false;
+    await desk.decide(operator, asked.id, decision);
+    expect(held).toEqual([["api.example.com:443", decision]]);
+    expect((await waiting).state).toBe("approved");
+    await expect(desk.revoke(operator, asked.id)).rejects.toMatchObject({ code: "conflict" });
+  });
+
+  it("is withdrawn with its sandbox", async () => {
+    const { desk } = under;
+    const [gone, stays] = [await desk.ask(question()), await desk.ask(question({ sandboxId: "box-2" }))];
+    const waiting = desk.settled(gone.id);
+    expect(desk.askers().sort()).toEqual(["box-1", "box-2"]);
+    await desk.cancelFor("box-1");
+    expect(await waiting).toMatchObject({ state: "cancelled", reason: "its sandbox was destroyed" });
+    expect(await desk.get(agent, stays.id)).toMatchObject({ state: "pending" });
+  });
+
+  it("expires with a reason when the daemon ends, and what was decided holds in the next one", async () => {
+    const { desk } = under;
+    const always = await desk.ask(question({ subject: "c:1" }));
+    await desk.decide(operator, always.id, { approve: true, scope: "always" });
+    const open = await desk.ask(question());
+    const waiting = desk.settled(open.id);
+    await under[Symbol.asyncDispose]();
+    expect(await waiting).toMatchObject({ state: "expired", reason: expect.stringContaining("shut down") });
+    await expect(desk.ask(question())).rejects.toMatchObject({ code: "unavailable" });
+    under = await home.open();
+    expect(await under.desk.get(agent, open.id)).toMatchObject({ state: "expired" });
+    expect((await under.desk.ask(question({ subject: "c:1" }))).state).toBe("approved");
+  });
+
+  it("expires at the next start when the daemon was killed", async () => {
+    const left = await under.desk.ask(question());
+    const row = await under.store.approvals.get(left.id);
+    await under[Symbol.asyncDispose]();
+    under = await home.open();
+    await under.store.approvals.update(left.id, { ...row, id: undefined } as never);
+    expect(await under.desk.get(agent, left.id)).toMatchObject({ state: "expired" });
+    await under[Symbol.asyncDispose]();
+    under = await home.open();
+    const reason = "the daemon was started anew before anybody answered";
+    expect(await under.store.approvals.get(left.id)).toMatchObject({ state: "expired", reason });
+    expect(await under.logged()).toEqual(["approval.requested", "approval.expired", "approval.expired"]);
+  });
+
+  it("[NET-09] is refused at once where nobody attends", async () => {
+    await using own = await DeskHome.make();
+    await using alone = await own.open({ settings: { ...usual, attended: false } });
+    expect(alone.desk.attended).toBe(false);
+    const refusal = { code: "forbidden", details: { refused: "egress", what: "api.example.com:443" } };
+    await expect(alone.desk.ask(question())).rejects.toMatchObject(refusal);
+    await expect(alone.desk.request(agent, question())).rejects.toMatchObject(refusal);
+    expect(await alone.desk.list(agent, { limit: 9 })).toEqual([]);
+  });
+});

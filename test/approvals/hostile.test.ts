@@ -1,0 +1,168 @@
+import { setImmediate } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ApprovalRecords } from "../../packages/server/src/core/approval.ts";
+import { approvalLimits } from "../../packages/server/src/core/approval-limits.ts";
+import { as, DeskHome, question, type TestDesk } from "./fixture.ts";
+
+const agent = as("agent");
+const operator = as("operator");
+
+describe("what would misuse questions to humans", () => {
+  let home: DeskHome;
+  let under: TestDesk;
+  beforeEach(async () => {
+    home = await DeskHome.make();
+    under = await home.open();
+  });
+  afterEach(async () => {
+    await under[Symbol.asyncDispose]();
+    await home[Symbol.asyncDispose]();
+  });
+
+  it("an agent cannot answer, neither its own question nor another's, and an operator can", async () => {
+    const { desk } = under;
+    const own = await desk.request(agent, question());
+    for (const role of ["viewer", "agent"] as const) {
+      await expect(desk.decide(as(role), own.id, { approve: true })).rejects.toMatchObject({ code: "forbidden" });
+      await expect(desk.revoke(as(role), own.id)).rejects.toMatchObject({ code: "forbidden" });
+    }
+    await expect(desk.request(as("viewer"), question())).rejects.toMatchObject({ code: "forbidden" });
+    expect(await desk.get(agent, own.id)).toMatchObject({ state: "pending", askedBy: "key-agent-default" });
+    expect((await desk.decide(operator, own.id, { approve: true })).state).toBe("approved");
+  });
+
+  it("[IDN-04] another namespace neither sees, waits for, decides nor revokes it", async () => {
+    const { desk } = under;
+    const asked = await desk.ask(question());
+    const stranger = as("admin", "elsewhere");
+    const unknown = { code: "not_found" };
+    await expect(desk.get(stranger, asked.id)).rejects.toMatchObject(unknown);
+    await expect(desk.wait(stranger, asked.id, 0)).rejects.toMatchObject(unknown);
+    await expect(desk.decide(stranger, asked.id, { approve: true })).rejects.toMatchObject(unknown);
+    await expect(desk.list(stranger, { limit: 9, cursor: asked.id })).rejects.toMatchObject({ code: "invalid" });
+    expect(await desk.list(stranger, { limit: 9 })).toEqual([]);
+    await desk.decide(operator, asked.id, { approve: true, scope: "always" });
+    await expect(desk.revoke(stranger, asked.id)).rejects.toMatchObject(unknown);
+    expect((await desk.ask(question({ namespace: "elsewhere" }))).state).toBe("pending");
+  });
+
+  it("is decided once when many decide, and when its time ends meanwhile", async () => {
+    const { desk } = under;
+    const subjects = Array.from({ length: 5 }, (_, at) => `host-${at}:443`);
+    for (const subject of subjects) {
+      const asked = await desk.ask(question({ subject, timeoutMs: approvalLimits.timeoutMs.min }));
+      const waiting = desk.settled(asked.id);
+      // The last ones are decided at about the moment at which they expire.
+      while (subject > "host-2" && Date.now() < asked.expiresAtMs - 1) await setImmediate();
+      const tries = await Promise.allSettled(
+        [true, false, true, false].map((approve) => desk.decide(operator, asked.id, { approve })),
+      );
+      const won = tries.filter((one) => one.status === "fulfilled");
+      const settled = await waiting;
+      expect(won.length).toBe(settled.state === "expired" ? 0 : 1);
+      for (const lost of tries.filter((one) => one.status === "rejected"))
+        expect(lost.reason).toMatchObject({ code: "conflict" });
+      const [first] = won;
+      if (first !== undefined) expect(first.value).toEqual(settled);
+      expect(await desk.get(agent, asked.id)).toEqual(settled);
+    }
+    const log = await under.logged();
+    expect(log.length).toBe(2 * subjects.length);
+  });
+
+  it("cannot ask without end: of a sandbox, of a namespace, in a minute", async () => {
+    const { desk } = under;
+    const { pendingPerSandbox, pendingPerNamespace, askedPerMinute } = approvalLimits;
+    const ask = (at: number, sandboxId: string) => desk.ask(question({ subject: `host-${at}:443`, sandboxId }));
+    for (let at = 0; at < pendingPerSandbox; at++) await ask(at, "box-1");
+    await expect(ask(pendingPerSandbox, "box-1")).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect((await ask(0, "box-1")).asked).toBe(1);
+    const [open] = await desk.list(agent, { limit: 1 });
+    await desk.decide(operator, open?.id ?? "", { approve: false });
+    await ask(pendingPerSandbox, "box-1");
+    for (let at = pendingPerSandbox; at < pendingPerNamespace; at++) await ask(0, `other-${at}`);
+    await expect(ask(0, "one-more")).rejects.toMatchObject({ code: "limit_exceeded" });
+    const elsewhere = (at: number) =>
+      desk.ask(question({ namespace: "elsewhere", sandboxId: "theirs", subject: `host-${at}:443` }));
+    for (let at = 0; at < askedPerMinute; at++) {
+      const asked = await elsewhere(at);
+      await desk.decide(as("operator", "elsewhere"), asked.id, { approve: false });
+    }
+    await expect(elsewhere(askedPerMinute)).rejects.toMatchObject({
+      code: "limit_exceeded",
+      retryAfterMs: expect.any(Number),
+    });
+  });
+
+  it("cannot ask what is too long to be shown, nor have it cut", async () => {
+    const { desk } = under;
+    const { subjectChars, textChars, details, detailChars } = approvalLimits;
+    const long = [
+      { subject: "" },
+      { subject: "a".repeat(subjectChars + 1) },
+      { text: "a".repeat(textChars + 1) },
+      { detail: { purpose: "a".repeat(detailChars + 1) } },
+      { detail: { ["a".repeat(65)]: 1 } },
+      { detail: Object.fromEntries(Array.from({ length: details + 1 }, (_, at) => [`d${at}`, at])) },
+    ];
+    for (const more of long) await expect(desk.ask(question(more))).rejects.toMatchObject({ code: "too_large" });
+    const most = await desk.ask(question({ subject: "a".repeat(subjectChars), text: "b".repeat(textChars) }));
+    expect((await desk.get(agent, most.id)).text?.length).toBe(textChars);
+    await expect(
+      desk.decide(operator, most.id, { approve: true, reason: "a".repeat(approvalLimits.reasonChars + 1) }),
+    ).rejects.toMatchObject({ code: "too_large" });
+  });
+
+  it("gets no answer that was given to something else which looks the same", async () => {
+    const { desk } = under;
+    const shown = question({ kind: "command", subject: "make", text: "make", compared: "make in /a" });
+    const asked = await desk.ask(shown);
+    await desk.decide(operator, asked.id, { approve: true, scope: "always" });
+    expect((await desk.ask(shown)).state).toBe("approved");
+    expect((await desk.ask({ ...shown, compared: "make in /b" })).state).toBe("pending");
+    expect((await desk.ask({ ...shown, kind: "host" })).state).toBe("pending");
+  });
+
+  it("waits with many others, but not with all", async () => {
+    const { desk } = under;
+    const asked = await desk.ask(question());
+    const ending = new AbortController();
+    const most = approvalLimits.waitersPerNamespace;
+    const waiting = Array.from({ length: most }, () => desk.wait(agent, asked.id, 60_000, ending.signal));
+    await expect
+      .poll(() =>
+        desk.wait(agent, asked.id, 0).then(
+          () => "",
+          (error) => error.code,
+        ),
+      )
+      .toBe("limit_exceeded");
+    ending.abort();
+    for (const one of await Promise.all(waiting)) expect(one.state).toBe("pending");
+    expect((await desk.wait(agent, asked.id, 0)).state).toBe("pending");
+  });
+
+  it("is told no when an answer cannot be written, and the operator that it could not", async () => {
+    let broken = false;
+    const store = under.store.approvals;
+    const records = new Proxy(store, {
+      get: (target, name: keyof ApprovalRecords) =>
+        name === "update" && broken
+          ? async () => Promise.reject(new Error("the disk is full"))
+          : (target[name] as (...args: unknown[]) => unknown).bind(target),
+    });
+    await using own = await DeskHome.make();
+    await using other = await own.open({ records });
+    const { desk } = other;
+    const asked = await desk.ask(question());
+    broken = true;
+    await expect(desk.decide(operator, asked.id, { approve: true })).rejects.toThrow("the disk is full");
+    expect((await desk.get(agent, asked.id)).state).toBe("pending");
+    const late = await desk.ask(question({ subject: "late:443", timeoutMs: approvalLimits.timeoutMs.min }));
+    expect((await desk.settled(late.id)).state).toBe("expired");
+    expect(other.errors.length).toBe(1);
+    expect((await desk.get(agent, late.id)).state).toBe("expired");
+    broken = false;
+    expect((await desk.decide(operator, asked.id, { approve: true })).state).toBe("approved");
+  });
+});
