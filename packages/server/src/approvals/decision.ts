@@ -6,7 +6,7 @@ import { AppError } from "../core/errors.ts";
 export function scopeOf({ id, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {
   if (sandboxId === null && scope !== "always")
     throw new AppError("invalid", `approval ${id} concerns the whole namespace`, {
-      hint: "It can only be answered with the scope always.",
+      hint: "it can only be answered with the scope always",
     });
   if (reason.length > approvalLimits.reasonChars)
     throw new AppError("too_large", `a reason has ${approvalLimits.reasonChars} characters at most`);

@@ -195,7 +195,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     if (!holds(found)) throw new AppError("conflict", `approval ${id} is no answer that holds`);
     if (found.scope !== "once" && this.#parts.effects?.[found.kind] !== undefined)
       throw new AppError("conflict", `approval ${id} has become a rule of the policy`, {
-        hint: "Take the rule out of the policy: caisson egress shows it.",
+        hint: "take the rule out of the policy: caisson egress shows it",
       });
     const revokedAtMs = this.#parts.clock.wallMs();
     const revoked = { ...found, revokedAtMs };
@@ -304,7 +304,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     const most = approvalLimits.standingPerNamespace;
     if ((await this.#parts.records.countStanding(namespace)) < most) return;
     throw new AppError("limit_exceeded", `a namespace has ${most} lasting answers at most`, {
-      hint: "Revoke some: caisson approvals revoke ID.",
+      hint: "revoke some: caisson approvals revoke ID",
     });
   }
 

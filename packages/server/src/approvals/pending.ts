@@ -86,7 +86,7 @@ export class PendingQuestions {
     const times = (this.#recent.get(name) ?? []).filter((ms) => ms > sinceMs);
     if (times.length >= askedPerMinute)
       throw new AppError("limit_exceeded", `no more than ${askedPerMinute} questions are asked in a minute`, {
-        hint: "Ask for what is needed, once; a human reads each question.",
+        hint: "ask for what is needed, once: a human reads each question",
         retryAfterMs: (times[0] ?? nowMs) - sinceMs,
       });
     this.#recent.set(name, [...times, nowMs]);
@@ -106,7 +106,7 @@ export class PendingQuestions {
 
 function full(most: number, whose: string): AppError {
   return new AppError("limit_exceeded", `${most} questions ${whose} wait for an answer already`, {
-    hint: "Wait until some are answered, or have expired.",
+    hint: "wait until some are answered, or have expired",
     retryAfterMs: approvalLimits.minuteMs,
   });
 }

@@ -3,7 +3,7 @@ import type { Configuration } from "./config.ts";
 
 /** What settings become for questions to humans, in their units. */
 export function approvalOptions({ settings }: Configuration): ApprovalSettings {
-  const timeoutMs = Math.round(settings["approvals.timeout_seconds"] * 1000);
+  const timeoutMs = Math.round(settings["approvals.expire_seconds"] * 1000);
   return {
     attended: settings["approvals.attended"],
     timeoutMs,

@@ -9,10 +9,10 @@ export const approvalSettings = {
     env: "CAISSON_APPROVALS_ATTENDED",
     help: "whether there is anybody to ask; if not, what takes an approval is refused at once",
   },
-  "approvals.timeout_seconds": {
+  "approvals.expire_seconds": {
     type: "number",
     range: inSeconds(approvalLimits.timeoutMs),
-    env: "CAISSON_APPROVALS_TIMEOUT",
+    env: "CAISSON_APPROVALS_EXPIRE",
     help: "how long a question waits for its answer",
   },
   "approvals.wait_seconds": {

@@ -62,7 +62,7 @@ export interface Decision {
  * Makes an answer hold beyond its attempt, where more than the memory of it is needed: a rule in a policy. A kind without
  * one is answered by the approval itself when the same is asked again.
  */
-export interface ApprovalEffect {
+interface ApprovalEffect {
   /** Refuses, as an AppError for whoever decides, what must not hold: the question stays pending then. */
   hold(approval: Approval, answer: { approve: boolean; scope: "sandbox" | "always" }, by: Caller): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface Refusal {
   details?: Record<string, unknown>;
 }
 
-export function waitPath(id: string): string {
+function waitPath(id: string): string {
   return `/api/v1/approvals/${id}/wait`;
 }
 
@@ -40,17 +40,18 @@ export function refused({ kind, what, why, rule, approval, ask, details }: Refus
   });
 }
 
-function hintOf(approval: Approval | undefined, ask: string | undefined): string {
-  const policy = "This is policy and no fault of the sandbox or the network.";
-  if (approval === undefined) return `${policy} ${ask ?? "Do it another way, or ask whoever runs this place."}`;
-  switch (approval.state) {
+function hintOf(approval: Approval | undefined, ask = "do it another way, or ask whoever runs this place"): string {
+  const policy = "this is policy and no fault of the sandbox or the network";
+  switch (approval?.state) {
+    case undefined:
+      return `${policy}; ${ask}`;
     case "pending":
-      return `${policy} A human has been asked: wait with GET ${waitPath(approval.id)}, or caisson approvals wait ${approval.id}, then try again.`;
+      return `${policy}; a human has been asked: wait with GET ${waitPath(approval.id)} or caisson approvals wait ${approval.id}, then try again`;
     case "expired":
     case "cancelled":
-      return `${policy} A human was asked and did not answer: trying again asks again.`;
+      return `${policy}; a human was asked and did not answer: trying again asks again`;
     default:
-      return `${policy} A human has answered: do it another way.`;
+      return `${policy}; a human has answered: do it another way`;
   }
 }
 
