@@ -30,6 +30,8 @@ export const gateLimits = {
   sockets: 16_384,
   /** A datagram to the resolver, and a message over TCP. */
   dnsMessageBytes: 4 * KiB,
+  /** Questions under way at once, and connections with them. */
+  questions: 256,
   dnsConnections: 64,
   dnsIdleMs: 10_000,
   /** What names that can change their mind are told to be kept: policy is decided when they are used. */

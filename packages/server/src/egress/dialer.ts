@@ -1,12 +1,16 @@
 /** The only file that opens outbound sockets. A name is resolved once, judged, and dialled by the address that was judged. */
 import { type LookupAddress, lookup } from "node:dns";
-import { type IncomingMessage, request as requestPlain } from "node:http";
+import { Resolver } from "node:dns/promises";
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
-import { isIP } from "node:net";
+import { isIP, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
+import { gateLimits } from "../core/gate-limits.ts";
 import { dialLimits } from "../core/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
+import { isOwnAddress } from "./own-addresses.ts";
 
 export interface DialerOptions {
   /** Whether private and loopback addresses may be dialled. */
@@ -58,7 +62,7 @@ export class HttpDialer implements Dialer {
   }
 
   #mayDial(address: string): boolean {
-    return this.#allowPrivate || !isBlockedAddress(address);
+    return this.#allowPrivate || !(isBlockedAddress(address) || isOwnAddress(address));
   }
 
   /** One bad address among several refuses the name: which of them would be dialled is not ours to choose. */
@@ -83,4 +87,39 @@ function explain(error: unknown, url: URL, timeoutMs: number, timedOut: boolean)
   if (timedOut) return new AppError("timeout", `${url.host} did not answer within ${timeoutMs / 1000} s`);
   const why = errnoOf(error) ?? messageOf(error);
   return new AppError("unavailable", `${url.host} cannot be reached: ${why}`, { cause: error });
+}
+
+/** Connects to an address that was judged. Half of the connection may end before the other. */
+export function dial(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  if (isIP(address) === 0) throw new AppError("internal", "only an address is dialled");
+  const socket = new Socket({ allowHalfOpen: true });
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const abort = () => socket.destroy(new AppError("timeout", "no answer in time"));
+  signal.addEventListener("abort", abort, { once: true });
+  socket.once("connect", () => resolve(socket)).once("error", reject);
+  socket.setNoDelay().setKeepAlive(true).connect({ host: address, port });
+  if (signal.aborted) abort();
+  return promise.finally(() => {
+    signal.removeEventListener("abort", abort);
+    socket.off("error", reject);
+  });
+}
+
+/** A request on a connection that is there already. */
+export function requestOver(connection: Duplex, options: RequestOptions): ClientRequest {
+  return requestPlain({ ...options, createConnection: () => connection });
+}
+
+/** Asks DNS servers for the addresses of a name that may be asked for: those of this machine unless told which. */
+export async function resolveAddresses(name: string, servers: readonly string[]): Promise<string[]> {
+  // Made anew each time: which servers a machine has can change while it runs.
+  const resolver = new Resolver({ timeout: gateLimits.resolveMs / 4, tries: 2 });
+  if (servers.length > 0) resolver.setServers([...servers]);
+  const timer = setTimeout(() => resolver.cancel(), gateLimits.resolveMs);
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  clearTimeout(timer);
+  const found = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  if (found.length > 0) return found.slice(0, gateLimits.addresses);
+  const [first] = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+  throw new AppError("unavailable", `${name} does not resolve: ${errnoOf(first) ?? "no address"}`, { cause: first });
 }

@@ -1,0 +1,141 @@
+/** What stands between one sandbox and the world: the sandbox has no other network (S42). */
+import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
+import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
+import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
+import { Asker, type Asking } from "./ask.ts";
+import { carry, carryReached } from "./carry.ts";
+import { decide } from "./decide.ts";
+import { HttpDoor } from "./http-door.ts";
+import { Listeners } from "./listeners.ts";
+import { NameServer } from "./name-server.ts";
+import { isNameAddress, NameTable } from "./name-table.ts";
+import { Passage } from "./passage.ts";
+import type { World } from "./reach.ts";
+import { reset } from "./relay.ts";
+import { impliedProtocol } from "./rule-text.ts";
+import { serveSocks } from "./socks-door.ts";
+
+export interface GateParts {
+  sandboxId: string;
+  tunnels: Tunnels;
+  /** A file that outlives its owner, for the addresses of names; null keeps them in memory. */
+  namesPath: string | null;
+  policies: PolicySource;
+  log: EgressLog;
+  /** Who is asked; nobody unless given. */
+  asking?: () => Asking | undefined;
+  world: World;
+  nowMs: () => number;
+  onError: (error: unknown) => void;
+}
+
+export class Gate {
+  readonly #parts: GateParts;
+  readonly #names: NameTable;
+  readonly #passage: Passage;
+  readonly #asker: Asker;
+  readonly #http: HttpDoor;
+  readonly #nameServer: NameServer;
+  readonly #listeners: Listeners;
+  readonly #closed = new AbortController();
+  readonly #unwatch: () => void;
+  #connections = 0;
+  #questions = 0;
+
+  private constructor(parts: GateParts, names: NameTable) {
+    this.#parts = parts;
+    this.#names = names;
+    const { sandboxId, policies, log, world, nowMs } = parts;
+    this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
+    this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, world, nowMs });
+    const passage = this.#passage;
+    this.#http = new HttpDoor({ passage, alias: this.#alias, carryReached });
+    this.#listeners = new Listeners(parts.tunnels, names, (tunnel) => this.#take(tunnel, this.#direct));
+    this.#nameServer = new NameServer({
+      passage,
+      names,
+      attended: () => this.#asker.attended,
+      prepare: (name) => this.#listeners.prepare(passage.policy, name),
+      exhausted: (name) => void passage.note({ host: name, port: 0 }, "the sandbox has used up its names"),
+    });
+    this.#unwatch = policies.watch(sandboxId, () => this.#run(this.#listeners.follow(passage.policy)));
+  }
+
+  /** Listens before any user code runs: nobody else can have these places then (hazard 16). */
+  static async open(parts: GateParts): Promise<Gate> {
+    const gate = new Gate(parts, await NameTable.open(parts.namesPath));
+    const { tunnels } = parts;
+    const { address, dnsPort, proxyPort, socksPort } = gatePlaces;
+    await Promise.all([
+      tunnels.listenDatagrams(address, dnsPort, gate.#question),
+      tunnels.listen(address, dnsPort, (tunnel) => gate.#take(tunnel, (client) => gate.#nameServer.serve(client))),
+      tunnels.listen(address, proxyPort, (tunnel) => gate.#take(tunnel, (client) => gate.#http.serveProxy(client))),
+      tunnels.listen(address, socksPort, (tunnel) => gate.#take(tunnel, gate.#socks)),
+      gate.#listeners.follow(gate.#passage.policy),
+    ]);
+    return gate;
+  }
+
+  /** Connections to the world that are open. */
+  get open(): number {
+    return this.#passage.open;
+  }
+
+  #take(tunnel: Tunnel, serve: (tunnel: Tunnel) => Promise<void> | void): void {
+    tunnel.on("error", () => undefined);
+    if (this.#closed.signal.aborted || this.#connections >= gateLimits.connections) return reset(tunnel);
+    this.#connections++;
+    tunnel.once("close", () => this.#connections--);
+    Promise.resolve(serve(tunnel)).catch((error: unknown) => {
+      this.#parts.onError(error);
+      reset(tunnel);
+    });
+  }
+
+  #run(work: Promise<void>): void {
+    work.catch(this.#parts.onError);
+  }
+
+  readonly #question = ({ bytes }: Datagram, send: (bytes: Buffer) => void): void => {
+    if (this.#questions >= gateLimits.questions) return; // whoever asked asks again
+    this.#questions++;
+    const answered = this.#nameServer.answer(bytes).then((answer) => answer !== undefined && send(answer));
+    this.#run(answered.then(() => undefined).finally(() => this.#questions--));
+  };
+
+  /** A program that has looked up a name may hand its address to a proxy. */
+  readonly #alias = ({ host, port }: Destination): Destination => ({ host: this.#names.nameOf(host) ?? host, port });
+
+  readonly #socks = (client: Tunnel): Promise<void> =>
+    serveSocks(
+      {
+        passage: this.#passage,
+        alias: this.#alias,
+        carryReached,
+        serveDirect: (...direct) => this.#http.serveDirect(...direct),
+      },
+      client,
+    );
+
+  /** A connection to a name's own address. Where HTTP is spoken each request is judged, and a refusal can be told. */
+  readonly #direct = async (client: Tunnel): Promise<void> => {
+    const { address, port } = client.local;
+    const host = isNameAddress(address) ? this.#names.nameOf(address) : undefined;
+    if (host === undefined) return reset(client);
+    const destination = { host, port };
+    const verdict = decide(this.#passage.policy, destination);
+    const protocol = verdict.action === "allow" ? verdict.rule.protocol : impliedProtocol(port, false);
+    if (protocol === "http") return this.#http.serveDirect(client, destination);
+    const { permit } = await this.#passage.judge(destination);
+    if (permit === undefined) return reset(client);
+    if (permit.verdict.rule.protocol === "http") return this.#http.serveDirect(client, destination, permit);
+    await carry(this.#passage, client, permit);
+  };
+
+  /** Breaks off what is open; the listeners end with the sandbox, or serve its next owner. */
+  close(reason: string): void {
+    this.#unwatch();
+    this.#closed.abort();
+    this.#passage.close(reason);
+  }
+}

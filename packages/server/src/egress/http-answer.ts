@@ -1,0 +1,48 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { formatRefusal, type Refusal, type RefusalAnswer } from "./refusal.ts";
+
+/** A mistake of the program's, in the shape of a refusal. */
+export function problemAnswer(status: number, detail: string): RefusalAnswer {
+  const body = {
+    type: "urn:caisson:error:invalid",
+    title: "The request is not valid",
+    status,
+    detail,
+    code: "invalid",
+  };
+  return {
+    status,
+    headers: { "content-type": "application/problem+json", "cache-control": "no-store" },
+    body: `${JSON.stringify(body)}\n`,
+  };
+}
+
+function answerOf(answer: Refusal | RefusalAnswer | string): RefusalAnswer {
+  if (typeof answer === "string") return problemAnswer(400, answer);
+  return "kind" in answer ? formatRefusal(answer) : answer;
+}
+
+export function answerRefusal(request: IncomingMessage, response: ServerResponse, refusal: Refusal | string): void {
+  const { status, headers, body } = answerOf(refusal);
+  // A body that nobody reads would stand before the next request.
+  const last = request.complete ? {} : { connection: "close" };
+  response.writeHead(status, { ...headers, ...last, "content-length": Buffer.byteLength(body) });
+  response.end(body);
+}
+
+/** On a connection that is no longer the server's; it ends with this. */
+export function answerRaw(client: Duplex, answer: Refusal | RefusalAnswer | string): void {
+  const { status, headers, body } = answerOf(answer);
+  const fields = { ...headers, connection: "close", "content-length": String(Buffer.byteLength(body)) };
+  client.on("error", () => undefined);
+  client.end(formatHead(status, STATUS_CODES[status] ?? "", Object.entries(fields).flat()) + body);
+  client.resume();
+}
+
+/** Fields are names and values in turn, as a parser gave them. */
+export function formatHead(status: number, text: string, fields: readonly string[]): string {
+  const lines = [`HTTP/1.1 ${status} ${text}`];
+  for (let i = 0; i + 1 < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

@@ -1,0 +1,268 @@
+/** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S42). */
+import { randomUUID } from "node:crypto";
+import type {
+  AllowVerdict,
+  Destination,
+  EgressAttempt,
+  EgressLog,
+  EgressProtocol,
+  LayeredPolicy,
+  PolicySource,
+} from "../core/egress.ts";
+import { AppError, messageOf } from "../core/errors.ts";
+import type { Asker } from "./ask.ts";
+import { decide } from "./decide.ts";
+import { Outlet, type Toll } from "./outlet.ts";
+import { Pace } from "./pace.ts";
+import { judgeAddress, reach, type World } from "./reach.ts";
+import { readHost } from "./read-host.ts";
+import type { Refusal } from "./refusal.ts";
+import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
+
+export interface PassageParts {
+  sandboxId: string;
+  policies: PolicySource;
+  asker: Asker;
+  log: EgressLog;
+  world: World;
+  nowMs: () => number;
+}
+
+/** A destination that may be reached, by a rule or by a human's word for this connection. */
+export interface Permit {
+  destination: Destination;
+  verdict: AllowVerdict;
+  approvalId: string | null;
+  /** Whether it rests on an approval alone: then only a deny takes it back. */
+  once: boolean;
+}
+
+export type Judged = { permit: Permit; refusal?: undefined } | { refusal: Refusal; permit?: undefined };
+export type Opened = { outlet: Outlet; refusal?: undefined } | { refusal: Refusal; outlet?: undefined };
+
+interface Live {
+  permit: Permit;
+  address: string;
+  /** Why it was cut. */
+  cut: string | null;
+}
+
+export class Passage {
+  readonly #parts: PassageParts;
+  readonly #live = new Map<Outlet, Live>();
+  readonly #up = new Pace();
+  readonly #down = new Pace();
+  readonly #closed = new AbortController();
+  readonly #unwatch: () => void;
+
+  constructor(parts: PassageParts) {
+    this.#parts = parts;
+    this.#unwatch = parts.policies.watch(parts.sandboxId, () => this.#review());
+    this.#setPace();
+  }
+
+  get policy(): LayeredPolicy {
+    return this.#parts.policies.policyOf(this.#parts.sandboxId);
+  }
+
+  /** Connections that are open to the world. */
+  get open(): number {
+    return this.#live.size;
+  }
+
+  /** Whether a destination may be reached, after asking if it must be. A permit for the same place counts as its approval. */
+  async judge(asked: Destination, earlier?: Permit): Promise<Judged> {
+    const host = readHost(asked.host);
+    const destination = { host: "host" in host ? host.host : asked.host.slice(0, 253), port: asked.port };
+    const verdict = decide(this.policy, destination);
+    if (verdict.action === "allow") return { permit: { destination, verdict, approvalId: null, once: false } };
+    if (verdict.action === "deny") {
+      const rule = verdict.rule === null ? null : formatDenyRule(verdict.rule);
+      return this.#refuse({ kind: "denied", destination, ...verdict, rule, approvalId: null });
+    }
+    if (earlier?.once === true && isSame(earlier.destination, destination)) return { permit: earlier };
+    return this.#ask(destination);
+  }
+
+  async #ask(destination: Destination): Promise<Judged> {
+    const { asker } = this.#parts;
+    const base = { kind: "denied", destination, rule: null, layer: null } as const;
+    const answer = await asker.ask("egress", destination, { ...destination }).catch((error: unknown) => ({
+      state: "refused" as const,
+      approvalId: null,
+      reason: `nobody could be asked: ${messageOf(error)}`,
+    }));
+    if (answer.state === "refused") return this.#refuse({ ...base, ...answer });
+    const { approvalId } = answer;
+    const verdict = decide(this.policy, destination);
+    if (verdict.action === "allow") return { permit: { destination, verdict, approvalId, once: false } };
+    if (verdict.action === "deny") return this.#refuse({ ...base, reason: verdict.reason, approvalId });
+    return { permit: { destination, verdict: approved(destination), approvalId, once: true } };
+  }
+
+  /** Reaches what was permitted. Nothing flows before the attempt is written down. */
+  async reach(permit: Permit, protocol: EgressProtocol): Promise<Opened> {
+    const { world, sandboxId } = this.#parts;
+    const { destination, verdict, approvalId } = permit;
+    const startedAtMs = this.#parts.nowMs();
+    const mistaken = mismatch(verdict, protocol);
+    if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
+    const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal);
+    const { address } = reached;
+    if (reached.state !== "reached")
+      return this.refuse(permit, reached.state === "denied" ? "denied" : "failed", reached.reason, address);
+    const live: Live = { permit, address: reached.address, cut: null };
+    const outlet = new Outlet(reached.socket, this.#tollOf(live));
+    outlet.on("error", (error) => {
+      live.cut ??= messageOf(error);
+    });
+    const attempt: EgressAttempt = {
+      ...this.#attempt(destination, address),
+      verdict: "allowed",
+      rule: permit.once ? null : formatAllowRule(verdict.rule),
+      layer: verdict.layer,
+      reason: null,
+      approvalId,
+      startedAtMs,
+      durationMs: null,
+    };
+    const objection = this.#objection(live);
+    if (objection !== undefined) {
+      outlet.destroy();
+      return this.refuse(permit, "denied", objection, address);
+    }
+    this.#live.set(outlet, live);
+    outlet.once("close", () => this.#live.delete(outlet));
+    try {
+      await this.#parts.log.attempted(attempt);
+    } catch (error) {
+      outlet.destroy();
+      return { refusal: this.#refusalOf(permit, "failed", `it could not be written down: ${messageOf(error)}`) };
+    }
+    const end = () =>
+      this.#parts.log.ended(sandboxId, attempt.id, {
+        bytesUp: outlet.bytesUp,
+        bytesDown: outlet.bytesDown,
+        durationMs: Math.max(0, this.#parts.nowMs() - startedAtMs),
+        reason: live.cut,
+      });
+    if (outlet.destroyed) end();
+    else outlet.once("close", end);
+    return { outlet };
+  }
+
+  /** Refuses what had been permitted, for what showed since. */
+  refuse(permit: Permit, kind: Refusal["kind"], reason: string, address: string | null): Promise<{ refusal: Refusal }> {
+    return this.#refuse(this.#refusalOf(permit, kind, reason), address);
+  }
+
+  #refusalOf({ destination, verdict, approvalId, once }: Permit, kind: Refusal["kind"], reason: string): Refusal {
+    const rule = once ? null : formatAllowRule(verdict.rule);
+    return { kind, destination, reason, rule, layer: verdict.layer, approvalId };
+  }
+
+  async #refuse(refusal: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
+    const { destination, reason, rule, layer, approvalId } = refusal;
+    const attempt = this.#attempt(destination, address);
+    const verdict = refusal.kind === "failed" ? "failed" : "denied";
+    // A refusal stands whether or not it can be written down.
+    await this.#parts.log.attempted({ ...attempt, verdict, rule, layer, reason, approvalId }).catch(() => undefined);
+    return { refusal };
+  }
+
+  #attempt({ host, port }: Destination, address: string | null) {
+    const { sandboxId, nowMs } = this.#parts;
+    const totals = { bytesUp: 0, bytesDown: 0, startedAtMs: nowMs(), durationMs: 0 };
+    return { id: randomUUID(), sandboxId, host, port, address, ...totals };
+  }
+
+  /** Writes down what was refused for what it said. Port 0: a name that a program wanted to know and may not. */
+  async note(destination: Destination, reason: string): Promise<void> {
+    await this.#refuse({ kind: "denied", destination, rule: null, layer: null, approvalId: null, reason });
+  }
+
+  #tollOf(live: Live): Toll {
+    const { permit } = live;
+    const most = permit.verdict.rule.uploadAskBytes;
+    let sent = 0;
+    let mayExceed = most === undefined;
+    return {
+      up: (bytes) => {
+        sent += bytes;
+        if (most === undefined || mayExceed || sent <= most) return wait(this.#up.take(bytes, performance.now()));
+        mayExceed = true;
+        return this.#askUpload(permit, most);
+      },
+      down: (bytes) => wait(this.#down.take(bytes, performance.now())),
+    };
+  }
+
+  /** NET-17. */
+  async #askUpload({ destination }: Permit, mostBytes: number): Promise<void> {
+    const answer = await this.#parts.asker.ask("upload", destination, { ...destination, mostBytes });
+    if (answer.state === "refused")
+      throw new AppError("forbidden", `more than ${mostBytes} bytes up: ${answer.reason}`);
+  }
+
+  #setPace(): void {
+    const rates = this.policy.flatMap(({ policy }) => policy.bytesPerSecond ?? []);
+    const rate = rates.length === 0 ? null : Math.min(...rates);
+    this.#up.bytesPerSecond = rate;
+    this.#down.bytesPerSecond = rate;
+  }
+
+  /** After a change of policy: cuts what it no longer allows (NET-10). */
+  #review(): void {
+    this.#setPace();
+    for (const [outlet, live] of this.#live) {
+      const objection = this.#objection(live);
+      if (objection !== undefined) cut(outlet, live, `the policy changed: ${objection}`);
+    }
+  }
+
+  #objection({ permit, address }: Live): string | undefined {
+    const { destination, once } = permit;
+    const layers = this.policy;
+    const verdict = decide(layers, destination);
+    if (verdict.action === "deny" && !(once && verdict.rule === null)) return verdict.reason;
+    if (verdict.action === "allow")
+      return compare(permit.verdict, verdict) ?? judgeAddress(this.#parts.world, layers, verdict, address);
+    return once ? judgeAddress(this.#parts.world, layers, permit.verdict, address) : "it would have to be asked for";
+  }
+
+  close(reason: string): void {
+    this.#unwatch();
+    this.#closed.abort();
+    for (const [outlet, live] of this.#live) cut(outlet, live, reason);
+  }
+}
+
+function cut(outlet: Outlet, live: Live, reason: string): void {
+  live.cut ??= reason;
+  outlet.refuse(reason);
+}
+
+function approved({ host, port }: Destination): AllowVerdict {
+  const rule = { host, port, protocol: impliedProtocol(port, false) };
+  return { action: "allow", layer: "approval", rule, rules: [rule], ranges: [] };
+}
+
+function isSame(left: Destination, right: Destination): boolean {
+  return left.host === right.host && left.port === right.port;
+}
+
+/** A connection was read in one way; a rule that wants another was not obeyed by it. */
+function compare(before: AllowVerdict, now: AllowVerdict): string | undefined {
+  const same = before.rule.protocol === now.rule.protocol && before.rule.inspect === now.rule.inspect;
+  return same ? undefined : "its rule looks at connections in another way now";
+}
+
+function mismatch({ rule }: AllowVerdict, protocol: EgressProtocol): string | undefined {
+  if (rule.inspect === true) return "its rule wants TLS to be looked into, which cannot be done here";
+  if (rule.protocol === protocol || rule.protocol === "tcp") return undefined;
+  return `the rule ${formatAllowRule(rule)} is for ${rule.protocol}, not for ${protocol}`;
+}
+
+function wait(ms: number): Promise<void> | undefined {
+  return ms <= 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms));
+}

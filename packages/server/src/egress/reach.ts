@@ -1,0 +1,75 @@
+/** From an allowed destination to a connected socket: resolve, judge every address, dial one that was judged (NET-06). */
+import { isIP, type Socket } from "node:net";
+import type { AllowVerdict, Destination, LayeredPolicy } from "../core/egress.ts";
+import { AppError, errnoOf, messageOf } from "../core/errors.ts";
+import { gateLimits } from "../core/gate-limits.ts";
+import { decideAddress } from "./decide.ts";
+import { isWithin } from "./network.ts";
+
+/** The world, as far as this process may touch it. */
+export interface World {
+  resolve(name: string): Promise<string[]>;
+  dial(address: string, port: number, signal: AbortSignal): Promise<Socket>;
+  isOwnAddress(address: string): boolean;
+}
+
+export type Reached =
+  | { state: "reached"; socket: Socket; address: string }
+  | { state: "denied" | "failed"; reason: string; address: string | null };
+
+/** Why this address may not be dialled under this verdict; undefined when it may. */
+export function judgeAddress(
+  world: Pick<World, "isOwnAddress">,
+  layers: LayeredPolicy,
+  verdict: AllowVerdict,
+  address: string,
+): string | undefined {
+  const judged = decideAddress(layers, verdict, address);
+  if (judged.action === "deny") return judged.reason;
+  const isNamed = verdict.rule.host === address || isWithin(address, verdict.ranges);
+  if (!isNamed && world.isOwnAddress(address))
+    return `it leads to ${address}, which is this machine, and no rule names that network`;
+  return undefined;
+}
+
+export async function reach(
+  world: World,
+  layers: LayeredPolicy,
+  verdict: AllowVerdict,
+  { host, port }: Destination,
+  signal: AbortSignal,
+): Promise<Reached> {
+  let addresses: string[];
+  try {
+    addresses = isIP(host) === 0 ? await world.resolve(host) : [host];
+  } catch (error) {
+    return { state: "failed", reason: messageOf(error), address: null };
+  }
+  const judged = addresses.map((address) => ({ address, objection: judgeAddress(world, layers, verdict, address) }));
+  const good = judged.flatMap(({ address, objection }) => (objection === undefined ? [address] : []));
+  if (good.length === 0) {
+    const [first] = judged;
+    return { state: "denied", reason: first?.objection ?? "it leads to no address", address: first?.address ?? null };
+  }
+  return dialOne(world, good, port, AbortSignal.any([signal, AbortSignal.timeout(gateLimits.connectAllMs)]));
+}
+
+/** One after the other: which comes first is the name server's choice. */
+async function dialOne(
+  world: World,
+  addresses: readonly string[],
+  port: number,
+  signal: AbortSignal,
+): Promise<Reached> {
+  let reason = "it was not tried";
+  for (const address of addresses) {
+    if (signal.aborted) break;
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(gateLimits.connectMs)]);
+      return { state: "reached", socket: await world.dial(address, port, limited), address };
+    } catch (error) {
+      reason = error instanceof AppError ? error.message : (errnoOf(error) ?? messageOf(error));
+    }
+  }
+  return { state: "failed", reason: `cannot connect: ${reason}`, address: addresses[0] ?? null };
+}

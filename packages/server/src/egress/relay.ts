@@ -1,0 +1,26 @@
+import type { Duplex } from "node:stream";
+import { AppError } from "../core/errors.ts";
+import type { Outlet } from "./outlet.ts";
+
+/** Ends a program's connection so that it sees a reset. */
+export function reset(client: Duplex): void {
+  client.on("error", () => undefined);
+  if ("reset" in client && typeof client.reset === "function") client.reset();
+  else client.destroy();
+}
+
+/** Both ways at once, each at the pace of who reads. One direction may end before the other; a break of one side breaks the other. */
+export function join(client: Duplex, outlet: Outlet): void {
+  client.on("error", () => undefined);
+  client.once("close", () => {
+    if (!client.readableEnded || !client.writableFinished)
+      outlet.destroy(new AppError("unavailable", "the program went away"));
+  });
+  outlet.once("close", () => {
+    if (!outlet.readableEnded || !outlet.writableFinished) reset(client);
+  });
+  if (client.destroyed) return void outlet.destroy();
+  if (outlet.destroyed) return reset(client);
+  client.pipe(outlet);
+  outlet.pipe(client);
+}

@@ -1,0 +1,80 @@
+import { once } from "node:events";
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from "node:net";
+import type { Datagram, Tunnel, TunnelListener, Tunnels } from "../../packages/server/src/core/tunnel.ts";
+
+type Receive = (datagram: Datagram, send: (bytes: Buffer) => void) => void;
+
+/** A sandbox's loopback without a sandbox: every place is a name, and each connection a real one of this machine. */
+export class LoopbackTunnels implements Tunnels, AsyncDisposable {
+  readonly #servers = new Map<string, Server>();
+  readonly #receivers = new Map<string, Receive>();
+  readonly #sockets = new Set<Socket>();
+
+  get places(): string[] {
+    return [...this.#servers.keys(), ...this.#receivers.keys()].sort();
+  }
+
+  async listen(address: string, port: number, accept: (tunnel: Tunnel) => void): Promise<TunnelListener> {
+    const key = `${address}:${port}`;
+    if (this.#servers.has(key)) throw Object.assign(new Error("taken"), { code: "EADDRINUSE" });
+    const server = createServer({ allowHalfOpen: true, noDelay: true });
+    this.#servers.set(key, server);
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      const local = this.#reached.shift() ?? { address, port };
+      accept(Object.assign(socket, { local, reset: () => void socket.resetAndDestroy() }));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return {
+      address,
+      port,
+      close: () => {
+        this.#servers.delete(key);
+        server.close();
+      },
+    };
+  }
+
+  readonly #reached: { address: string; port: number }[] = [];
+
+  async listenDatagrams(address: string, port: number, receive: Receive): Promise<TunnelListener> {
+    const key = `udp ${address}:${port}`;
+    this.#receivers.set(key, receive);
+    return { address, port, close: () => this.#receivers.delete(key) };
+  }
+
+  /** As a program does. */
+  async connect(address: string, port: number): Promise<Socket> {
+    const server = this.#servers.get(`${address}:${port}`) ?? this.#servers.get(`0.0.0.0:${port}`);
+    if (server === undefined) throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+    this.#reached.push({ address, port });
+    const socket = createConnection({
+      port: (server.address() as AddressInfo).port,
+      host: "127.0.0.1",
+      allowHalfOpen: true,
+    });
+    socket.on("error", () => undefined);
+    this.#sockets.add(socket);
+    // One that is reset at once was connected too.
+    await Promise.race(["connect", "close"].map((event) => new Promise((resolve) => socket.once(event, resolve))));
+    return socket;
+  }
+
+  send(address: string, port: number, bytes: Buffer): Promise<Buffer> {
+    const receive = this.#receivers.get(`udp ${address}:${port}`);
+    return new Promise((resolve) => receive?.({ from: { address: "127.0.0.1", port: 1 }, bytes }, resolve));
+  }
+
+  dial(): Promise<Tunnel> {
+    throw new Error("nobody listens here");
+  }
+
+  async place(): Promise<void> {}
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.#servers.values()) server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
