@@ -1,16 +1,10 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
-import type { AllowRule } from "../../packages/server/src/core/egress.ts";
 import { certificate } from "./certificate.ts";
 import { drain, exchange, field } from "./field.ts";
-import { dnsHost, tcpHost, webHost } from "./hosts.ts";
-
-const loopback = ["127.0.0.0/8"];
-const http = (host: string, port = 80): AllowRule => ({ host, port, protocol: "http", ranges: loopback });
-const tls = (host: string, port = 443): AllowRule => ({ host, port, protocol: "tls", ranges: loopback });
-const tcp = (host: string, port: number): AllowRule => ({ host, port, protocol: "tcp", ranges: loopback });
-const names = { "allowed.example": "127.0.0.1", "other.example": "127.0.0.1", "www.allowed.example": "127.0.0.1" };
+import { dnsHost, dnsQuestion, tcpHost, webHost } from "./hosts.ts";
+import { http, names, tcp, tls } from "./rules.ts";
 
 describe("the resolver of a sandbox", () => {
   it("[NET-05] gives an allowed name an address of its own and asks nobody", async () => {
@@ -48,7 +42,6 @@ describe("the resolver of a sandbox", () => {
 
   it("answers over TCP too", async () => {
     await using box = await field({ policy: { allow: [tls("allowed.example")] } });
-    const { dnsQuestion } = await import("./hosts.ts");
     const socket = await box.tunnels.connect("127.64.0.1", 53);
     const question = dnsQuestion("allowed.example");
     socket.write(
