@@ -55,6 +55,7 @@ const fleet = opened.use(
       maxConcurrent: 32,
       poolSize: 0,
       commands: { allow: [], deny: [], ask: [] },
+      keepArtifactsMs: 0,
       startsAtOnce: 2,
     },
     approvals,

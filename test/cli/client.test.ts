@@ -85,6 +85,17 @@ describe("the command line of a daemon", () => {
     await said("rm", id);
   });
 
+  it("[CLI-01] lists and fetches what a destroyed sandbox left", async () => {
+    const id = await said("create", "--keep-artifacts", "600");
+    await said("exec", id, "mkdir output; echo kept >output/file");
+    await said("rm", id);
+    expect(await said("artifacts", "list")).toContain(id);
+    expect(await said("artifacts", "files", id)).toContain("file");
+    expect(await said("artifacts", "get", id, "file")).toBe("kept");
+    await said("artifacts", "rm", id);
+    expect(JSON.parse(await said("artifacts", "list", "--json"))).toEqual([]);
+  });
+
   it("[CLI-01] copies files and folders in and out, and lets no link out of a sandbox write here", async () => {
     const id = await said("create");
     await mkdir(join(folder, "tree/deep"), { recursive: true });

@@ -25,6 +25,7 @@ export const settings: FleetSettings = {
   maxConcurrent: 8,
   poolSize: 0,
   commands: { allow: [], deny: [], ask: [] },
+  keepArtifactsMs: 0,
   startsAtOnce: 4,
 };
 

@@ -2,26 +2,12 @@ import { describe, expect, it } from "vitest";
 import { loadConfiguration } from "../../packages/server/src/config/config.ts";
 import { readEnvironment } from "../../packages/server/src/config/env.ts";
 import { fleetOptions } from "../../packages/server/src/config/fleet-options.ts";
-import type { Clock } from "../../packages/server/src/core/clock.ts";
 import { engines } from "../harness.ts";
 import { callerOf, makeHome, small, until } from "./fixture.ts";
+import { SetClock } from "./set-clock.ts";
 
 const alice = callerOf("alice");
 const hour = 3_600_000;
-
-/** Real clocks that can be set. */
-class SetClock implements Clock {
-  wallShiftMs = 0;
-  shiftMs = 0;
-  wallMs = () => Date.now() + this.wallShiftMs;
-  monotonicMs = () => performance.now() + this.shiftMs;
-
-  /** Time goes by. */
-  pass(ms: number): void {
-    this.wallShiftMs += ms;
-    this.shiftMs += ms;
-  }
-}
 
 describe.each(engines)("the timers of a fleet (%s)", (engine) => {
   it("[LIF-04] an idle one is stopped, one in use or paused is not, and an old one is destroyed", async () => {

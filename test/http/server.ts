@@ -74,6 +74,7 @@ export async function openTestServer(
     maxConcurrent: 8,
     poolSize: 0,
     commands: { allow: [], deny: [], ask: [], ...commands },
+    keepArtifactsMs: 0,
     startsAtOnce: 2,
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };

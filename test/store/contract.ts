@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ApiKey } from "../../packages/server/src/core/api-key.ts";
+import type { KeptArtifacts } from "../../packages/server/src/core/kept-artifacts.ts";
 import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
@@ -304,6 +305,31 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       await store.skills.insert(skillRecord("k1", { namespace: "other" }));
       expect(await store.snapshots.manifests()).toEqual(["m1"]);
       expect(await store.skills.manifests()).toEqual(["k1"]);
+    });
+
+    it("keep the artifacts of a sandbox until their time is over", async () => {
+      const kept: KeptArtifacts = {
+        id: "box-1",
+        namespace: "default",
+        manifest: "a".repeat(64),
+        files: 2,
+        totalBytes: 2 ** 40,
+        createdAtMs: 1_000,
+        expiresAtMs: 5_000,
+        createdBy: "key-1",
+      };
+      await store.artifacts.put({ ...kept, files: 1 });
+      await store.artifacts.put(kept);
+      await store.artifacts.put({ ...kept, id: "box-2", namespace: "other", createdAtMs: 2_000, expiresAtMs: 9_000 });
+      expect(await store.artifacts.get("box-1")).toEqual(kept);
+      expect((await store.artifacts.list({ namespace: "default", limit: 10 })).map(({ id }) => id)).toEqual(["box-1"]);
+      expect(await store.artifacts.list({ namespace: "default", limit: 10, cursor: "box-1" })).toEqual([]);
+      expect(await store.artifacts.usage("default")).toEqual({ count: 1, totalBytes: 2 ** 40 });
+      expect(await store.artifacts.manifests()).toEqual([kept.manifest]);
+      expect(await store.artifacts.expired(4_999)).toEqual([]);
+      expect((await store.artifacts.expired(5_000)).map(({ id }) => id)).toEqual(["box-1"]);
+      await store.artifacts.delete("box-1");
+      expect(await store.artifacts.get("box-1")).toBeUndefined();
     });
 
     it("[AUD-04] forgets what is older than a time, and verifies as before", async () => {

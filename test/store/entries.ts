@@ -33,6 +33,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     failure: null,
     createdBy: "key-1",
     outputFolder: null,
+    keepArtifactsMs: 0,
     ...more,
   };
 }

@@ -1,5 +1,6 @@
 import { AuditLog } from "./audit.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
+import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
 import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -16,6 +17,7 @@ export class Caisson {
   readonly keys: Keys;
   readonly skills: Skills;
   readonly snapshots: Snapshots;
+  readonly artifacts: KeptArtifacts;
   readonly webhooks: Webhooks;
   readonly audit: AuditLog;
   readonly #transport: Transport;
@@ -24,6 +26,7 @@ export class Caisson {
     this.#transport = new Transport(options);
     this.skills = new Skills(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
+    this.artifacts = new KeptArtifacts(this.#transport);
     this.keys = new Keys(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.audit = new AuditLog(this.#transport);

@@ -27,6 +27,7 @@ export interface SandboxInfo {
   failure: string | null;
   created_by: string;
   output_folder: string | null;
+  keep_artifacts_seconds: number;
 }
 
 export interface SandboxChanges {
@@ -53,6 +54,8 @@ export interface CreateOptions extends SandboxChanges {
   input_folder?: string;
   /** Likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed. */
   output_folder?: string;
+  /** How long what it left in /workspace/output can be had once it is destroyed. */
+  keep_artifacts_seconds?: number;
 }
 
 export interface ListOptions {

@@ -5,6 +5,7 @@ import { followSandboxes } from "./approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import type { Clock } from "./core/clock.ts";
 import type { FleetSettings } from "./core/fleet.ts";
+import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
 import { HttpDialer } from "./egress/dialer.ts";
 import type { EventFeed } from "./events/event-feed.ts";
@@ -12,6 +13,7 @@ import { tellFeed } from "./events/tell-feed.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
+import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
@@ -51,9 +53,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
   const { folder, caisson, feed, settings, clock, onError } = parts;
   const store = opened.use(await openStore({ path: join(folder, "caisson.db"), onError }));
-  const { snapshots, skills, audit } = store;
+  const { snapshots, skills, artifacts, audit } = store;
   const blobs = await FileBlobs.open(join(folder, "blobs"));
-  const storage = openStorage({ blobs, snapshots, skills, audit, feed, clock, onError });
+  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
   const approvals = await ApprovalDesk.open({
@@ -74,9 +76,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     settings,
     approvals,
     restore: parts.restore ?? restore,
+    keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     onError,
   });
   opened.use(fleet);
+  const expire = () => void storage.artifacts.expire().catch(onError);
+  const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
+  opened.defer(() => clearInterval(expiring));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const kept = opened.move();
@@ -117,6 +123,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     routes: [
       ...snapshotRoutes(fleet, storage.snapshots),
       ...skillRoutes(fleet, storage.skills),
+      ...keptArtifactRoutes(storage.artifacts),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),
     ],

@@ -21,6 +21,7 @@ export function fleetOptions(configuration: Configuration): FleetSettings {
       deny: settings["policy.commands_deny"],
       ask: settings["policy.commands_ask"],
     },
+    keepArtifactsMs: Math.round(settings["artifacts.keep_seconds"] * 1000),
     startsAtOnce: Math.max(2, availableParallelism()),
   };
 }

@@ -1,6 +1,7 @@
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
+import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
@@ -248,6 +249,12 @@ const settingSpecs = {
     help: "commands that take a human's approval, likewise",
   },
   ...approvalSettings,
+  "artifacts.keep_seconds": {
+    type: "number",
+    range: inSeconds(keptArtifactLimits.keepMs),
+    env: "CAISSON_ARTIFACTS_KEEP",
+    help: "how long a daemon keeps what a destroyed sandbox left in /workspace/output, where its creation names no time",
+  },
   "folders.input": {
     type: "list",
     default: [],

@@ -27,6 +27,8 @@ export const feedTypes = [
   "sandbox.destroyed",
   "output.copied",
   "output.failed",
+  "artifacts.kept",
+  "artifacts.failed",
   "snapshot.created",
   "snapshot.restored",
   "snapshot.deleted",

@@ -19,6 +19,8 @@ export interface FleetSettings {
   /** Of the pool of each image and engine; 0 turns them off. */
   poolSize: number;
   commands: CommandPolicy;
+  /** For whoever names no time. */
+  keepArtifactsMs: number;
   /** Boundaries that are made at the same time. */
   startsAtOnce: number;
 }
@@ -41,6 +43,8 @@ export interface CreateRequest {
   inputFolder?: string;
   /** Likewise of one into which /workspace/output is copied when it is stopped, reset or destroyed. */
   outputFolder?: string;
+  /** How long what it left in /workspace/output is kept once it is destroyed; 0: not at all. */
+  keepArtifactsMs?: number;
 }
 
 export interface Created {

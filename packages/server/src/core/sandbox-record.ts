@@ -26,6 +26,8 @@ export interface SandboxRecord {
   createdBy: string;
   /** The id of the folder that its output is copied to. */
   outputFolder: string | null;
+  /** How long its artifacts are kept once it is destroyed; 0: not at all. */
+  keepArtifactsMs: number;
 }
 
 export interface SandboxQuery {

@@ -55,6 +55,19 @@ export const snapshotLimits = {
   atOnce: 4,
 } as const;
 
+/** Artifacts of destroyed sandboxes. */
+export const keptArtifactLimits = {
+  keepMs: { default: 0, min: 0, max: 2_592_000_000 },
+  /** Sandboxes, and the bytes of their artifacts together. */
+  perNamespace: 1_000,
+  namespaceBytes: 100 * GiB,
+  files: 10_000,
+  chunkBytes: 1 * MiB,
+  /** A sandbox whose artifacts take longer to read ends without them. */
+  timeoutMs: 120_000,
+  expireEveryMs: 60_000,
+} as const;
+
 /** Skills. */
 export const skillLimits = {
   perNamespace: 1_000,

@@ -2,6 +2,7 @@ import type { ApiKeys } from "./api-key.ts";
 import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
+import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
 import type { SkillRecords } from "./skill.ts";
 import type { SnapshotRecords } from "./snapshot.ts";
@@ -13,6 +14,7 @@ export interface Store extends AsyncDisposable {
   readonly keys: ApiKeys;
   readonly snapshots: SnapshotRecords;
   readonly skills: SkillRecords;
+  readonly artifacts: KeptArtifactsRecords;
   readonly webhooks: Webhooks;
   readonly approvals: ApprovalRecords;
   readonly audit: Audit;

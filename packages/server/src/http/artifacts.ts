@@ -11,7 +11,9 @@ import { filePath, sandboxId } from "./sandbox-schema.ts";
 const path = "/api/v1/sandboxes/{id}/artifacts";
 const tag = "artifacts";
 
-const artifact = z.object({ path: z.string(), size_bytes: z.number(), sha256: z.string() }).meta({ id: "Artifact" });
+export const artifact = z
+  .object({ path: z.string(), size_bytes: z.number(), sha256: z.string() })
+  .meta({ id: "Artifact" });
 
 const manifest = z
   .object({

@@ -61,6 +61,9 @@ export const createSandbox = z
       .regex(folderId)
       .optional()
       .describe("likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed"),
+    keep_artifacts_seconds: amount
+      .optional()
+      .describe("how long what it left in /workspace/output can be had once it is destroyed"),
   })
   .meta({ id: "CreateSandbox" });
 
@@ -98,6 +101,7 @@ export const sandbox = z
     failure: z.string().nullable(),
     created_by: z.string(),
     output_folder: z.string().nullable(),
+    keep_artifacts_seconds: z.number(),
   })
   .meta({ id: "Sandbox" });
 
@@ -129,5 +133,6 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     failure: record.failure,
     created_by: record.createdBy,
     output_folder: record.outputFolder,
+    keep_artifacts_seconds: record.keepArtifactsMs / 1000,
   };
 }

@@ -59,6 +59,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
           snapshotId: body.snapshot_id,
           inputFolder: body.input_folder,
           outputFolder: body.output_folder,
+          keepArtifactsMs: toMs(body.keep_artifacts_seconds),
         }),
       );
       return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };

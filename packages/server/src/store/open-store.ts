@@ -11,6 +11,7 @@ import { StoredApprovals } from "./approval-records.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
+import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations/all.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
@@ -55,6 +56,7 @@ export async function openStore({
       keys: new StoredApiKeys(db),
       snapshots: new StoredSnapshots(db),
       skills: new StoredSkills(db),
+      artifacts: new StoredKeptArtifacts(db),
       webhooks: new StoredWebhooks(db),
       approvals: new StoredApprovals(db),
       idempotency: new StoredIdempotency(db, clock),

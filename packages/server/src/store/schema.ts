@@ -19,6 +19,7 @@ export interface Schema {
   snapshots: SnapshotRow;
   skills: SkillRow;
   approvals: ApprovalRow;
+  kept_artifacts: KeptArtifactsRow;
 }
 
 interface SandboxRow {
@@ -41,6 +42,18 @@ interface SandboxRow {
   failure: string | null;
   created_by: string;
   output_folder: string | null;
+  keep_artifacts_ms: number;
+}
+
+interface KeptArtifactsRow {
+  id: string;
+  namespace: string;
+  manifest: string;
+  files: number;
+  total_bytes: number;
+  created_at_ms: number;
+  expires_at_ms: number;
+  created_by: string;
 }
 
 interface ApiKeyRow {

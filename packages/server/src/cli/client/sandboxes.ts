@@ -24,6 +24,7 @@ const createOptions = {
   snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
   input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
   output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
+  "keep-artifacts": { type: "string", value: "SECONDS", help: "keep ./output so long after it is destroyed" },
   ...limitOptions,
 } as const satisfies OptionSpecs;
 
@@ -75,6 +76,7 @@ const create: Verb = {
       snapshot_id: options.text("snapshot"),
       input_folder: options.text("input"),
       output_folder: options.text("output"),
+      keep_artifacts_seconds: options.number("keep-artifacts"),
       ...limitFields(options),
     });
     const { info } = await caisson.createSandbox(asked);

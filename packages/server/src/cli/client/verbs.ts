@@ -1,3 +1,4 @@
+import { artifactVerbs } from "./artifacts.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { keyVerbs } from "./keys.ts";
@@ -17,6 +18,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...fileVerbs,
   ...snapshotVerbs,
   ...skillVerbs,
+  ...artifactVerbs,
   ...placeVerbs,
   ...keyVerbs,
   ...webhookVerbs,

@@ -5,10 +5,13 @@ import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
+import { keptArtifactLimits } from "../../core/snapshot-limits.ts";
 import { checkEnvironment } from "../run.ts";
 
 export interface Asked
-  extends Required<Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority">> {
+  extends Required<
+    Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority" | "keepArtifactsMs">
+  > {
   engine: EngineChoice;
   limits: SandboxLimits;
   sessionKey: string | null;
@@ -39,11 +42,16 @@ export function resolveCreate(request: CreateRequest, settings: FleetSettings): 
     snapshotId: request.snapshotId ?? null,
     inputFolder: request.inputFolder ?? null,
     outputFolder: request.outputFolder ?? null,
+    keepArtifactsMs: checkKeep(request.keepArtifactsMs ?? settings.keepArtifactsMs),
     idleTimeoutMs: checkIdle(request.idleTimeoutMs ?? settings.idleTimeoutMs),
     lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
     priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),
     warm: request.warm ?? "first-use",
   };
+}
+
+function checkKeep(ms: number): number {
+  return checkRange(ms, keptArtifactLimits.keepMs, "time that artifacts are kept", showSeconds);
 }
 
 export function checkIdle(ms: number): number {

@@ -22,6 +22,7 @@ const record: SandboxRecord = {
   failure: null,
   createdBy: "k",
   outputFolder: null,
+  keepArtifactsMs: 0,
 };
 
 const at = (wallMs: number, monotonicMs = 0) => ({ wallMs: () => wallMs, monotonicMs: () => monotonicMs });

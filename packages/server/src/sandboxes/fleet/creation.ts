@@ -141,6 +141,7 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
     failure: null,
     createdBy: caller.principal.id,
     outputFolder: asked.outputFolder,
+    keepArtifactsMs: asked.keepArtifactsMs,
   };
 }
 

@@ -21,6 +21,7 @@ import type { Sandbox } from "../sandbox.ts";
 import { type Asked, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type Restore } from "./creation.ts";
+import type { Keep } from "./harvest.ts";
 import { runJob } from "./jobs.ts";
 import { Ledger, type LedgerParts } from "./ledger.ts";
 import { Lifecycle } from "./lifecycle.ts";
@@ -42,6 +43,7 @@ export interface FleetParts extends LedgerParts {
   settings: FleetSettings;
   approvals: Approvals;
   restore?: Restore;
+  keep?: Keep;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
@@ -69,7 +71,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const starts = new Slots(settings.startsAtOnce);
     const ledger = this.#ledger;
     const removals = this.#removals;
-    this.#lifecycle = new Lifecycle({ maker, ledger, removals, starts, onError });
+    this.#lifecycle = new Lifecycle({ maker, ledger, removals, starts, keep: parts.keep, onError });
     this.#queue = new JobQueue({
       maxConcurrent: settings.maxConcurrent,
       monotonicMs: () => clock.monotonicMs(),

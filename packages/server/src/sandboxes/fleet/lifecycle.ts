@@ -3,20 +3,18 @@ import { AppError, messageOf } from "../../core/errors.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { harvest } from "./harvest.ts";
-import type { Actor, Ledger } from "./ledger.ts";
+import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
+import type { Actor } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
 import type { Member } from "./member.ts";
 import type { Removals } from "./removals.ts";
 import type { Slots } from "./slots.ts";
 
-export interface LifecycleParts {
+export interface LifecycleParts extends HarvestParts {
   maker: SandboxMaker;
-  ledger: Ledger;
   removals: Removals;
   /** Boundaries that are made at the same time. */
   starts: Slots;
-  onError: (error: unknown) => void;
 }
 
 /** What can happen to a member. Each transition waits for its turn, and is done when store and log have it. */
@@ -79,7 +77,7 @@ export class Lifecycle {
   /** Whatever comes of it the handle is gone, and what is left can be started again. */
   async #end(member: Member, actor: Actor, end: (sandbox: Sandbox | undefined) => Promise<void>): Promise<void> {
     const { sandbox } = member;
-    await harvest(this.#parts, member, sandbox, actor);
+    if (sandbox !== undefined) await copyOutput(this.#parts, member.record, sandbox, actor);
     member.sandbox = undefined; // its end is no loss
     try {
       await end(sandbox);
@@ -130,8 +128,8 @@ export class Lifecycle {
   destroy(member: Member, actor: Actor, reason: string | null = null): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
-      const { sandbox, record } = member;
-      await harvest(this.#parts, member, sandbox, actor);
+      const sandbox = await this.#harvest(member, actor);
+      const { record } = member;
       try {
         await member.become(this.#parts.ledger, "destroyed", actor, reason);
       } catch (error) {
@@ -141,6 +139,17 @@ export class Lifecycle {
       member.sandbox = undefined;
       await this.#parts.removals.remove(record.id, sandbox);
     });
+  }
+
+  /** One whose artifacts are to be kept runs once more, if need be: a worker inside reads them. */
+  async #harvest(member: Member, actor: Actor): Promise<Sandbox | undefined> {
+    const { keep, onError } = this.#parts;
+    if (keep !== undefined && member.record.keepArtifactsMs > 0) await this.#running(member, actor).catch(onError);
+    const { sandbox, record } = member;
+    if (sandbox === undefined) return undefined;
+    await copyOutput(this.#parts, record, sandbox, actor);
+    await keepArtifacts(this.#parts, record, sandbox, actor);
+    return sandbox;
   }
 
   /** Its end was not asked for. The workspace is there; the next use starts it. */

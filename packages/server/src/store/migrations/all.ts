@@ -4,6 +4,14 @@ import { snapshotsAndSkills } from "./0002-snapshots-and-skills.ts";
 import { webhooks } from "./0003-webhooks.ts";
 import { outputFolders } from "./0004-output-folders.ts";
 import { approvals } from "./0005-approvals.ts";
+import { keptArtifacts } from "./0006-kept-artifacts.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
-export const migrations: readonly Migration[] = [first, snapshotsAndSkills, webhooks, outputFolders, approvals];
+export const migrations: readonly Migration[] = [
+  first,
+  snapshotsAndSkills,
+  webhooks,
+  outputFolders,
+  approvals,
+  keptArtifacts,
+];

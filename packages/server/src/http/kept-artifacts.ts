@@ -1,0 +1,98 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { httpLimits } from "../core/http-limits.ts";
+import type { KeptArtifacts } from "../core/kept-artifacts.ts";
+import type { ArtifactKeeper } from "../sandboxes/artifact-keeper.ts";
+import { artifact } from "./artifacts.ts";
+import { attachment, sandboxBytes } from "./headers.ts";
+import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { filePath, sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/artifacts";
+const tag = "artifacts";
+
+const kept = z
+  .object({
+    sandbox_id: z.string(),
+    file_count: z.number().int(),
+    total_size: z.number().int().describe("bytes of all files"),
+    kept_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+    created_by: z.string(),
+  })
+  .meta({ id: "KeptArtifacts" });
+
+function show(record: KeptArtifacts): z.output<typeof kept> {
+  return {
+    sandbox_id: record.id,
+    file_count: record.files,
+    total_size: record.totalBytes,
+    kept_at: new Date(record.createdAtMs).toISOString(),
+    expires_at: new Date(record.expiresAtMs).toISOString(),
+    created_by: record.createdBy,
+  };
+}
+
+/** Artifacts of sandboxes that are destroyed (LIF-13). */
+export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists destroyed sandboxes whose artifacts are kept, newest first",
+      permission: "read",
+      audit: null,
+      query: pageQuery,
+      responses: { 200: { description: "a page of them", schema: z.array(kept), headers: pageHeaders } },
+      handler: async ({ caller, query: { limit, cursor }, request }) => {
+        const found = await keeper.list(caller, { limit, ...defined({ cursor }) });
+        return { status: 200, json: found.map(show), headers: linkAfter(found, limit, request.url, ({ id }) => id) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{id}`,
+      tag,
+      summary: "Lists the artifacts of a destroyed sandbox, with their hashes",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "all of them", schema: z.array(artifact) } },
+      handler: async ({ caller, params }) => ({ status: 200, json: await keeper.files(caller, params.id) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{id}/content/{path}`,
+      tag,
+      summary: "One of them",
+      permission: "read",
+      audit: null,
+      params: sandboxId.extend({ path: filePath.min(1) }),
+      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      handler: async ({ caller, params, openStream }) => {
+        const { sizeBytes, bytes } = await keeper.read(caller, params.id, params.path);
+        const stream = Readable.from(bytes, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
+        stream.once("close", openStream());
+        const named = { "content-disposition": attachment(params.path.split("/").at(-1) ?? "") };
+        return { status: 200, headers: { ...sandboxBytes, ...named, "content-length": sizeBytes }, stream };
+      },
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: `${path}/{id}`,
+      tag,
+      summary: "Deletes the kept artifacts of a sandbox before their time",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      responses: { 204: { description: "they are gone" } },
+      handler: async ({ caller, params }) => {
+        await keeper.delete(caller, params.id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,197 @@
+import { createHash } from "node:crypto";
+import { type Audit, entryOf } from "../core/audit.ts";
+import type { BlobSession, Blobs } from "../core/blob.ts";
+import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
+import type { FileInfo } from "../core/file.ts";
+import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "../core/kept-artifacts.ts";
+import type { Artifact } from "../core/manifest.ts";
+import type { Caller } from "../core/principal.ts";
+import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { keptArtifactLimits } from "../core/snapshot-limits.ts";
+import { comparePaths, shownPath, type TreeEntry } from "../core/tree.ts";
+import { readAhead } from "./read-ahead.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { Sweeper } from "./sweeper.ts";
+import { readManifest, writeManifest } from "./tree-manifest.ts";
+
+const folder = "/workspace/output";
+
+interface KeeperParts {
+  blobs: Blobs;
+  records: KeptArtifactsRecords;
+  sweeper: Pick<Sweeper, "request">;
+  audit: Pick<Audit, "record">;
+  clock: Clock;
+}
+
+/** Artifacts of sandboxes that are gone. A caller sees those of its own namespace, until their time is over. */
+export class ArtifactKeeper {
+  readonly #parts: KeeperParts;
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads them out of a sandbox that is about to end. Gives up after a while: whoever ends it waits. */
+  async keep(owner: SandboxRecord, sandbox: Pick<Sandbox, "files" | "limits">): Promise<KeptArtifacts> {
+    const deadline = Promise.withResolvers<never>();
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      deadline.reject(new AppError("timeout", "the artifacts could not be read in time"));
+    }, keptArtifactLimits.timeoutMs);
+    const kept = this.#keep(owner, sandbox, () => late);
+    kept.catch(() => undefined); // told by the deadline
+    try {
+      return await Promise.race([kept, deadline.promise]);
+    } catch (error) {
+      this.#parts.sweeper.request(); // of what came before
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #keep(
+    { id, namespace, createdBy, keepArtifactsMs }: SandboxRecord,
+    { files, limits }: Pick<Sandbox, "files" | "limits">,
+    isLate: () => boolean,
+  ): Promise<KeptArtifacts> {
+    const { blobs, records, clock } = this.#parts;
+    const { perNamespace, namespaceBytes } = keptArtifactLimits;
+    const usage = await records.usage(namespace);
+    if (usage.count >= perNamespace)
+      throw new AppError("limit_exceeded", `the namespace keeps artifacts of ${perNamespace} sandboxes already`);
+    await using session = blobs.begin();
+    const budget = { left: Math.min(limits.storageBytes, namespaceBytes - usage.totalBytes) };
+    const entries: TreeEntry[] = [];
+    for (const info of await listFiles(files))
+      entries.push(await storeFile(session, info, files.read(`${folder}/${info.name}`), budget));
+    entries.sort((one, other) => comparePaths(one.path, other.path));
+    const manifest = await writeManifest(session, entries);
+    await session.commit();
+    if (isLate()) throw new AppError("timeout", "the artifacts came too late");
+    const now = clock.wallMs();
+    const totalBytes = entries.reduce((sum, { size }) => sum + size, 0);
+    const times = { createdAtMs: now, expiresAtMs: now + keepArtifactsMs };
+    const kept: KeptArtifacts = { id, namespace, manifest, files: entries.length, totalBytes, ...times, createdBy };
+    await records.put(kept);
+    return kept;
+  }
+
+  async list(caller: Caller, query: Omit<KeptArtifactsQuery, "namespace">): Promise<KeptArtifacts[]> {
+    const found = await this.#parts.records.list({ ...query, namespace: caller.principal.namespace });
+    return found.filter((kept) => !this.#isOver(kept));
+  }
+
+  async files(caller: Caller, id: string): Promise<Artifact[]> {
+    const { manifest } = await this.#get(caller, id);
+    const entries = await Array.fromAsync(readManifest(this.#parts.blobs, manifest));
+    return entries.map(({ path, size, sha256 }) => ({ path: shownPath(path), size_bytes: size, sha256 }));
+  }
+
+  async read(caller: Caller, id: string, path: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Buffer> }> {
+    const { manifest } = await this.#get(caller, id);
+    const wanted = toBytes(path);
+    for await (const entry of readManifest(this.#parts.blobs, manifest))
+      if (entry.path === wanted) return { sizeBytes: entry.size, bytes: readAhead(this.#parts.blobs, entry.chunks) };
+    throw new AppError("not_found", `no artifact of sandbox ${id} is called '${path.slice(0, 256)}'`);
+  }
+
+  async delete(caller: Caller, id: string): Promise<void> {
+    const { files } = await this.#get(caller, id);
+    const { audit, records, sweeper } = this.#parts;
+    await audit.record(entryOf(caller, { type: "artifacts.deleted", sandboxId: id, detail: { files } }));
+    await records.delete(id);
+    sweeper.request();
+  }
+
+  /** Removes those whose time is over. */
+  async expire(): Promise<void> {
+    const { audit, records, sweeper, clock } = this.#parts;
+    const over = await records.expired(clock.wallMs());
+    for (const { id, namespace, files } of over) {
+      const detail = { files };
+      await audit.record({
+        type: "artifacts.expired",
+        namespace,
+        actor: "system",
+        sandboxId: id,
+        requestId: null,
+        detail,
+      });
+      await records.delete(id);
+    }
+    if (over.length > 0) sweeper.request();
+  }
+
+  async #get(caller: Caller, id: string): Promise<KeptArtifacts> {
+    const kept = await this.#parts.records.get(id);
+    if (kept === undefined || kept.namespace !== caller.principal.namespace || this.#isOver(kept))
+      throw new AppError("not_found", `no artifacts are kept of sandbox ${id.slice(0, 64)}`, {
+        hint: "they are kept once it is destroyed, where it was created with keep_artifacts_seconds, and for so long",
+      });
+    return kept;
+  }
+
+  #isOver({ expiresAtMs }: KeptArtifacts): boolean {
+    return expiresAtMs <= this.#parts.clock.wallMs();
+  }
+}
+
+/** Regular files; a name that is not text leads back to no file. */
+async function listFiles(files: Sandbox["files"]): Promise<FileInfo[]> {
+  const found = await files.list(folder, { recursive: true }).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === "not_found") return [];
+    throw error;
+  });
+  const plain = found.filter(({ type, name }) => type === "file" && !name.includes("\ufffd"));
+  if (plain.length > keptArtifactLimits.files)
+    throw new AppError("limit_exceeded", `more than ${keptArtifactLimits.files} files of output`);
+  return plain;
+}
+
+async function storeFile(
+  session: BlobSession,
+  { name, mode, mtimeMs, size: told }: FileInfo,
+  bytes: AsyncIterable<Buffer>,
+  budget: { left: number },
+): Promise<TreeEntry> {
+  if (told > budget.left) throw tooMuch(); // a sparse file says so at once
+  const whole = createHash("sha256");
+  const chunks: string[] = [];
+  let pieces: Buffer[] = [];
+  let held = 0;
+  let size = 0;
+  const flush = async () => {
+    const chunk = Buffer.concat(pieces);
+    pieces = [];
+    held = 0;
+    const digest = createHash("sha256").update(chunk).digest("hex");
+    chunks.push(digest);
+    await session.put(digest, chunk);
+  };
+  for await (const piece of bytes) {
+    size += piece.length;
+    budget.left -= piece.length;
+    if (budget.left < 0) throw tooMuch();
+    whole.update(piece);
+    pieces.push(Buffer.from(piece));
+    held += piece.length;
+    if (held >= keptArtifactLimits.chunkBytes) await flush();
+  }
+  if (held > 0) await flush();
+  const mtimeNs = BigInt(Math.trunc(mtimeMs)) * 1_000_000n;
+  const sha256 = whole.digest("hex");
+  return { type: "file", path: toBytes(name), mode: mode & 0o777, mtimeNs, size, sha256, chunks, target: "" };
+}
+
+function tooMuch(): AppError {
+  return new AppError("limit_exceeded", "the artifacts are more than may be kept");
+}
+
+/** As trees have their names: bytes, one to a character. */
+function toBytes(path: string): string {
+  return Buffer.from(path, "utf8").toString("latin1");
+}

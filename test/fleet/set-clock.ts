@@ -1,0 +1,15 @@
+import type { Clock } from "../../packages/server/src/core/clock.ts";
+
+/** Real clocks that can be set. */
+export class SetClock implements Clock {
+  wallShiftMs = 0;
+  shiftMs = 0;
+  wallMs = () => Date.now() + this.wallShiftMs;
+  monotonicMs = () => performance.now() + this.shiftMs;
+
+  /** Time goes by. */
+  pass(ms: number): void {
+    this.wallShiftMs += ms;
+    this.shiftMs += ms;
+  }
+}
