@@ -49,9 +49,9 @@ export class SandboxEnding {
   }
 
   /** `end` ends the boundary of a kept sandbox and leaves what the engine keeps of it. */
-  async stop(end: () => Promise<void>): Promise<void> {
+  stop(end: () => Promise<void>): Promise<void> {
     this.#checkKept("an ephemeral sandbox cannot be stopped");
-    await this.#stopped.get(async () => {
+    return this.#stopped.get(async () => {
       this.#asked = true;
       await this.#parts.turn.settled;
       await this.#close("it was stopped");
