@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, soak } from "../harness.ts";
 import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
@@ -90,9 +91,30 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     await until(() => processesOf(oldest).every(standsStill));
     const { record } = await test.fleet.create(alice, {});
     expect(record).toMatchObject({ id: next, origin: "pool" });
+    expect((await test.fleet.list(alice, { limit: 10 })).map(({ id }) => id)).toEqual([next]);
+    const logged = await test.store.audit.search({ sandboxId: oldest, type: "sandbox.destroyed" });
+    expect(logged).toMatchObject([{ actor: "system", detail: { reason: "it did not answer" } }]);
     await until(async () => (await test.caisson.keptSandboxes()).every(({ id }) => id !== oldest));
     await test.fleet.destroy(alice, record.id);
     expect(test.errors).toEqual([]);
+  });
+
+  it("[LIF-02] knows the files of one that waits: its first run tells what it changed, and nothing else", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 2 });
+    await until(() => isFull(test));
+    const first = async (prepare: (sandbox: Sandbox) => Promise<unknown>) => {
+      const { record } = await test.fleet.create(alice, {});
+      expect(record.origin).toBe("pool");
+      const { files_changed } = await test.fleet.use(alice, record.id, async (sandbox) => {
+        await prepare(sandbox);
+        return sandbox.exec({ command: "echo 1 > made" });
+      });
+      await test.fleet.destroy(alice, record.id);
+      return files_changed.map(({ path, action }) => `${action} ${path}`);
+    };
+    expect(await first(async () => undefined)).toEqual(["created made"]);
+    expect(await first((sandbox) => sandbox.files.write("before", Buffer.from("1")))).toEqual(["created made"]);
   });
 
   it("[LIF-02] replaces one that ended while it waited", async () => {

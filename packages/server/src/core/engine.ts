@@ -71,6 +71,8 @@ export interface CreatedSandbox {
   runsWatchMemory: boolean;
   /** How many processes more than asked for the boundary lets start. */
   processSlack: number;
+  /** Where the kernel counts the processes that it ended for their memory, for whoever may read there. */
+  oomCountPath?: string;
   limits: SandboxLimits;
   warm: WarmChoice;
   kept: boolean;

@@ -46,8 +46,9 @@ export const poolLimits = {
   pools: 8,
   /** A member that does not answer in this time is thrown away. Long, because a busy host can stall one for seconds. */
   healthMs: 5_000,
-  /** From a hand-over to the next start. */
-  fillAfterMs: 5,
+  /** A hand-over is followed by the next start once nobody has asked for anything for so long, or after so long. */
+  quietMs: 20,
+  fillLatestMs: 500,
   /** After a failed start, doubled each time. */
   backoffMs: 1_000,
   backoffMostMs: 60_000,

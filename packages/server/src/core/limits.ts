@@ -338,11 +338,14 @@ export const recordLimits = {
   sandboxes: 1_000,
   totalBytes: 256 * MiB,
   pruneIntervalMs: 3_600_000,
+  /** Files that are opened from one look at all of them to the next. */
+  pruneEvery: 32,
   /** Runs that are listed when no sandbox is named, and what a line shows of a command. */
   recent: 20,
   shownCharacters: 80,
-  /** Records on their way to the disk before a run waits for them. */
+  /** Records on their way to the disk before a run waits for them, and how long one waits for others to go with it. */
   pending: 64,
+  gatherMs: 10,
 } as const;
 
 /** Files that a run leaves in its output folder, and their manifest. */

@@ -17,7 +17,7 @@ it("answers news of the disk that a sandbox could not take, and tells why", asyn
   const client = await EngineClient.connect({ path, sandboxes: folder, onError: (error) => errors.push(error) });
   const [engine] = await connected;
   const refusal = new Error("it cannot stand still");
-  client.own("one");
+  client.own({ id: "one" });
   client.owned("one").disk = () => Promise.reject(refusal);
   engine.write(`${JSON.stringify({ disk: 7, id: "one", news: "low" })}\n`);
   const [answer] = await once(engine, "data");

@@ -1,13 +1,22 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Check } from "../core/diagnosis.ts";
-import type { DiskListener, DiskNews, Engine, EngineName, EngineProbe, KeptSandbox } from "../core/engine.ts";
+import type {
+  CreatedSandbox,
+  DiskListener,
+  DiskNews,
+  Engine,
+  EngineName,
+  EngineProbe,
+  KeptSandbox,
+} from "../core/engine.ts";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { Once } from "../core/once.ts";
 import type { EngineChoice } from "../core/request.ts";
+import { OomCount } from "./oci/oom-count.ts";
 import {
   type Answer,
   type Arguments,
@@ -30,6 +39,7 @@ interface Waiting {
 interface Owned {
   exit: PromiseWithResolvers<string>;
   disk: DiskListener;
+  oomCount: OomCount;
 }
 
 export interface EngineClientOptions {
@@ -126,10 +136,13 @@ export class EngineClient implements EngineSource {
   }
 
   /** From the answer that names it on, until it is destroyed or detached. */
-  own(id: string): void {
+  own({ id, oomCountPath }: Pick<CreatedSandbox, "id" | "oomCountPath">): void {
     const exit = Promise.withResolvers<string>();
     exit.promise.catch(() => undefined);
-    this.#owned.set(id, { exit, disk: async () => {} });
+    this.#owned.get(id)?.oomCount[Symbol.dispose]();
+    const oomCount = new OomCount(oomCountPath);
+    oomCount.read(); // opened now, while nobody waits for a run
+    this.#owned.set(id, { exit, disk: async () => {}, oomCount });
   }
 
   owned(id: string): Owned {
@@ -139,7 +152,9 @@ export class EngineClient implements EngineSource {
   }
 
   disown(id: string, reason: string): void {
-    this.#owned.get(id)?.exit.resolve(reason);
+    const owned = this.#owned.get(id);
+    owned?.exit.resolve(reason);
+    owned?.oomCount[Symbol.dispose]();
     this.#owned.delete(id);
   }
 
@@ -193,7 +208,10 @@ export class EngineClient implements EngineSource {
     this.#hello.reject(error);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
-    for (const { exit } of this.#owned.values()) exit.reject(error);
+    for (const { exit, oomCount } of this.#owned.values()) {
+      exit.reject(error);
+      oomCount[Symbol.dispose]();
+    }
     this.#owned.clear();
     this.#lostGate.resolve(error);
   }

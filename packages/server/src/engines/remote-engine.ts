@@ -30,12 +30,12 @@ export class RemoteEngine implements Engine {
 
   async create({ inputFolder, ...spec }: SandboxSpec): Promise<CreatedSandbox> {
     if (inputFolder !== undefined) throw noPath();
-    const created = await this.#client.request("create", { engine: this.name, spec }, ({ id }) => this.#client.own(id));
+    const created = await this.#client.request("create", { engine: this.name, spec }, (made) => this.#client.own(made));
     return { ...created, ...this.#paths(created.id) };
   }
 
   async attach(id: string): Promise<AttachedSandbox> {
-    const attached = await this.#client.request("attach", this.#of(id), () => this.#client.own(id));
+    const attached = await this.#client.request("attach", this.#of(id), (found) => this.#client.own(found));
     return { ...attached, ...this.#paths(id) };
   }
 
@@ -51,7 +51,8 @@ export class RemoteEngine implements Engine {
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
     const args = { ...this.#of(id), options };
-    return { ...(await this.#client.request("start", args, () => this.#client.own(id))), ...this.#paths(id) };
+    const started = await this.#client.request("start", args, (made) => this.#client.own(made));
+    return { ...started, ...this.#paths(id) };
   }
 
   async reset(id: string): Promise<void> {
@@ -83,8 +84,9 @@ export class RemoteEngine implements Engine {
     return this.#client.request("stats", this.#of(id));
   }
 
-  oomKills(id: string): Promise<number> {
-    return this.#client.request("oomKills", this.#of(id));
+  /** Every run asks at its end: read here, where this process may. */
+  async oomKills(id: string): Promise<number> {
+    return this.#client.owned(id).oomCount.read() ?? this.#client.request("oomKills", this.#of(id));
   }
 
   async markFiles(id: string): Promise<void> {

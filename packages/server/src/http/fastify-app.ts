@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { randomId } from "../core/random-id.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
@@ -11,7 +11,7 @@ import { HttpError, problemType, report, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
 import type { Route } from "./route.ts";
 
-const newRequestId = () => `req_${randomBytes(9).toString("base64url")}`;
+const newRequestId = () => `req_${randomId(9, "base64url")}`;
 
 export interface FastifyParts {
   /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { identityLimits } from "../core/http-limits.ts";
 
 /** Makes a key recognisable to people and to scanners for leaked secrets. */
@@ -10,7 +10,7 @@ export function newKeyToken(): string {
 
 /** What is stored and looked up in place of a key. */
 export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return hash("sha256", token);
 }
 
 /** Whether it can be a key at all; what cannot is never looked up. */

@@ -26,6 +26,11 @@ export class FileTracking {
     this.#marked = false;
   }
 
+  /** Remembers the files as they are, ahead of the first run: it need not wait for that. */
+  async prepare(): Promise<void> {
+    this.#marked = await this.#mark();
+  }
+
   /** Remembers the files as they are before a run, unless the last look still holds. */
   async begin(trackFiles: boolean): Promise<void> {
     if (trackFiles && !this.#marked) await this.#mark();
@@ -47,11 +52,13 @@ export class FileTracking {
     }
   }
 
-  async #mark(): Promise<void> {
+  async #mark(): Promise<boolean> {
     try {
       await this.#engine.markFiles(this.#id);
+      return true;
     } catch (error) {
       if (!isUnavailable(error)) throw error; // the look after the run will say that it saw nothing
+      return false;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomId } from "../core/random-id.ts";
 import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
@@ -8,7 +8,7 @@ export function quote(word: string): string {
 }
 
 function describe(sandboxId: string, request: RunRequest | CodeRequest): ObservedRun {
-  const run = { id: randomBytes(8).toString("hex"), sandboxId, startedAtMs: Date.now() };
+  const run = { id: randomId(8, "hex"), sandboxId, startedAtMs: Date.now() };
   if ("code" in request) return { ...run, command: request.code, language: request.language };
   const { command } = request;
   return { ...run, command: typeof command === "string" ? command : command.map(quote).join(" "), language: null };

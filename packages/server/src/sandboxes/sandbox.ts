@@ -296,6 +296,8 @@ export class Sandbox implements AsyncDisposable {
     this.#tracking.touch();
   }
 
+  readonly prepare = () => this.#tracking.prepare();
+
   async beginRun(trackFiles: boolean): Promise<void> {
     if (trackFiles) this.wire.checkUsable(); // its loss is told in its own words
     return this.#tracking.begin(trackFiles);

@@ -100,7 +100,7 @@ export class GroupCommit {
     const replies: Reply[] = [];
     try {
       for (const step of steps) replies.push(this.#try(step));
-      this.#parts.db.exec("COMMIT");
+      this.#commit();
     } catch (error) {
       this.#rollback();
       return this.#fail(group, noteOf(error));
@@ -126,7 +126,7 @@ export class GroupCommit {
           this.#parts.reply([{ id, answer: { transaction: this.#transaction } }]);
           break;
         case "commit":
-          this.#parts.db.exec("COMMIT");
+          this.#commit();
           this.#endTransaction();
           this.#parts.committed();
           this.#parts.reply([{ id, answer: null }]);
@@ -151,8 +151,12 @@ export class GroupCommit {
     }
   }
 
+  #commit(): void {
+    this.#statements.get("COMMIT").statement.run();
+  }
+
   #begin(): void {
-    this.#parts.db.exec("BEGIN IMMEDIATE");
+    this.#statements.get("BEGIN IMMEDIATE").statement.run();
     const { data_version } = this.#statements.get("PRAGMA data_version").statement.get() ?? {};
     if (data_version !== this.#dataVersion) this.#chain.forget();
     this.#dataVersion = data_version;

@@ -15,6 +15,11 @@ interface Tail {
   oldestMs: number;
 }
 
+interface Gathered {
+  record: RunRecord;
+  written: PromiseWithResolvers<void>;
+}
+
 const DAY_MS = 86_400_000;
 
 /**
@@ -26,6 +31,10 @@ export class RunLog {
   readonly #folder: string;
   readonly #retention: Retention;
   readonly #tails = new Map<string, Tail>();
+  #opened = 0;
+  /** Records that go to the disk together, a moment after the first of them came. */
+  #gathered: Gathered[] = [];
+  #soon: NodeJS.Timeout | undefined;
   /** Appends happen one after the other. */
   #queue: Promise<void> = Promise.resolve();
   #pending = 0;
@@ -42,20 +51,44 @@ export class RunLog {
 
   append(record: RunRecord): Promise<void> {
     this.#pending++;
-    const done = this.#queue.then(() => this.#append(record));
-    this.#queue = done.catch(() => undefined).finally(() => this.#pending--);
-    return done;
+    const written = Promise.withResolvers<void>();
+    this.#gathered.push({ record, written });
+    if (this.busy) this.#drain();
+    else this.#soon ??= setTimeout(() => this.#drain(), recordLimits.gatherMs);
+    return written.promise;
+  }
+
+  #drain(): void {
+    clearTimeout(this.#soon);
+    this.#soon = undefined;
+    const bySandbox = Map.groupBy(this.#gathered, ({ record }) => record.sandbox_id);
+    this.#gathered = [];
+    for (const [id, some] of bySandbox) this.#queue = this.#queue.then(() => this.#write(id, some));
+  }
+
+  async #write(id: string, some: readonly Gathered[]): Promise<void> {
+    try {
+      await this.#append(
+        id,
+        some.map(({ record }) => record),
+      );
+      for (const { written } of some) written.resolve();
+    } catch (error) {
+      for (const { written } of some) written.reject(error);
+    } finally {
+      this.#pending -= some.length;
+    }
   }
 
   /** The records of a sandbox that retention keeps, oldest first. */
   async list(sandboxId: string): Promise<RunRecord[]> {
-    await this.#queue;
+    await this.flush();
     return this.#kept((await readLines(this.#path(sandboxId))).map(parseRecord));
   }
 
   /** The last runs of all sandboxes, oldest first. */
   async recent(count: number): Promise<RunRecord[]> {
-    await this.#queue;
+    await this.flush();
     const found: RunRecord[] = [];
     // A sandbox that was not written to since the oldest record found has none newer.
     for (const { id, mtimeMs } of await newestFirst(this.#folder)) {
@@ -69,25 +102,36 @@ export class RunLog {
 
   /** Forgets that a sandbox was written to; its records stay. */
   async release(sandboxId: string): Promise<void> {
-    await this.#queue;
+    await this.flush();
     this.#tails.delete(sandboxId);
   }
 
   /** Resolves when all that was appended is on its way to the disk, or has failed. */
   flush(): Promise<void> {
+    this.#drain();
     return this.#queue;
   }
 
-  async #append(record: RunRecord): Promise<void> {
-    const id = record.sandbox_id;
-    const line = Buffer.from(`\n${toLine(record)}\n`);
+  async #append(id: string, records: readonly RunRecord[]): Promise<void> {
     const tail = this.#tails.get(id) ?? (await this.#open(id));
     this.#tails.set(id, tail);
-    if (this.#isStale(tail, line.length)) Object.assign(tail, await this.#rewrite(id));
-    await writeWhole(this.#path(id), line, constants.O_APPEND);
-    tail.lines++;
-    tail.bytes += line.length;
-    tail.oldestMs = Math.min(tail.oldestMs, Date.parse(record.started_at));
+    let lines: Buffer[] = [];
+    const write = async () => {
+      if (lines.length > 0) await writeWhole(this.#path(id), Buffer.concat(lines), constants.O_APPEND);
+      lines = [];
+    };
+    for (const record of records) {
+      const line = Buffer.from(`\n${toLine(record)}\n`);
+      if (this.#isStale(tail, line.length)) {
+        await write();
+        Object.assign(tail, await this.#rewrite(id));
+      }
+      lines.push(line);
+      tail.lines++;
+      tail.bytes += line.length;
+      tail.oldestMs = Math.min(tail.oldestMs, Date.parse(record.started_at));
+    }
+    await write();
   }
 
   #kept(records: readonly (RunRecord | undefined)[]): RunRecord[] {
@@ -126,8 +170,10 @@ export class RunLog {
   }
 
   async #open(id: string): Promise<Tail> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await pruneRunLogs(this.#folder, this.#retention.days * DAY_MS);
+    if (this.#opened++ % recordLimits.pruneEvery === 0) {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await pruneRunLogs(this.#folder, this.#retention.days * DAY_MS);
+    }
     const lines = await readLines(this.#path(id));
     const times = lines.map((line) => Date.parse(parseRecord(line)?.started_at ?? "")).filter((time) => time > 0);
     const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
 import { mapRows } from "./columns.ts";
+import { InsertRows } from "./insert-rows.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
@@ -9,13 +10,15 @@ const mapping = mapRows<SandboxRecord, "limits" | "env" | "labels">(["limits", "
 
 export class StoredSandboxes implements SandboxRecords {
   readonly #db: Kysely<Schema>;
+  readonly #rows: InsertRows<"sandboxes">;
 
   constructor(db: Kysely<Schema>) {
     this.#db = db;
+    this.#rows = new InsertRows(db, "sandboxes");
   }
 
   async insert(record: SandboxRecord): Promise<void> {
-    await this.#db.insertInto("sandboxes").values(mapping.toRow(record)).execute();
+    await this.#rows.insert(mapping.toRow(record));
   }
 
   async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void> {

@@ -69,8 +69,12 @@ export class SandboxCgroup implements Disposable {
     return changeLimits((controller) => this.#folderOf(controller), engine, from, to);
   }
 
+  get oomCountPath(): string | undefined {
+    return this.#oomCount.path;
+  }
+
   oomKills(): number {
-    return this.#oomCount.read();
+    return this.#oomCount.read() ?? 0;
   }
 
   stats(): SandboxStats {

@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { errnoOf } from "../../core/errors.ts";
 
 const buffer = Buffer.alloc(4096);
+const unseen: ReadonlySet<string> = new Set(["ENOENT", "ENODEV", "EACCES", "EPERM"]);
 
 /**
  * How often the kernel has ended a process of a cgroup for its memory. Every run asks at its end: the file stays open, for to
@@ -15,15 +16,20 @@ export class OomCount implements Disposable {
     this.#path = path;
   }
 
-  /** Zero where nothing is counted, and of a cgroup that has gone. */
-  read(): number {
-    if (this.#path === undefined) return 0;
+  get path(): string | undefined {
+    return this.#path;
+  }
+
+  /** Undefined where nothing is counted that this process may see; zero of a cgroup that has gone since. */
+  read(): number | undefined {
+    if (this.#path === undefined) return undefined;
     try {
       this.#fd ??= openSync(this.#path, "r");
       const text = buffer.toString("latin1", 0, readSync(this.#fd, buffer, 0, buffer.length, 0));
       return Number(/^oom_kill (\d+)/m.exec(text)?.[1] ?? 0);
     } catch (error) {
-      if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENODEV") return 0;
+      if (this.#fd === undefined && unseen.has(errnoOf(error) ?? "")) return undefined;
+      if (errnoOf(error) === "ENODEV") return 0;
       throw error;
     }
   }

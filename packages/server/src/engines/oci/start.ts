@@ -75,6 +75,7 @@ export function describe(parts: EngineParts, live: Live, settled: Settled): Crea
     ...ownersPaths(live.folder),
     guestWatchesMemory: parts.runtime.guestWatchesMemory,
     processSlack: parts.runtime.processSlack,
+    ...(live.cgroup.oomCountPath === undefined ? {} : { oomCountPath: live.cgroup.oomCountPath }),
     limits: settled.limits,
     warm: settled.warm,
     runsWatchMemory: settled.runsWatchMemory,

@@ -37,26 +37,35 @@ export interface CreationParts {
 interface Made {
   sandbox: Sandbox;
   origin: string;
+  /** Whether it is well, where that is not known yet: known before anybody gets it. */
+  isWell?: Promise<boolean>;
 }
 
 /** A sandbox for somebody: warm if one waits, else a new one; recorded, then theirs. */
 export async function createMember(parts: CreationParts, caller: Caller, asked: Asked): Promise<Member> {
   const engine = await parts.engines.choose(asked.engine);
-  const taken = await takeWarm(parts, asked, engine);
-  const made = "cold" in taken ? await startCold(parts, caller, asked, engine, taken.cold) : taken;
-  return settle(parts, caller, asked, made);
+  for (;;) {
+    const taken = await takeWarm(parts, asked, engine);
+    const made = "cold" in taken ? await startCold(parts, caller, asked, engine, taken.cold) : taken;
+    const member = await settle(parts, caller, asked, made);
+    if (member !== undefined) return member;
+  }
 }
 
 async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName): Promise<Made | { cold: string }> {
-  const { sandbox, cold } = await parts.pools.take(asked, engine);
-  if (sandbox === undefined) return { cold };
-  try {
-    await equip(sandbox, { env: asked.env, limits: { ...asked.limits, storageBytes: sandbox.limits.storageBytes } });
-    return { sandbox, origin: "pool" };
-  } catch (error) {
-    parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
-    parts.onError(error);
-    return { cold: "the one from the pool could not be given its limits" };
+  for (;;) {
+    const taken = parts.pools.take(asked, engine);
+    if ("cold" in taken) return taken;
+    const { sandbox, isWell } = taken;
+    try {
+      await equip(sandbox, { env: asked.env, limits: { ...asked.limits, storageBytes: sandbox.limits.storageBytes } });
+      return { ...taken, origin: "pool" };
+    } catch (error) {
+      parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
+      if (!(await isWell)) continue;
+      parts.onError(error);
+      return { cold: "the one from the pool could not be given its limits" };
+    }
   }
 }
 
@@ -82,7 +91,13 @@ function startCold(
   });
 }
 
-async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sandbox, origin }: Made): Promise<Member> {
+/** Recorded while it is asked whether it is well; undefined when it is not: its record says so, and another is taken. */
+async function settle(
+  parts: CreationParts,
+  caller: Caller,
+  asked: Asked,
+  { sandbox, origin, isWell }: Made,
+): Promise<Member | undefined> {
   const { ledger, lifecycle, registry, removals, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
   const { status, engine, image, limits } = record;
@@ -96,6 +111,11 @@ async function settle(parts: CreationParts, caller: Caller, asked: Asked, { sand
     throw error;
   }
   const member = new Member(record, clock);
+  if ((await isWell) === false) {
+    await member.become(ledger, "destroyed", undefined, "it did not answer");
+    removals.remove(record.id, sandbox).catch(onError);
+    return undefined;
+  }
   lifecycle.hold(member, sandbox);
   registry.add(member);
   if (asked.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, asked.snapshotId);

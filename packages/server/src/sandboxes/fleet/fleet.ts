@@ -79,7 +79,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
-    this.#pools = new Pools({ maker, starts, clock, discard, onError }, settings);
+    const lastUseMs = () => this.#uses.lastMs;
+    this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
     this.#creation = {
       maker,
       engines: new EngineChooser(maker),

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Approvals } from "../../core/approval.ts";
 import type { CommandDecision, CommandPolicy } from "../../core/command-policy.ts";
 import { AppError } from "../../core/errors.ts";
@@ -71,7 +71,7 @@ function denied({ rule, categories }: CommandDecision): AppError {
 /** Of the command its hash alone: it may hold what the log must not. */
 function describeJob({ kind, command }: Job): Detail {
   const text = typeof command === "string" ? command : JSON.stringify(command);
-  return { kind, command_sha256: createHash("sha256").update(text).digest("hex") };
+  return { kind, command_sha256: hash("sha256", text) };
 }
 
 const told = ["id", "exit_code", "duration_ms", "timed_out", "oom_killed", "cpu_limit"] as const;
@@ -88,6 +88,6 @@ function describeFiles(result: object): Detail {
   const text = JSON.stringify(result.files_changed);
   return {
     files_changed: result.files_changed.length,
-    files_changed_sha256: createHash("sha256").update(text).digest("hex"),
+    files_changed_sha256: hash("sha256", text),
   };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
@@ -16,6 +16,8 @@ export interface PoolParts {
   warm: WarmChoice;
   starts: Slots;
   clock: Clock;
+  /** When somebody last asked for something or was given it, by performance.now(). */
+  lastUseMs: () => number;
   /** For those that nobody gets. */
   discard: (sandbox: Sandbox) => Promise<void>;
   onError: (error: unknown) => void;
@@ -24,6 +26,12 @@ export interface PoolParts {
 interface Ready {
   sandbox: Sandbox;
   sinceMs: number;
+}
+
+/** One that nobody may have before it has answered. */
+export interface Candidate {
+  sandbox: Sandbox;
+  isWell: Promise<boolean>;
 }
 
 /** Sandboxes of one image and engine that run and are nobody's. One that was handed out never comes back (LIF-02). */
@@ -49,28 +57,43 @@ export class WarmPool {
     return this.#parts.limits;
   }
 
-  /** The oldest that answers; undefined when there is none. */
-  async take(): Promise<Sandbox | undefined> {
-    for (let ready = this.#ready.shift(); ready !== undefined; ready = this.#ready.shift()) {
-      const { sandbox } = ready;
-      this.#fillSoon();
-      if (await isHealthy(sandbox)) {
-        this.#hits++;
-        return sandbox;
-      }
-      this.#throwAway(sandbox);
-    }
-    this.#misses++;
+  /** The oldest, which is asked at once whether it is well; undefined when there is none. */
+  take(): Candidate | undefined {
+    const ready = this.#ready.shift();
     this.#fillSoon();
-    return undefined;
+    if (ready === undefined) {
+      this.#misses++;
+      return undefined;
+    }
+    const { sandbox } = ready;
+    return { sandbox, isWell: this.#check(sandbox) };
   }
 
-  /** Whoever took one has its answer before the next one's start takes the processor. */
+  /** One round trip over the wire, once what its taker has to write is on the way to the store: both then go on at once. */
+  async #check(sandbox: Sandbox): Promise<boolean> {
+    await nextTurn();
+    try {
+      await sandbox.ping(poolLimits.healthMs);
+      this.#hits++;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Whoever took one has its answer, and that of its first runs, before the next one's start takes the processor. */
   #fillSoon(): void {
-    this.#soon ??= setTimeout(() => {
+    const latestMs = performance.now() + poolLimits.fillLatestMs;
+    const fill = () => {
+      const waitMs = Math.min(this.#parts.lastUseMs() + poolLimits.quietMs, latestMs) - performance.now();
+      if (waitMs > 0) {
+        this.#soon = setTimeout(fill, Math.ceil(waitMs));
+        return;
+      }
       this.#soon = undefined;
       this.fill();
-    }, poolLimits.fillAfterMs);
+    };
+    this.#soon ??= setTimeout(fill, poolLimits.quietMs);
   }
 
   /** Starts what is missing, one after the other, behind whatever somebody waits for. */
@@ -103,6 +126,7 @@ export class WarmPool {
       const sandbox = await starts.withPatience(() =>
         maker.createSandbox({ engine, limits, warm, keep: true, fleet: true }),
       );
+      await sandbox.prepare().catch(this.#parts.onError); // its first run does it then
       const ready = { sandbox, sinceMs: clock.monotonicMs() };
       this.#ready.push(ready);
       void sandbox.lost.then(() => this.#lose(ready));
@@ -148,12 +172,4 @@ export class WarmPool {
     const failed = await eachOf(left, fleetLimits.expiringAtOnce, ({ sandbox }) => this.#parts.discard(sandbox));
     for (const error of failed) this.#parts.onError(error);
   }
-}
-
-/** One round trip over the wire. */
-async function isHealthy(sandbox: Sandbox): Promise<boolean> {
-  return sandbox.ping(poolLimits.healthMs).then(
-    () => true,
-    () => false,
-  );
 }

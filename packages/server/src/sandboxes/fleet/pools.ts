@@ -2,11 +2,10 @@ import type { EngineName } from "../../core/engine.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import { poolLimits } from "../../core/fleet-limits.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
-import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
-import { type PoolParts, WarmPool } from "./pool.ts";
+import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
 
-export type Taken = { sandbox: Sandbox; cold?: undefined } | { sandbox?: undefined; cold: string };
+export type Taken = Candidate | { cold: string };
 
 type SharedParts = Omit<PoolParts, "image" | "engine" | "size" | "limits" | "warm">;
 type PoolSettings = Pick<FleetSettings, "poolSize" | "limits">;
@@ -24,15 +23,14 @@ export class Pools {
   }
 
   /** A warm one, or why there is none for this request: that one starts cold and says so. */
-  async take(asked: Asked, engine: EngineName): Promise<Taken> {
+  take(asked: Asked, engine: EngineName): Taken {
     if (asked.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
     if (asked.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
     const pool = this.#pools.get(nameOf(asked.image, engine));
     if (pool === undefined) return { cold: "there is no pool" };
     const cold = whyCold(asked, pool);
     if (cold !== undefined) return { cold };
-    const sandbox = await pool.take();
-    return sandbox === undefined ? { cold: "the pool is empty" } : { sandbox };
+    return pool.take() ?? { cold: "the pool is empty" };
   }
 
   /** For what works here: a pool that can never be filled would try for ever. */

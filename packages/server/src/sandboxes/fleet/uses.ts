@@ -4,8 +4,14 @@ import { fleetLimits } from "../../core/fleet-limits.ts";
 /** Counts what is under way, until nothing more may begin. */
 export class Uses {
   #count = 0;
+  #lastMs = 0;
   #isClosed = false;
   readonly #idle = Promise.withResolvers<void>();
+
+  /** When something last began or ended, by performance.now(). */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
 
   checkOpen(): void {
     if (!this.#isClosed) return;
@@ -14,10 +20,12 @@ export class Uses {
 
   async with<T>(act: () => Promise<T>): Promise<T> {
     this.#count++;
+    this.#lastMs = performance.now();
     try {
       return await act();
     } finally {
       this.#count--;
+      this.#lastMs = performance.now();
       if (this.#isClosed && this.#count === 0) this.#idle.resolve();
     }
   }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AuditEntry } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
@@ -10,9 +10,7 @@ import { type ChainedRow, canonical, canonicalRow, storable } from "./canonical.
 export const genesisHash = "0".repeat(64);
 
 export function hashRow(previous: string, row: ChainedRow): string {
-  return createHash("sha256")
-    .update(`${previous}\n${canonicalRow(row)}`)
-    .digest("hex");
+  return hash("sha256", `${previous}\n${canonicalRow(row)}`);
 }
 
 function name(text: string): string {
