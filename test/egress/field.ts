@@ -11,6 +11,8 @@ export interface FieldOptions {
   dns?: string;
   /** Where a port of the world really is: hosts of tests have others than 80 and 443. */
   ports?: Readonly<Record<number, number>>;
+  /** Where an address of the world really is: those of loopback need a rule of their own. */
+  addresses?: Readonly<Record<string, string>>;
   approvals?: Approvals;
   namesPath?: string;
 }
@@ -42,10 +44,11 @@ export async function field(options: FieldOptions) {
       attempted: async (attempt) => void attempts.push({ ...attempt }),
       ended: (_id, id, end) => void Object.assign(attempts.find((attempt) => attempt.id === id) ?? {}, { end }),
     },
-    ...(approvals === undefined ? {} : { asking: () => ({ approvals, namespace: "n" }) }),
+    ...(approvals === undefined ? {} : { asking: () => ({ approvals, namespace: "default" }) }),
     world: {
       resolve: (name) => resolveAddresses(name, options.dns === undefined ? ["127.0.0.1:1"] : [options.dns]),
-      dial: (address, port, signal) => dial(address, options.ports?.[port] ?? port, signal),
+      dial: (address, port, signal) =>
+        dial(options.addresses?.[address] ?? address, options.ports?.[port] ?? port, signal),
       isOwnAddress: () => false,
     },
     nowMs: () => Date.now(),

@@ -52,9 +52,9 @@ describe("the HTTP proxy of a sandbox", () => {
     expect(problemOf(text)).toMatchObject({
       status: 403,
       code: "forbidden",
-      detail: "no rule lets out other.example",
+      detail: "policy does not let other.example:80 through: no rule lets out other.example",
       hint: expect.stringContaining("caisson egress"),
-      details: { host: "other.example", port: 80, rule: null, approval_id: null },
+      details: { refused: "egress", host: "other.example", port: 80, rule: null },
     });
     const connect = await exchange(await box.tunnels.connect(at, 3128), "CONNECT other.example:443 HTTP/1.1\r\n\r\n");
     expect(connect.text).toMatch(/^HTTP\/1\.1 403 /);

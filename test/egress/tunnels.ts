@@ -18,7 +18,6 @@ export class LoopbackTunnels implements Tunnels, AsyncDisposable {
     const key = `${address}:${port}`;
     if (this.#servers.has(key)) throw Object.assign(new Error("taken"), { code: "EADDRINUSE" });
     const server = createServer({ allowHalfOpen: true, noDelay: true });
-    this.#servers.set(key, server);
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
       socket.on("close", () => this.#sockets.delete(socket));
@@ -27,6 +26,7 @@ export class LoopbackTunnels implements Tunnels, AsyncDisposable {
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
+    this.#servers.set(key, server);
     return {
       address,
       port,

@@ -1,6 +1,8 @@
 import type { Approval, Approvals, Question } from "../core/approval.ts";
 import type { Destination } from "../core/egress.ts";
+import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { whyOf } from "../core/refusal.ts";
 
 /** Who is asked on behalf of one sandbox. */
 export interface Asking {
@@ -9,17 +11,10 @@ export interface Asking {
 }
 
 export type Answer =
-  | { state: "approved"; approvalId: string }
-  | { state: "refused"; approvalId: string | null; reason: string };
+  | { state: "approved"; approval: Approval }
+  | { state: "refused"; approval?: Approval | undefined; reason: string };
 
-const sentences = {
-  denied: "a human has denied it",
-  expired: "nobody has approved it in time",
-  cancelled: "the question was taken back",
-  pending: "it was not decided",
-} as const;
-
-/** Asks, and waits as long as the question stands; the signal is the sandbox's end. At most so many questions wait at once. */
+/** Asks, and waits for a while; the question may stand longer. At most so many attempts of a sandbox wait at once. */
 export class Asker {
   readonly #asking: () => Asking | undefined;
   readonly #sandboxId: string;
@@ -39,23 +34,25 @@ export class Asker {
   async ask(kind: "egress" | "upload", { host, port }: Destination, detail: Question["detail"]): Promise<Answer> {
     const asking = this.#asking();
     if (asking?.approvals.attended !== true)
-      return { state: "refused", approvalId: null, reason: "no rule knows it, and nobody is there to be asked" };
+      return { state: "refused", reason: "no rule knows it, and nobody is there to be asked" };
     if (this.#waiting >= gateLimits.waiting)
-      return { state: "refused", approvalId: null, reason: `${gateLimits.waiting} others wait for an answer already` };
+      return { state: "refused", reason: `${gateLimits.waiting} others wait for an answer already` };
     const { approvals, namespace } = asking;
     this.#waiting++;
     try {
       const subject = `${host}:${port}`;
       const asked = await approvals.ask({ kind, namespace, sandboxId: this.#sandboxId, subject, detail });
-      return read(asked.state === "pending" ? await approvals.settled(asked.id, this.#signal) : asked);
+      const over = AbortSignal.any([this.#signal, AbortSignal.timeout(approvals.holdMs)]);
+      return read(asked.state === "pending" ? await approvals.settled(asked.id, over) : asked);
+    } catch (error) {
+      return { state: "refused", reason: messageOf(error) };
     } finally {
       this.#waiting--;
     }
   }
 }
 
-function read({ id, state, reason }: Approval): Answer {
-  if (state === "approved") return { state: "approved", approvalId: id };
-  const sentence = sentences[state];
-  return { state: "refused", approvalId: id, reason: reason === null ? sentence : `${sentence}: ${reason}` };
+function read(approval: Approval): Answer {
+  if (approval.state === "approved") return { state: "approved", approval };
+  return { state: "refused", approval, reason: whyOf(approval) };
 }

@@ -29,7 +29,7 @@ function send(request: IncomingMessage, { target, outlet }: Way, fields: readonl
 function broken({ target }: Way, error: unknown): Refusal {
   const kind = error instanceof AppError && error.code === "forbidden" ? "denied" : "failed";
   const { destination } = target;
-  return { kind, destination, reason: messageOf(error), rule: null, layer: null, approvalId: null };
+  return { kind, destination, reason: messageOf(error), rule: null, layer: null };
 }
 
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, way: Way): void {

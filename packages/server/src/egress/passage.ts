@@ -1,5 +1,6 @@
 /** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S42). */
 import { randomUUID } from "node:crypto";
+import type { Approval } from "../core/approval.ts";
 import type {
   AllowVerdict,
   Destination,
@@ -32,7 +33,7 @@ export interface PassageParts {
 export interface Permit {
   destination: Destination;
   verdict: AllowVerdict;
-  approvalId: string | null;
+  approval?: Approval | undefined;
   /** Whether it rests on an approval alone: then only a deny takes it back. */
   once: boolean;
 }
@@ -75,10 +76,10 @@ export class Passage {
     const host = readHost(asked.host);
     const destination = { host: "host" in host ? host.host : asked.host.slice(0, 253), port: asked.port };
     const verdict = decide(this.policy, destination);
-    if (verdict.action === "allow") return { permit: { destination, verdict, approvalId: null, once: false } };
+    if (verdict.action === "allow") return { permit: { destination, verdict, once: false } };
     if (verdict.action === "deny") {
       const rule = verdict.rule === null ? null : formatDenyRule(verdict.rule);
-      return this.#refuse({ kind: "denied", destination, ...verdict, rule, approvalId: null });
+      return this.#refuse({ kind: "denied", destination, reason: verdict.reason, layer: verdict.layer, rule });
     }
     if (earlier?.once === true && isSame(earlier.destination, destination)) return { permit: earlier };
     return this.#ask(destination);
@@ -87,23 +88,19 @@ export class Passage {
   async #ask(destination: Destination): Promise<Judged> {
     const { asker } = this.#parts;
     const base = { kind: "denied", destination, rule: null, layer: null } as const;
-    const answer = await asker.ask("egress", destination, { ...destination }).catch((error: unknown) => ({
-      state: "refused" as const,
-      approvalId: null,
-      reason: `nobody could be asked: ${messageOf(error)}`,
-    }));
-    if (answer.state === "refused") return this.#refuse({ ...base, ...answer });
-    const { approvalId } = answer;
+    const answer = await asker.ask("egress", destination, { ...destination });
+    const { approval } = answer;
+    if (answer.state === "refused") return this.#refuse({ ...base, reason: answer.reason, approval });
     const verdict = decide(this.policy, destination);
-    if (verdict.action === "allow") return { permit: { destination, verdict, approvalId, once: false } };
-    if (verdict.action === "deny") return this.#refuse({ ...base, reason: verdict.reason, approvalId });
-    return { permit: { destination, verdict: approved(destination), approvalId, once: true } };
+    if (verdict.action === "allow") return { permit: { destination, verdict, approval, once: false } };
+    if (verdict.action === "deny") return this.#refuse({ ...base, reason: verdict.reason, approval });
+    return { permit: { destination, verdict: approved(destination), approval, once: true } };
   }
 
   /** Reaches what was permitted. Nothing flows before the attempt is written down. */
   async reach(permit: Permit, protocol: EgressProtocol): Promise<Opened> {
     const { world, sandboxId } = this.#parts;
-    const { destination, verdict, approvalId } = permit;
+    const { destination, verdict, approval } = permit;
     const startedAtMs = this.#parts.nowMs();
     const mistaken = mismatch(verdict, protocol);
     if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
@@ -122,7 +119,7 @@ export class Passage {
       rule: permit.once ? null : formatAllowRule(verdict.rule),
       layer: verdict.layer,
       reason: null,
-      approvalId,
+      approvalId: approval?.id ?? null,
       startedAtMs,
       durationMs: null,
     };
@@ -156,13 +153,14 @@ export class Passage {
     return this.#refuse(this.#refusalOf(permit, kind, reason), address);
   }
 
-  #refusalOf({ destination, verdict, approvalId, once }: Permit, kind: Refusal["kind"], reason: string): Refusal {
+  #refusalOf({ destination, verdict, approval, once }: Permit, kind: Refusal["kind"], reason: string): Refusal {
     const rule = once ? null : formatAllowRule(verdict.rule);
-    return { kind, destination, reason, rule, layer: verdict.layer, approvalId };
+    return { kind, destination, reason, rule, layer: verdict.layer, approval };
   }
 
   async #refuse(refusal: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
-    const { destination, reason, rule, layer, approvalId } = refusal;
+    const { destination, reason, rule, layer, approval } = refusal;
+    const approvalId = approval?.id ?? null;
     const attempt = this.#attempt(destination, address);
     const verdict = refusal.kind === "failed" ? "failed" : "denied";
     // A refusal stands whether or not it can be written down.
@@ -178,7 +176,7 @@ export class Passage {
 
   /** Writes down what was refused for what it said. Port 0: a name that a program wanted to know and may not. */
   async note(destination: Destination, reason: string): Promise<void> {
-    await this.#refuse({ kind: "denied", destination, rule: null, layer: null, approvalId: null, reason });
+    await this.#refuse({ kind: "denied", destination, rule: null, layer: null, reason });
   }
 
   #tollOf(live: Live): Toll {

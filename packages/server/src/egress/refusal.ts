@@ -1,5 +1,8 @@
 /** What is said to a program whose connection was refused: that it was policy, which rule, and what can be done (NET-09). */
+import type { Approval } from "../core/approval.ts";
 import type { Destination, EgressLayer } from "../core/egress.ts";
+import { AppError } from "../core/errors.ts";
+import { refused } from "../core/refusal.ts";
 
 export interface Refusal {
   /** `denied` by policy or a human, `failed` to be reached, `limited` by what a sandbox may have at once. */
@@ -9,11 +12,11 @@ export interface Refusal {
   reason: string;
   rule: string | null;
   layer: EgressLayer | null;
-  approvalId: string | null;
+  /** The question that was asked about it. */
+  approval?: Approval | undefined;
 }
 
 const statuses = { denied: 403, failed: 502, limited: 429 } as const;
-const codes = { denied: "forbidden", failed: "unavailable", limited: "limit_exceeded" } as const;
 const titles = {
   denied: "Not allowed by the network policy of this sandbox",
   failed: "Allowed, but not reached",
@@ -27,33 +30,25 @@ export interface RefusalAnswer {
 }
 
 /** RFC 9457, like the problems of the API. */
-export function formatRefusal({ kind, destination, reason, rule, layer, approvalId }: Refusal): RefusalAnswer {
-  const { host, port } = destination;
-  const body = JSON.stringify({
-    type: `urn:caisson:error:${codes[kind]}`,
-    title: titles[kind],
-    status: statuses[kind],
-    detail: reason,
-    code: codes[kind],
-    ...(kind === "denied" ? { hint: hintOf(destination, approvalId) } : {}),
-    details: {
-      host,
-      port,
-      rule,
-      layer,
-      approval_id: approvalId,
-      ...(approvalId === null ? {} : { wait: `/api/v1/approvals/${approvalId}/wait` }),
-    },
-  });
+export function formatRefusal(refusal: Refusal): RefusalAnswer {
+  const { kind } = refusal;
+  const { code, message, hint, details } = errorOf(refusal);
+  const problem = { type: `urn:caisson:error:${code}`, title: titles[kind], status: statuses[kind], detail: message };
   return {
     status: statuses[kind],
     headers: { "content-type": "application/problem+json", "cache-control": "no-store", "x-caisson-egress": kind },
-    body: `${body}\n`,
+    body: `${JSON.stringify({ ...problem, code, hint, details })}\n`,
   };
 }
 
-function hintOf({ host, port }: Destination, approvalId: string | null): string {
+function errorOf({ kind, destination, reason, rule, layer, approval }: Refusal): AppError {
+  const { host, port } = destination;
+  const details = { host, port, layer };
+  if (kind !== "denied")
+    return new AppError(kind === "failed" ? "unavailable" : "limit_exceeded", reason, {
+      details: { ...details, rule },
+    });
   const place = port === 443 ? host : `${host}:${port}`;
-  if (approvalId !== null) return `approval ${approvalId} was not given; an operator may still allow ${place}`;
-  return `this is no fault of the network: ask with request_egress, or have an operator run: caisson egress ${place}`;
+  const ask = `ask with request_egress, or have an operator run: caisson egress ${place}`;
+  return refused({ kind: "egress", what: `${host}:${port}`, why: reason, rule, approval, ask, details });
 }
