@@ -43,7 +43,7 @@ describe("the command line of a daemon", () => {
   beforeAll(async () => {
     folder = await mkdtemp("/var/tmp/caisson-client-");
     await mkdir(join(folder, "home"));
-    await writeFile(join(folder, "home/caisson.yaml"), "pool:\n  size: 0\n");
+    await writeFile(join(folder, "home/caisson.yaml"), "pool:\n  size: 0\npolicy:\n  commands_ask: [touch asked*]\n");
     port = await freePort();
     const { code, stderr } = await caisson(["up", "--detach"]);
     expect(`${code} ${stderr}`).toBe("0 ");
@@ -187,6 +187,40 @@ describe("the command line of a daemon", () => {
     expect(JSON.parse(await said("pool", "--json"))).toEqual(expect.any(Array));
     await said("session", "kill", "--id", "abc");
     expect((await caisson(["session", "kill", "--id", "abc"])).code).toBe(1);
+  });
+
+  it("[CLI-01] lists questions, shows them without obeying them, answers and waits for the answer", async () => {
+    const id = await said("create");
+    const question = await said(
+      "approvals",
+      "request",
+      "api.example.com:8443",
+      "--sandbox",
+      id,
+      "--purpose",
+      "a\x1b[2Jb\nid: x",
+    );
+    expect(await said("approvals")).toMatch(
+      new RegExp(`${question}\\s+pending\\s+egress\\s+${id}.*api.example.com:8443`),
+    );
+    const shown = await said("approvals", "show", question);
+    expect(shown).toContain("  | purpose: a\\u{1b}[2Jb\n  | id: x");
+    const waiting = caisson(["approvals", "wait", question]);
+    expect(await said("approvals", "approve", question, "--scope", "sandbox")).toBe(
+      "approved (sandbox): api.example.com:8443",
+    );
+    expect(await waiting).toEqual({ code: 0, stdout: "approved\n", stderr: "" });
+    expect(await said("approvals", "list", "--all")).toContain(question);
+    expect(await said("approvals", "revoke", question)).toBe("revoked: api.example.com:8443");
+    const running = caisson(["exec", id, "touch asked"]);
+    const [asked] = await vi.waitFor(async () => {
+      const found: { id: string }[] = JSON.parse(await said("approvals", "list", "--sandbox", id, "--json"));
+      expect(found.length).toBe(1);
+      return found;
+    }, 30_000);
+    expect(await said("approvals", "deny", asked?.id ?? "", "--reason", "no")).toBe("denied (once): touch asked");
+    expect(await running).toMatchObject({ code: 125, stderr: expect.stringContaining("a human has denied it: no") });
+    await said("rm", id);
   });
 
   it("[CLI-03] explains itself, and tells what is wrong in one line with a hint", async () => {

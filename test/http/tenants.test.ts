@@ -99,7 +99,7 @@ describe("a hostile tenant", () => {
   it("[API-02] learns nothing from a cursor that it made up", async () => {
     for (const cursor of [other, "0", "-1", "1e9", "' or 1=1 --", "%00", "9007199254740993", "\u{1F4A3}"]) {
       const name = encodeURIComponent(cursor);
-      for (const path of [root, "/api/v1/snapshots", "/api/v1/audit"]) {
+      for (const path of [root, "/api/v1/snapshots", "/api/v1/approvals", "/api/v1/audit"]) {
         const { status, bytes } = await operator.get(`${path}?cursor=${name}`);
         expect([200, 400], `${path} ${cursor}`).toContain(status);
         expect(bytes.toString()).not.toMatch(/victim/);
@@ -140,6 +140,30 @@ describe("a hostile tenant", () => {
     expect((await victim.get(`${root}/${other}/processes/${process}`)).json.state).toBe("running");
     expect((await theirs.delete(`/api/v1/webhooks/${webhook}`)).status).toBe(204);
     expect((await tenant.get(root)).json.map(({ id }: { id: string }) => id)).toEqual([own]);
+  });
+
+  it("[IDN-04] neither sees, waits for, answers nor revokes a question of another's, nor asks for its sandbox", async () => {
+    const path = "/api/v1/approvals";
+    const question = (await victim.post(path, { host: "victim.example.com", sandbox_id: other })).json.id as string;
+    const tries: [string, string, object?][] = [
+      ["GET", `${path}/${question}`],
+      ["GET", `${path}/${question}/wait?timeout_seconds=0`],
+      ["POST", `${path}/${question}/decide`, { approve: true }],
+      ["POST", `${path}/${question}/revoke`],
+      ["POST", path, { host: "a.example.com", sandbox_id: other }],
+    ];
+    for (const [method, at, json] of tries) {
+      const { status, bytes } = await operator.send(method, at, json === undefined ? {} : { json });
+      expect(status, `${method} ${at}`).toBe(404);
+      expect(bytes.toString()).not.toContain("victim.example.com");
+    }
+    expect((await operator.get(path)).json).toEqual([]);
+    expect((await operator.get(`${path}?sandbox_id=${other}`)).json).toEqual([]);
+    expect((await operator.get(`${path}?cursor=${question}`)).status).toBe(400);
+    const theirs = await server.as("operator", "victim");
+    expect((await theirs.post(`${path}/${question}/decide`, { approve: true, scope: "always" })).status).toBe(200);
+    const mine = await tenant.post(path, { host: "victim.example.com", sandbox_id: own });
+    expect([mine.status, mine.json.state]).toEqual([201, "pending"]);
   });
 
   it("[EVT-01] hears and reads nothing of another's, whatever it filters by", async () => {

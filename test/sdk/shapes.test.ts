@@ -1,5 +1,6 @@
 import { expectTypeOf, it } from "vitest";
 import type * as sdk from "../../packages/sdk/src/index.ts";
+import type * as approvals from "../../packages/server/src/http/approval-schema.ts";
 import type * as contexts from "../../packages/server/src/http/context-schema.ts";
 import type * as processes from "../../packages/server/src/http/process-schema.ts";
 import type * as runs from "../../packages/server/src/http/run-schema.ts";
@@ -14,6 +15,11 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.SandboxInfo>().toEqualTypeOf<keyof Shown<typeof sandboxes.sandbox>>();
   expectTypeOf<keyof sdk.CreateOptions>().toEqualTypeOf<keyof Asked<typeof sandboxes.createSandbox>>();
   expectTypeOf<keyof sdk.SandboxChanges>().toEqualTypeOf<keyof Asked<typeof sandboxes.changeSandbox>>();
+  expectTypeOf<keyof sdk.ApprovalInfo>().toEqualTypeOf<keyof Shown<typeof approvals.approval>>();
+  expectTypeOf<keyof sdk.EgressRequest>().toEqualTypeOf<keyof Asked<typeof approvals.requestBody>>();
+  expectTypeOf<keyof sdk.ApprovalAnswer | "approve">().toEqualTypeOf<keyof Asked<typeof approvals.decisionBody>>();
+  expectTypeOf<keyof sdk.ApprovalFilter>().toEqualTypeOf<keyof Asked<typeof approvals.listQuery>>();
+  expectTypeOf<Shown<typeof approvals.approval>>().toExtend<sdk.ApprovalInfo>();
   expectTypeOf<keyof sdk.RunResult>().toEqualTypeOf<keyof Shown<typeof runs.runResult>>();
   expectTypeOf<keyof sdk.FileChange>().toEqualTypeOf<keyof Shown<typeof runs.fileChange>>();
   expectTypeOf<keyof sdk.ProcessInfo>().toEqualTypeOf<keyof Shown<typeof processes.processInfo>>();

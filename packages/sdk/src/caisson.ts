@@ -1,3 +1,4 @@
+import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
@@ -14,6 +15,7 @@ const sandboxes = "/api/v1/sandboxes";
 
 /** A daemon, as the holder of one key sees it. */
 export class Caisson {
+  readonly approvals: Approvals;
   readonly keys: Keys;
   readonly skills: Skills;
   readonly snapshots: Snapshots;
@@ -24,6 +26,7 @@ export class Caisson {
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
+    this.approvals = new Approvals(this.#transport);
     this.skills = new Skills(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.artifacts = new KeptArtifacts(this.#transport);

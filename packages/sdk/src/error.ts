@@ -20,6 +20,7 @@ export interface Problem {
   hint?: string;
   request_id?: string;
   retry_after?: number;
+  details?: Record<string, unknown>;
 }
 
 /** What every error of this client is. */
@@ -36,11 +37,14 @@ export class ApiError extends CaissonError {
   readonly requestId?: string;
   /** In this time the same call may succeed. */
   readonly retryAfterMs?: number;
+  /** Of a refusal by policy: `rule`, `approval_id`, `wait` and others. */
+  readonly details: Readonly<Record<string, unknown>>;
 
   constructor(problem: Problem) {
     super(problem.detail);
     this.status = problem.status;
     this.code = problem.code;
+    this.details = problem.details ?? {};
     if (problem.hint !== undefined) this.hint = problem.hint;
     if (problem.request_id !== undefined) this.requestId = problem.request_id;
     if (problem.retry_after !== undefined) this.retryAfterMs = problem.retry_after * 1000;

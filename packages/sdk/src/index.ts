@@ -1,4 +1,14 @@
 /** Client of a Caisson daemon: the whole public surface. docs/sdk.md says how to use it. */
+export type {
+  ApprovalAnswer,
+  ApprovalFilter,
+  ApprovalInfo,
+  ApprovalKind,
+  ApprovalScope,
+  ApprovalState,
+  Approvals,
+  EgressRequest,
+} from "./approvals.ts";
 export type { Artifact, Artifacts, Manifest } from "./artifacts.ts";
 export type { AuditFilter, AuditLog, AuditRow, AuditVerdict } from "./audit.ts";
 export { Caisson } from "./caisson.ts";

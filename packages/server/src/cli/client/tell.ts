@@ -1,8 +1,8 @@
 import type { RunIo } from "../run.ts";
-import { paint, visible } from "../terminal.ts";
+import { paint, visible, visibleJson } from "../terminal.ts";
 
 export function tellJson(io: RunIo, value: unknown): number {
-  io.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  io.stdout.write(`${visibleJson(value)}\n`);
   return 0;
 }
 

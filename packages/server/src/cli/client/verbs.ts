@@ -1,3 +1,4 @@
+import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
@@ -22,6 +23,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...placeVerbs,
   ...keyVerbs,
   ...webhookVerbs,
+  ...approvalVerbs,
 };
 
 /** The verb that words begin with, two words before one, and what follows it. */

@@ -78,3 +78,28 @@ describe("the command policy", () => {
     ]);
   });
 });
+
+describe("a rule that asks", () => {
+  const policy = { allow: ["git *"], deny: ["git push --force*"], ask: ["git push *", "category:packages"] };
+
+  it.each([
+    ["git push origin", "ask", "git push *"],
+    ["git status && git push origin", "ask", "git push *"],
+    ["git push --force origin", "deny", "git push --force*"],
+    ["pip install x", "ask", "category:packages"],
+    ["pip install x; rm -r y", "deny", null],
+    ["git status", "allow", null],
+  ] as const)("[EXE-12] wins over those that allow and yields to those that deny: %s", (line, verdict, rule) => {
+    expect(decideCommand(policy, command(line))).toMatchObject({ verdict, rule });
+  });
+
+  it("allows the rest where no rule allows", () => {
+    const only = { allow: [], deny: [], ask: ["category:code"] };
+    expect(decideCommand(only, command("ls"))).toMatchObject({ verdict: "allow" });
+    expect(decideCommand(only, { kind: "code", command: "ls" })).toMatchObject({
+      verdict: "ask",
+      rule: "category:code",
+    });
+    expect(decideCommand(only, command("a".repeat(100_000)))).toMatchObject({ verdict: "deny" });
+  });
+});

@@ -1,0 +1,167 @@
+import type { ApprovalAnswer, ApprovalInfo, ApprovalScope, ApprovalState } from "@caisson/sdk";
+import { approvalScopes, approvalStates } from "../../core/approval.ts";
+import { defined } from "../../core/defined.ts";
+import { AppError } from "../../core/errors.ts";
+import type { RunIo } from "../run.ts";
+import { paint, visible } from "../terminal.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+
+const list: Verb = {
+  summary: "list the questions that wait for an answer",
+  usage: "",
+  words: [0, 0],
+  options: {
+    all: { type: "boolean", help: "also those that are answered or over" },
+    state: { type: "string", value: "STATE", help: `only those: ${approvalStates.join(", ")}` },
+    sandbox: { type: "string", value: "ID", help: "only those of this sandbox" },
+  },
+  run: async ({ caisson, options, io, json }) => {
+    const state = oneOf(approvalStates, options.text("state")) ?? (options.flag("all") ? undefined : "pending");
+    const found = await caisson.approvals.list(defined({ state, sandbox_id: options.text("sandbox") }));
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [
+      one.id,
+      one.state,
+      one.kind,
+      one.sandbox_id ?? one.namespace,
+      one.asked,
+      tellTime(one.expires_at),
+      one.subject,
+    ]);
+    return tellTable(io, ["ID", "STATE", "KIND", "SANDBOX", "ASKED", "EXPIRES", "SUBJECT"], rows);
+  },
+};
+
+const show: Verb = {
+  summary: "show all of a question",
+  usage: "ID",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const found = await caisson.approvals.get(words[0] ?? "");
+    return json ? tellJson(io, found) : tellApproval(io, found);
+  },
+};
+
+const wait: Verb = {
+  summary: "wait for an answer; ends with 0 when it is yes",
+  usage: "ID",
+  words: [1, 1],
+  options: {
+    timeout: { type: "string", value: "SECONDS", help: "how long; until it is answered or over unless given" },
+  },
+  run: async ({ caisson, options, words, io, json }) => {
+    const seconds = options.number("timeout");
+    const found = await caisson.approvals.wait(
+      words[0] ?? "",
+      seconds === undefined ? {} : { timeoutMs: seconds * 1000 },
+    );
+    if (json) tellJson(io, found);
+    else tellLine(io, found.reason === null ? found.state : `${found.state}: ${found.reason}`);
+    return found.state === "approved" ? 0 : 1;
+  },
+};
+
+const request: Verb = {
+  summary: "ask whoever runs the place to open a name, and print the question's id",
+  usage: "HOST[:PORT]",
+  words: [1, 1],
+  options: {
+    sandbox: { type: "string", value: "ID", help: "that needs it; the whole namespace unless given" },
+    purpose: { type: "string", value: "TEXT", help: "what it is needed for" },
+  },
+  run: async ({ caisson, options, words, io, json }) => {
+    const [, host = "", port] = /^(.*?)(?::(\d+))?$/s.exec(words[0] ?? "") ?? [];
+    const asked = { host, port: port === undefined ? undefined : Number(port) };
+    const about = { sandbox_id: options.text("sandbox"), purpose: options.text("purpose") };
+    const made = await caisson.approvals.request({ host, ...defined({ port: asked.port, ...about }) });
+    return json ? tellJson(io, made) : tellLine(io, made.id);
+  },
+};
+
+const reason = { type: "string", value: "TEXT", help: "told to whoever asked" } as const;
+const scope = {
+  type: "string",
+  value: "SCOPE",
+  help: "once, for the sandbox as long as it lives (sandbox), or for the namespace from now on (always); once unless given",
+} as const;
+
+const approve = answer("say yes", ({ caisson }, id, said) => caisson.approvals.approve(id, said));
+const deny = answer("say no", ({ caisson }, id, said) => caisson.approvals.deny(id, said));
+
+function answer(
+  summary: string,
+  act: (call: VerbCall, id: string, answer: ApprovalAnswer) => Promise<ApprovalInfo>,
+): Verb {
+  return {
+    summary: `${summary} to a question`,
+    usage: "ID",
+    words: [1, 1],
+    options: { scope, reason },
+    run: async (call) => {
+      const { options, words, io, json } = call;
+      const said = {
+        scope: oneOf<ApprovalScope>(approvalScopes, options.text("scope")),
+        reason: options.text("reason"),
+      };
+      const done = await act(call, words[0] ?? "", defined(said));
+      return json ? tellJson(io, done) : tellLine(io, `${done.state} (${done.scope}): ${done.subject}`);
+    },
+  };
+}
+
+const revoke: Verb = {
+  summary: "take an answer back that still holds",
+  usage: "ID",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const done = await caisson.approvals.revoke(words[0] ?? "");
+    return json ? tellJson(io, done) : tellLine(io, `revoked: ${done.subject}`);
+  },
+};
+
+function oneOf<T extends ApprovalScope | ApprovalState>(known: readonly T[], text: string | undefined): T | undefined {
+  const found = known.find((one) => one === text);
+  if (found === undefined && text !== undefined)
+    throw new AppError("invalid", `'${text}' is none of ${known.join(", ")}`);
+  return found;
+}
+
+/** What a sandbox or an agent wrote stands behind a mark on every line: it cannot pass for a field of ours. */
+function tellApproval(io: RunIo, one: ApprovalInfo): number {
+  const fields: [string, unknown][] = [
+    ["id", one.id],
+    ["state", one.scope === null ? one.state : `${one.state} (${one.scope})`],
+    ["kind", one.kind],
+    ["namespace", one.namespace],
+    ["sandbox", one.sandbox_id],
+    ["asked by", one.asked_by ?? "code in the sandbox"],
+    ["asked", `${one.asked} times since ${tellTime(one.created_at)}`],
+    ["expires", tellTime(one.expires_at)],
+    ["decided by", one.decided_by],
+    ["reason", one.reason],
+    ["revoked", one.revoked_at === null ? null : tellTime(one.revoked_at)],
+  ];
+  for (const [name, value] of fields)
+    if (value !== null)
+      io.stdout.write(`${paint(io.terminal, "dim", `${name}:`.padEnd(12))}${visible(String(value))}\n`);
+  const quote = (title: string, text: string) => {
+    io.stdout.write(`${paint(io.terminal, "dim", `${title}:`)}\n`);
+    for (const line of text.split("\n")) io.stdout.write(`  | ${visible(line)}\n`);
+  };
+  quote("subject", one.text ?? one.subject);
+  const details = Object.entries(one.detail).filter(([, value]) => value !== null);
+  if (details.length > 0) quote("detail", details.map(([name, value]) => `${name}: ${value}`).join("\n"));
+  return 0;
+}
+
+export const approvalVerbs: Record<string, Verb> = {
+  approvals: list,
+  "approvals list": list,
+  "approvals show": show,
+  "approvals wait": wait,
+  "approvals approve": approve,
+  "approvals deny": deny,
+  "approvals revoke": revoke,
+  "approvals request": request,
+};
