@@ -1,8 +1,10 @@
-/* The guest's end of the wire, fed by a host that says anything: the real wire.c, stream.c and spec.c over real pipes. The
+/* The guest's end of the wire, fed by a host that says anything: the real wire.c, stream.c, spec.c, tunnel.c, listen.c and datagram.c over
+   real pipes and sockets. The
    programs that it would start are played here, since an input may ask for any.
 
    An input is a list of steps: [0][u16 size][bytes] the host says these bytes, [1][u8 slot][u16 size] a program writes,
-   [2][u8 slot] a program ends, [3][u8 slot][u16 size] a program reads, [4][u16 size] the host reads, [5][u8] time passes. */
+   [2][u8 slot] a program ends, [3][u8 slot][u16 size] a program reads, [4][u16 size] the host reads, [5][u8] time passes,
+   [6] a program connects to a listener. Slots from 192 on are those of tunnels. */
 #define _GNU_SOURCE
 #include "fuzz.h"
 
@@ -12,9 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/epoll.h>
+
 #include "../guest/guest.h"
+#include "network.h"
 
 size_t __sanitizer_get_current_allocated_bytes(void);
+
+enum { TUNNEL_SLOTS = 192 };
 
 struct program {
   int in, out[2];
@@ -41,7 +48,7 @@ void die(const char *what) {
 static void poll_fd(int fd) { expect(fcntl(fd, F_GETFD) >= 0, "only open descriptors are waited for"); }
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   (void)events, (void)tag;
-  expect(slot <= STREAMS_MAX, "slots are bounded");
+  expect(slot <= SLOTS_MAX, "slots are bounded");
   poll_fd(fd);
 }
 void poll_remove(int fd) { poll_fd(fd); }
@@ -120,6 +127,10 @@ static void end(uint32_t slot) {
   stream_finish(streams[slot], &record);
 }
 
+static struct stream *tunnel_at(uint32_t step_slot) {
+  return step_slot < TUNNEL_SLOTS ? NULL : streams[STREAMS_MAX + step_slot - TUNNEL_SLOTS];
+}
+
 static void transfer(int fd, size_t size, bool out) {
   static uint8_t bytes[65536];
   if (fd < 0 || size == 0) return;
@@ -150,8 +161,17 @@ static void turn(void) {
     stream_pump_output(streams[i], 0);
     stream_pump_output(streams[i], 1);
   }
+  for (uint32_t i = STREAMS_MAX; i < tunnels_end; i++) {
+    struct stream *s = streams[i];
+    if (!s || s->socket < 0) continue;
+    uint32_t told = far_end(s->socket) < 0 ? EPOLLIN | EPOLLHUP : EPOLLIN;
+    if (s->interest || told & EPOLLHUP) tunnel_event(s, told | (s->interest & EPOLLOUT));
+  }
   streams_sweep();
   wire_flush();
+  expect(tunnels_end <= SLOTS_MAX, "tunnels are bounded");
+  for (uint32_t i = STREAMS_MAX; i < tunnels_end; i++)
+    if (streams[i]) check(streams[i]);
   expect(streams_end <= STREAMS_MAX, "streams are bounded");
   for (uint32_t i = 0; i < streams_end; i++)
     if (streams[i]) check(streams[i]);
@@ -172,6 +192,8 @@ static size_t step(const uint8_t *data, size_t size) {
   uint32_t slot = size > 1 ? data[1] : 0;
   size_t wide = size > 2 ? (size_t)(data[1] | data[2] << 8) : 0, of_slot = size > 3 ? (size_t)(data[2] | data[3] << 8) : 0;
   struct program *p = &programs[slot];
+  struct stream *tunnel = tunnel_at(slot);
+  int far = tunnel ? far_end(tunnel->socket) : -1;
   switch (data[0]) {
     case 0:
       if (size < 3) return size;
@@ -180,22 +202,28 @@ static size_t step(const uint8_t *data, size_t size) {
       return 3 + wide;
     case 1:
       if (p->runs) transfer(p->out[of_slot % 2], of_slot, true);
+      transfer(far, of_slot, true);
       return size < 4 ? size : 4;
-    case 2: end(slot); return size < 2 ? size : 2;
+    case 2:
+      end(slot);
+      if (tunnel) far_hang_up(tunnel->socket);
+      return size < 2 ? size : 2;
     case 3:
       if (p->runs) transfer(p->in, of_slot, false);
+      transfer(far, of_slot, false);
       return size < 4 ? size : 4;
     case 4: transfer(host_in, wide, false); return size < 3 ? size : 3;
     case 5: clock_ms += slot; return size < 2 ? size : 2;
+    case 6: call_in(); return 1;
     default: return 1;
   }
 }
 
 /* Whatever was said: all that was opened can be ended, and gives back what it took. */
 static void finish(size_t before) {
-  for (uint32_t i = 0; i < streams_end; i++)
+  for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1))
     if (streams[i]) stream_close(streams[i]);
-  for (int turns = 0; streams_end > 0; turns++) {
+  for (int turns = 0; streams_end > 0 || tunnels_end > STREAMS_MAX; turns++) {
     expect(turns < 1000, "every stream can be ended");
     for (uint32_t i = 0; i < streams_end; i++)
       if (streams[i]) end(i);
@@ -203,7 +231,7 @@ static void finish(size_t before) {
     turn();
     transfer(host_in, 65536, false);
   }
-  expect(__sanitizer_get_current_allocated_bytes() <= before + OUTPUT_RING_BYTES + 4096, "memory is given back");
+  expect(__sanitizer_get_current_allocated_bytes() <= before + OUTPUT_RING_BYTES + INPUT_RING_BYTES + 4096, "memory is given back");
 }
 
 static void run(const uint8_t *data, size_t size) {

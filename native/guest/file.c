@@ -197,7 +197,8 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_UNPACK: return unpack(spec);
     case KIND_SEARCH: return search(spec);
     case KIND_RESTORE: return restore(spec);
-    case KIND_PROCESS: break;
+    case KIND_PLACE: return deliver(spec);
+    default: break;
   }
   return errno = EINVAL, -1;
 }
@@ -212,7 +213,7 @@ static _Noreturn void work(uint8_t kind, const struct spec *spec, int in, int ou
   signal(SIGPIPE, SIG_IGN);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_NAME, "caisson-file");
-  if (privilege_drop(spec) < 0) _exit(errno);
+  if ((kind == KIND_PLACE ? privilege_drop_but_root(spec) : privilege_drop(spec)) < 0) _exit(errno);
   prctl(PR_SET_DUMPABLE, 0);
   umask(022);
   _exit(operate(kind, spec) < 0 ? errno : 0);

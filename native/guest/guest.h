@@ -10,7 +10,7 @@
 
 /* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
 enum {
-  WIRE_VERSION = 1,
+  WIRE_VERSION = 2,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
   TO_HOST_PAYLOAD_BYTES = 128 * 1024,
@@ -20,6 +20,9 @@ enum {
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
   INPUT_RING_BYTES = 64 * 1024,
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
+  TUNNELS_MAX = 4096, /* listeners and connections, likewise */
+  SLOTS_MAX = STREAMS_MAX + TUNNELS_MAX,
+  BACKLOG = 1024, /* connections that wait to be accepted, a listener */
   SPEC_BYTES = 1024 * 1024,
   ARGUMENTS_MAX = 4096,
   NONCE_BYTES = 16,
@@ -72,8 +75,14 @@ enum stream_kind {
   KIND_UNPACK,
   KIND_SEARCH,
   KIND_RESTORE,
-  KIND_LAST = KIND_RESTORE,
+  KIND_PLACE,
+  KIND_LISTEN,
+  KIND_ACCEPT,
+  KIND_DIAL,
+  KIND_DATAGRAMS,
+  KIND_LAST = KIND_DATAGRAMS,
 };
+static inline bool is_tunnel(uint8_t kind) { return kind >= KIND_LISTEN; }
 
 enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };
 
@@ -109,6 +118,7 @@ enum spec_tag {
   TAG_TEXT,
   TAG_FILE_BYTES,
   TAG_LINE_BYTES,
+  TAG_SPOT, /* a port, and an IPv4 address times 65536 */
 };
 
 enum spec_flag {
@@ -124,6 +134,7 @@ enum spec_flag {
   FLAG_PAUSED = 512, /* CONFIG: the clocks of runs stand still */
   FLAG_EXACT = 1024, /* PACK: in order, with hard links, and with what could not be read */
   FLAG_COLD = 2048,  /* CONFIG: no interpreter may wait; those that do go */
+  FLAG_GONE = 4096,  /* PLACE: takes the file away */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */
@@ -133,7 +144,7 @@ struct spec {
   size_t argument_count, environment_count;
   const char *folder, *path, *target, *name, *text;
   uint64_t timeout_ms, cpu_ms, processes, memory_bytes, open_files, flags, offset, length, mode, lease_ms, terminal, count,
-      depth, file_bytes, line_bytes;
+      depth, file_bytes, line_bytes, spot;
 };
 
 /* What the other side is told of a finished stream. */
@@ -178,11 +189,19 @@ struct stream {
   bool terminal;
   int keeper_fd;      /* orders for a terminal's keeper (pty.c), or -1 */
   uint64_t drain_end; /* of a terminal whose run has ended */
+  int socket;         /* of a tunnel, or -1: while one lasts, in.fd and out[0].fd are the same and not their own */
+  uint64_t spot;      /* where a listener listens, or a connection was reached: as TAG_SPOT */
+  uint32_t listener;  /* the stream whose listener a connection came to */
+  struct stream *in_bucket; /* stream_find */
+  struct stream *next_waiting; /* for a connection */
+  struct stream *next_due;     /* for its input to be passed on */
+  uint32_t interest;           /* what epoll was asked to tell of the socket */
+  bool waiting, dialing, pump_due;
   bool started, started_sent, finished, exit_sent, closing, reaped, state_due;
   struct exit_record exit;
 };
 
-enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_OUTPUT, POLL_ERROR, POLL_WARM };
+enum poll_tag { POLL_WIRE_IN = 1, POLL_WIRE_OUT, POLL_SIGNAL, POLL_INPUT, POLL_OUTPUT, POLL_ERROR, POLL_WARM, POLL_TUNNEL };
 
 /* main.c */
 extern int guest_epoll;
@@ -201,8 +220,10 @@ void clock_pause(bool paused);
 uint64_t clock_run_us(void);
 
 /* stream.c */
-extern struct stream *streams[STREAMS_MAX];
-extern uint32_t streams_highest, streams_end;
+extern struct stream *streams[SLOTS_MAX]; /* tunnels lie behind all others, from STREAMS_MAX on */
+extern uint32_t streams_highest, streams_end, tunnels_end;
+/* Over all slots that may be taken: for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1)) */
+static inline uint32_t streams_from(uint32_t slot) { return slot >= streams_end && slot < STREAMS_MAX ? STREAMS_MAX : slot; }
 struct stream *stream_find(uint32_t id);
 struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size);
 void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size);
@@ -214,12 +235,16 @@ void stream_acked(struct stream *s, int channel, uint64_t offset);
 uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);
 void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
+void stream_input_stop(struct stream *s);
+void stream_output_stop(struct stream *s);
+void streams_pump_due(void);
 void stream_input_event(struct stream *s, uint32_t events);
 void stream_pump_output(struct stream *s, int index);
 struct iovec;
 int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iovec *parts);
 void stream_output_event(struct stream *s, int index, uint32_t events);
 void stream_resync(struct stream *s);
+void stream_output_put(struct stream *s, const uint8_t *data, uint32_t size);
 void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size);
 void streams_sweep(void);
 bool streams_running(void);
@@ -320,10 +345,39 @@ uint32_t tree_slot(pid_t pid);
 /* privilege.c */
 void privilege_prepare(void);
 int privilege_drop(const struct spec *spec);
+int privilege_drop_but_root(const struct spec *spec);
 void close_all_from(int first);
 
 /* seccomp.c */
-void seccomp_apply(bool listeners);
+struct sock_fprog;
+extern const struct sock_fprog *seccomp_of_newborns; /* on top of the guest's own, or NULL */
+void seccomp_apply(void);
+void seccomp_refuse_listeners(void);
+
+/* tunnel.c */
+void tunnel_start(struct stream *s, const struct spec *spec);
+void tunnel_connected(struct stream *s, int fd);
+void tunnel_interest(struct stream *s, uint32_t events);
+void tunnel_settle(struct stream *s);
+void tunnel_drop(struct stream *s);
+void tunnel_resync(struct stream *s);
+void tunnel_event(struct stream *s, uint32_t events);
+
+/* listen.c */
+void listen_start(struct stream *s, const struct spec *spec);
+void listen_event(struct stream *s);
+void listen_wait(struct stream *s);
+void listen_forget(struct stream *s);
+void listeners_again(void);
+bool listen_holds(uint16_t port);
+
+/* datagram.c */
+void datagrams_start(struct stream *s, const struct spec *spec);
+void datagrams_event(struct stream *s);
+void datagrams_send(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
+
+/* loopback.c */
+void loopback_prepare(void);
 
 /* file.c */
 void file_start(struct stream *s, struct spec *spec);

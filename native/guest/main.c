@@ -107,7 +107,7 @@ static int wait_ms(void) {
 
 static void dispatch(uint32_t events, uint64_t data) {
   uint32_t slot = (uint32_t)data;
-  struct stream *s = slot < STREAMS_MAX ? streams[slot] : NULL;
+  struct stream *s = slot < SLOTS_MAX ? streams[slot] : NULL;
   switch ((enum poll_tag)(data >> 32)) {
     case POLL_WIRE_IN: wire_receive(); break;
     case POLL_WIRE_OUT: break; /* wire_flush follows every round */
@@ -119,6 +119,7 @@ static void dispatch(uint32_t events, uint64_t data) {
       break;
     case POLL_ERROR: if (s) stream_output_event(s, 1, events); break;
     case POLL_WARM: warm_event(slot); break;
+    case POLL_TUNNEL: if (s) tunnel_event(s, events); break;
   }
 }
 
@@ -162,12 +163,14 @@ int main(int count, char **words) {
   prepare_descriptors();
   prepare_signals();
   oom_prepare();
+  loopback_prepare();
   privilege_prepare();
   start_prepare(wishes.copy_memory);
-  seccomp_apply(!wishes.no_listeners);
-  poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, STREAMS_MAX);
-  poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, STREAMS_MAX);
-  poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, STREAMS_MAX);
+  seccomp_apply();
+  if (wishes.no_listeners) seccomp_refuse_listeners();
+  poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, SLOTS_MAX);
+  poll_add(WIRE_OUT, 0, POLL_WIRE_OUT, SLOTS_MAX);
+  poll_add(signal_fd, EPOLLIN, POLL_SIGNAL, SLOTS_MAX);
   clock_read();
   serve();
 }

@@ -13,22 +13,30 @@
 #define SYS_close_range 436
 #endif
 
-/* An interpreter that waits for runs keeps what it takes to become the user (warm.c); everything else that is started gives
-   up even that. */
-static void let_inherit(void) {
+enum {
+  INHERITED = 1 << CAP_SETUID | 1 << CAP_SETGID,
+  NEEDED = INHERITED | 1 << CAP_KILL | 1 << CAP_NET_BIND_SERVICE,
+};
+
+static void keep(uint32_t permitted) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct sets[2];
   if (syscall(SYS_capget, &header, sets) < 0) die("capget");
-  sets[0].inheritable = sets[0].permitted & (1u << CAP_SETUID | 1u << CAP_SETGID);
-  sets[1].inheritable = 0;
+  sets[0].permitted &= permitted;
+  sets[0].effective = sets[0].permitted;
+  sets[0].inheritable = sets[0].permitted & INHERITED;
+  sets[1].permitted = sets[1].effective = sets[1].inheritable = 0;
   if (syscall(SYS_capset, &header, sets) < 0) die("capset");
 }
 
-/* PID 1 keeps what it needs (setuid, setgid, kill); no user code can ever gain any (SBX-03). */
+/* PID 1 keeps what it takes to start user code as another user, to end it, and to listen on ports below 1024; what it had
+   beyond, to prepare lo and for this, goes. An interpreter that waits for runs inherits what it takes to become the user
+   (warm.c). No user code can ever gain any of it (SBX-03). */
 void privilege_prepare(void) {
-  let_inherit();
+  keep(NEEDED | 1 << CAP_SETPCAP); /* nothing is inherited that is not in the bounding set before it goes */
   for (int capability = 0; capability < 64; capability++)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) < 0) die("capability bound");
+  keep(NEEDED);
   if (prctl(PR_SET_DUMPABLE, 0) < 0) die("dumpable"); /* /proc/1 belongs to root alone */
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
 }
@@ -41,8 +49,7 @@ static int be_killed_first(void) {
   return written == 4 ? 0 : -1;
 }
 
-/* Turns a worker, which was forked, into user code's. Returns -1 with errno; the caller must then not go on. */
-int privilege_drop(const struct spec *spec) {
+static int drop(const struct spec *spec, uid_t user) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
   if (be_killed_first() < 0) return -1;
@@ -50,10 +57,16 @@ int privilege_drop(const struct spec *spec) {
   if (!start_limit(0, spec)) return -1;
   if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
   if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
-  if (syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID) < 0) return -1;
+  if (syscall(SYS_setresuid, user, user, user) < 0) return -1;
   if (syscall(SYS_capset, &header, none) < 0) return -1;
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
+
+/* Turns a worker, which was forked, into user code's. Returns -1 with errno; the caller must then not go on. */
+int privilege_drop(const struct spec *spec) { return drop(spec, USER_ID); }
+
+/* As above, but what it makes is root's: user code's group can be let read it, and no more. */
+int privilege_drop_but_root(const struct spec *spec) { return drop(spec, 0); }
 
 /* gVisor takes no last descriptor past INT_MAX. */
 void close_all_from(int first) {

@@ -139,22 +139,20 @@ static void check_personality(void) {
   end_call(start);
 }
 
-/* EXE-13: where policy lets nobody listen, no socket takes an address. One that only sends a datagram is given one all the same. */
-static void check_refused(long number) {
-  unsigned short start = begin_call(number);
-  deny(EACCES);
-  end_call(start);
-}
-
-/* Put on PID 1 itself before it starts anything: all it ever forks is under the filter, at no cost a run. */
-void seccomp_apply(bool listeners) {
-  static long allowed[] = ALLOWED_CALLS;
-  size_t count = sizeof allowed / sizeof *allowed;
-  qsort(allowed, count, sizeof *allowed, compare);
+static void begin_program(void) {
+  length = 0;
   load(offsetof(struct seccomp_data, arch));
   emit(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
   deny(ENOSYS);
   load(offsetof(struct seccomp_data, nr));
+}
+
+/* Put on PID 1 itself before it starts anything: all it ever forks is under the filter, at no cost a run. */
+void seccomp_apply(void) {
+  static long allowed[] = ALLOWED_CALLS;
+  size_t count = sizeof allowed / sizeof *allowed;
+  qsort(allowed, count, sizeof *allowed, compare);
+  begin_program();
 #if defined(__x86_64__)
   emit(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* the x32 calls */
   deny(ENOSYS);
@@ -166,11 +164,27 @@ void seccomp_apply(bool listeners) {
   check_socket(SYS_socketpair);
   check_ioctl();
   check_personality();
-  if (!listeners) {
-    check_refused(SYS_bind);
-    check_refused(SYS_listen);
-  }
   emit_search(allowed, 0, count);
   struct sock_fprog filter = {length, program};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0) die("seccomp");
+}
+
+/* EXE-13: where policy lets nobody listen, no socket of a program takes an address. One that only sends a datagram is given one
+   all the same. The guest itself listens, so each newborn puts this on. */
+const struct sock_fprog *seccomp_of_newborns;
+
+static void check_refused(long number) {
+  unsigned short start = begin_call(number);
+  deny(EACCES);
+  end_call(start);
+}
+
+void seccomp_refuse_listeners(void) {
+  static struct sock_fprog filter;
+  begin_program();
+  check_refused(SYS_bind);
+  check_refused(SYS_listen);
+  answer(SECCOMP_RET_ALLOW);
+  filter = (struct sock_fprog){length, program};
+  seccomp_of_newborns = &filter;
 }

@@ -50,6 +50,7 @@ static bool take(struct spec *spec, uint32_t tag, uint8_t *data, uint32_t size) 
     case TAG_DEPTH: return number(data, size, &spec->depth);
     case TAG_FILE_BYTES: return number(data, size, &spec->file_bytes);
     case TAG_LINE_BYTES: return number(data, size, &spec->line_bytes);
+    case TAG_SPOT: return number(data, size, &spec->spot);
     case TAG_NAME: return text(data, size, &spec->name);
     case TAG_TEXT: return text(data, size, &spec->text);
   }

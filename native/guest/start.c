@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -133,6 +134,8 @@ NEWBORN static void be_born(void *argument) {
   if (error >= 0) error = take_descriptors(start);
   if (error < 0) CALL(exit_group, 127, 0, 0, 0);
   error = start->io.channel < 0 ? drop_privileges(start) : 0;
+  if (error >= 0 && seccomp_of_newborns)
+    error = CALL(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, seccomp_of_newborns, 0);
   if (error >= 0 && start->folder) error = CALL(chdir, start->folder, 0, 0, 0);
   if (error >= 0) error = CALL(rt_sigprocmask, SIG_SETMASK, &no_signals, 0, sizeof no_signals);
   if (error >= 0) error = execute(start);

@@ -5,14 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct stream *streams[STREAMS_MAX];
-uint32_t streams_end; /* no slot from here on is taken */
+struct stream *streams[SLOTS_MAX];
+uint32_t streams_end; /* no slot from here on is taken, up to STREAMS_MAX */
+uint32_t tunnels_end = STREAMS_MAX; /* nor from here on */
 uint32_t streams_highest; /* ids only grow: an OPEN that is repeated after a resync runs nothing twice */
 static uint32_t rings_bytes;
-static uint8_t *spare_ring;
+static uint8_t *spare_ring, *spare_input;
+static struct stream *pump_due; /* tunnels whose input came with what is being read of the wire */
+
+enum { BUCKETS = 256 };
+static struct stream *buckets[BUCKETS]; /* by id: ids grow one by one, so they spread evenly */
 
 static uint8_t *ring_take(uint32_t *size) {
   *size = rings_bytes + OUTPUT_RING_BYTES <= RINGS_TOTAL_BYTES ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
@@ -45,13 +51,21 @@ int ring_parts(const struct output *o, uint64_t offset, size_t size, struct iove
 }
 
 struct stream *stream_find(uint32_t id) {
-  for (uint32_t i = 0; i < streams_end; i++)
-    if (streams[i] && streams[i]->id == id) return streams[i];
-  return NULL;
+  struct stream *s = buckets[id % BUCKETS];
+  while (s && s->id != id) s = s->in_bucket;
+  return s;
+}
+
+static void find_no_more(struct stream *s) {
+  struct stream **at = &buckets[s->id % BUCKETS];
+  while (*at != s) at = &(*at)->in_bucket;
+  *at = s->in_bucket;
 }
 
 struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
-  for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+  uint32_t first = is_tunnel(kind) ? STREAMS_MAX : 0, last = is_tunnel(kind) ? SLOTS_MAX : STREAMS_MAX;
+  uint32_t *end = is_tunnel(kind) ? &tunnels_end : &streams_end;
+  for (uint32_t i = first; i < last; i++) {
     if (streams[i]) continue;
     struct stream *s = calloc(1, sizeof *s);
     uint8_t *spec = malloc(spec_size ? spec_size : 1);
@@ -64,9 +78,11 @@ struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
     s->spec = spec;
     s->spec_size = spec_size;
     s->slot = i;
-    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = s->keeper_fd = -1;
+    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = s->keeper_fd = s->socket = -1;
     streams_highest = id;
-    if (i >= streams_end) streams_end = i + 1;
+    if (i >= *end) *end = i + 1;
+    s->in_bucket = buckets[id % BUCKETS];
+    buckets[id % BUCKETS] = s;
     return streams[i] = s;
   }
   return NULL;
@@ -76,6 +92,7 @@ static void start(struct stream *s) {
   static struct spec spec;
   if (!spec_parse(s->spec, s->spec_size, &spec)) stream_fail(s, EINVAL);
   else if (s->kind == KIND_PROCESS) process_start(s, &spec);
+  else if (is_tunnel(s->kind)) tunnel_start(s, &spec);
   else file_start(s, &spec);
   free(s->spec);
   s->spec = NULL;
@@ -115,16 +132,48 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
   stream_pump_output(s, 1);
 }
 
-static void input_stop(struct stream *s) {
-  if (s->in.fd >= 0) close(s->in.fd);
+static void input_ring_give(struct input *in) {
+  if (!spare_input) spare_input = in->ring;
+  else free(in->ring);
+  in->ring = NULL;
+}
+
+static void input_ring_take(struct input *in) {
+  in->ring = spare_input ? spare_input : malloc(INPUT_RING_BYTES);
+  spare_input = NULL;
+  if (!in->ring) die("out of memory");
+}
+
+void stream_input_stop(struct stream *s) {
+  if (s->in.fd >= 0 && is_tunnel(s->kind)) shutdown(s->in.fd, SHUT_WR);
+  else if (s->in.fd >= 0) close(s->in.fd);
   s->in.fd = -1;
   s->in.consumed = s->in.received;
-  free(s->in.ring);
-  s->in.ring = NULL;
+  if (s->in.ring) input_ring_give(&s->in);
+}
+
+/* What comes for a connection in many frames goes out in one write. */
+static void pump_input_later(struct stream *s) {
+  if (!is_tunnel(s->kind)) return stream_pump_input(s);
+  if (s->pump_due) return;
+  s->pump_due = true;
+  s->next_due = pump_due;
+  pump_due = s;
+}
+
+void streams_pump_due(void) {
+  while (pump_due) {
+    struct stream *s = pump_due;
+    pump_due = s->next_due;
+    s->pump_due = false;
+    stream_pump_input(s);
+    tunnel_settle(s);
+  }
 }
 
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size) {
   struct input *in = &s->in;
+  if (s->kind == KIND_DATAGRAMS) return datagrams_send(s, offset, data, size);
   if (offset + size <= in->received) return; /* sent again after a resync */
   if (offset > in->received || offset + size - in->consumed > INPUT_RING_BYTES || in->end)
     return wire_error(s->id, EPROTO, "input out of order");
@@ -135,7 +184,7 @@ void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32
     in->consumed = in->received;
     return;
   }
-  if (!in->ring && !(in->ring = malloc(INPUT_RING_BYTES))) die("out of memory");
+  if (!in->ring) input_ring_take(in);
   for (uint32_t done = 0; done < size;) {
     uint32_t at = (uint32_t)(in->received % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
     if (run > size - done) run = size - done;
@@ -143,12 +192,12 @@ void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32
     in->received += run;
     done += run;
   }
-  stream_pump_input(s);
+  pump_input_later(s);
 }
 
 void stream_input_end(struct stream *s) {
   s->in.end = true;
-  stream_pump_input(s);
+  pump_input_later(s);
 }
 
 void stream_pump_input(struct stream *s) {
@@ -159,28 +208,31 @@ void stream_pump_input(struct stream *s) {
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
     ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;
-    if (written < 0) return input_stop(s); /* EPIPE: the process closed its input */
+    if (written < 0) return stream_input_stop(s); /* EPIPE: the process closed its input */
     in->consumed += (uint64_t)written;
   }
-  if (in->consumed == in->received && in->end) return input_stop(s);
+  if (in->consumed == in->received && in->end) return stream_input_stop(s);
+  if (in->consumed == in->received && in->ring) input_ring_give(in);
   if (s->terminal) return;
   bool wanted = in->consumed < in->received;
-  if (wanted != in->armed) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, s->slot);
+  if (wanted != in->armed && !is_tunnel(s->kind)) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, s->slot);
   in->armed = wanted;
 }
 
 /* epoll tells of a pipe's end whatever it was asked, again and again: what is not to be read now is taken out of it. */
 void stream_input_event(struct stream *s, uint32_t events) {
-  if (events & EPOLLERR && !s->terminal) input_stop(s); /* the process closed its input */
+  if (events & EPOLLERR && !s->terminal) stream_input_stop(s); /* the process closed its input */
   else stream_pump_input(s);
 }
 
-static void output_eof(struct output *o) {
-  if (o->fd >= 0) close(o->fd);
+static void output_eof(const struct stream *s, struct output *o) {
+  if (o->fd >= 0 && !is_tunnel(s->kind)) close(o->fd);
   o->fd = -1;
   o->eof = true;
   o->eof_ms = now_ms();
+  if (is_tunnel(s->kind) && o->tail == o->acked) ring_give(o);
 }
+void stream_output_stop(struct stream *s) { output_eof(s, &s->out[0]); }
 
 /* A ring is taken for bytes, not for an end. */
 static ssize_t read_first(struct output *o) {
@@ -196,8 +248,8 @@ static ssize_t read_first(struct output *o) {
    acknowledged but for less than half of the smallest ring, so that room always comes. */
 static bool output_full(const struct output *o) { return o->ring && o->tail - o->acked > o->size / 2; }
 
-static ssize_t read_output(struct output *o, uint32_t *room) {
-  if (!o->ring && o->tail == 0) return *room = SMALL_RING_BYTES, read_first(o);
+static ssize_t read_output(const struct stream *s, struct output *o, uint32_t *room) {
+  if (!o->ring && o->tail == 0 && !is_tunnel(s->kind)) return *room = SMALL_RING_BYTES, read_first(o);
   if (!o->ring) o->ring = ring_take(&o->size);
   *room = o->size - (uint32_t)(o->tail - o->acked);
   struct iovec parts[2];
@@ -214,12 +266,12 @@ void stream_pump_output(struct stream *s, int index) {
   o->unblocked = true;
   for (;;) {
     if (output_full(o)) break;
-    if (s->terminal && s->finished && o->tail >= s->drain_end) return output_eof(o); /* somebody else writes there */
+    if (s->terminal && s->finished && o->tail >= s->drain_end) return output_eof(s, o); /* somebody else writes there */
     uint32_t room;
-    ssize_t size = read_output(o, &room);
+    ssize_t size = read_output(s, o, &room);
     if (size > 0) {
       o->tail += (uint64_t)size;
-      if (size >= PIPE_BYTES && !o->grown && !s->terminal) { /* it writes more than the pipe holds: a refusal leaves it as it is */
+      if (size >= PIPE_BYTES && !o->grown && !s->terminal && !is_tunnel(s->kind)) { /* it writes more than the pipe holds: a refusal leaves it as it is */
         (void)!fcntl(o->fd, F_SETPIPE_SZ, OUTPUT_RING_BYTES);
         o->grown = true;
       }
@@ -229,30 +281,41 @@ void stream_pump_output(struct stream *s, int index) {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN && !s->finished) break;
     if (size < 0 && errno == EIO && s->terminal && !s->finished) break; /* no process has it open: one may open it again */
-    return output_eof(o);
+    if (size < 0 && is_tunnel(s->kind)) s->exit = (struct exit_record){.status = errno, .flags = EXIT_NOT_STARTED};
+    return output_eof(s, o);
   }
   if (s->terminal) return;
   bool wanted = !output_full(o);
-  if (wanted && !o->armed) poll_add(o->fd, EPOLLIN, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
-  if (!wanted && o->armed) poll_remove(o->fd);
+  if (is_tunnel(s->kind)) {
+    if (o->tail == o->acked) ring_give(o);
+  } else if (wanted && !o->armed) poll_add(o->fd, EPOLLIN, index ? POLL_ERROR : POLL_OUTPUT, s->slot);
+  if (!wanted && o->armed && !is_tunnel(s->kind)) poll_remove(o->fd);
   o->armed = wanted;
 }
 
 /* A pipe that was asked for bytes and tells only of its end has none: most runs write to one of theirs at most. */
 void stream_output_event(struct stream *s, int index, uint32_t events) {
   struct output *o = &s->out[index];
-  if (events == EPOLLHUP && o->armed && o->fd >= 0 && !s->terminal) output_eof(o);
+  if (events == EPOLLHUP && o->armed && o->fd >= 0 && !s->terminal) output_eof(s, o);
   else stream_pump_output(s, index);
 }
 
-/* Bytes that the guest itself puts among a terminal's output; left out where there is no room. */
-void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size) {
+/* Whole, or not at all where there is no room. */
+void stream_output_put(struct stream *s, const uint8_t *data, uint32_t size) {
   struct output *o = &s->out[0];
-  stream_pump_output(s, 0); /* what came before stands before */
-  if (o->fd < 0) return;
+  struct iovec parts[2];
   if (!o->ring) o->ring = ring_take(&o->size);
   if (o->tail - o->acked + size > o->size) return;
-  for (uint32_t i = 0; i < size; i++) o->ring[o->tail++ % o->size] = data[i];
+  int count = ring_parts(o, o->tail, size, parts);
+  memcpy(parts[0].iov_base, data, parts[0].iov_len);
+  if (count == 2) memcpy(parts[1].iov_base, data + parts[0].iov_len, parts[1].iov_len);
+  o->tail += size;
+}
+
+/* Bytes that the guest itself puts among a terminal's output. */
+void stream_output_add(struct stream *s, const uint8_t *data, uint32_t size) {
+  stream_pump_output(s, 0); /* what came before stands before */
+  if (s->out[0].fd >= 0) stream_output_put(s, data, size);
 }
 
 /* The end of output is told with the exit that mostly follows at once: one frame less wakes the host. */
@@ -266,19 +329,23 @@ void stream_acked(struct stream *s, int channel, uint64_t offset) {
   struct output *o = &s->out[channel - CHANNEL_OUT];
   if (offset > o->sent - wire_unwritten(o) || offset < o->acked) return; /* stale, or of what was never sent */
   o->acked = offset;
-  if (o->acked == o->tail && o->eof) ring_give(o);
-  else stream_pump_output(s, channel - CHANNEL_OUT);
+  if (o->acked == o->tail && (o->eof || is_tunnel(s->kind))) ring_give(o);
+  if (o->eof) return;
+  stream_pump_output(s, channel - CHANNEL_OUT);
+  tunnel_settle(s);
 }
 
 /* The host has stored the exit record, or gives the stream up: what still runs is ended first. */
 void stream_close(struct stream *s) {
   s->closing = true;
   if (s->spec) give_up(s, ECANCELED); /* the rest of it will not come: there is nothing to end */
+  else if (is_tunnel(s->kind)) tunnel_drop(s);
   else if (!s->finished) process_signal(s, SIGNAL_TREE, 0);
 }
 
 void stream_resync(struct stream *s) {
   if (s->spec) give_up(s, ECANCELED); /* the rest of it was the former owner's to send */
+  if (is_tunnel(s->kind)) tunnel_resync(s);
   for (int i = 0; i < 2; i++) {
     s->out[i].sent = s->out[i].acked;
     s->out[i].end_sent = false;
@@ -292,19 +359,22 @@ void stream_resync(struct stream *s) {
 static void release(uint32_t slot) {
   struct stream *s = streams[slot];
   streams[slot] = NULL;
-  input_stop(s);
+  find_no_more(s);
+  stream_input_stop(s);
   if (s->warm_channel >= 0) close(s->warm_channel);
   for (int i = 0; i < 2; i++) {
-    output_eof(&s->out[i]);
+    output_eof(s, &s->out[i]);
     ring_give(&s->out[i]);
   }
   free(s->spec);
   free(s);
   while (streams_end && !streams[streams_end - 1]) streams_end--;
+  while (tunnels_end > STREAMS_MAX && !streams[tunnels_end - 1]) tunnels_end--;
+  listeners_again(); /* a descriptor may be free */
 }
 
 void streams_sweep(void) {
-  for (uint32_t i = 0; i < streams_end; i++) {
+  for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1)) {
     struct stream *s = streams[i];
     if (s && s->closing && s->finished && !s->run && (s->pid <= 0 || s->reaped) && !wire_holds(s)) release(i);
   }

@@ -26,7 +26,7 @@ struct hello {
 };
 struct state {
   uint32_t kind, finished;
-  uint64_t input_received, input_consumed, acked[2];
+  uint64_t input_received, input_consumed, acked[2], spot;
 };
 struct failure {
   uint32_t stream;
@@ -78,7 +78,7 @@ static void resync(const struct header *h, const uint8_t *payload) {
   control_size = slice_size = written = 0; /* the new owner reads past the torn frame, up to its nonce */
   slice_of = NULL;
   guest_last_ping_ms = now_ms();
-  for (uint32_t i = 0; i < streams_end; i++)
+  for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1))
     if (streams[i]) stream_resync(streams[i]);
 }
 
@@ -144,6 +144,7 @@ void wire_receive(void) {
   }
   memmove(buffer, buffer + at, have - at);
   have -= at;
+  streams_pump_due();
 }
 
 /* ---- to the host ---- */
@@ -159,15 +160,16 @@ static void put(enum frame_type type, uint8_t channel, uint32_t stream, uint64_t
 static bool room(void) { return control_size + CONTROL_FRAME_MAX <= CONTROL_BYTES; }
 
 static void put_hello(void) {
-  struct hello hello = {{0}, WIRE_VERSION, STREAMS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES, streams_highest, 0};
-  for (uint32_t i = 0; i < STREAMS_MAX; i++)
+  struct hello hello = {{0}, WIRE_VERSION, SLOTS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES, streams_highest, 0};
+  for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1))
     if (streams[i] && streams[i]->state_due) hello.live++;
   memcpy(hello.nonce, nonce, NONCE_BYTES);
   put(FRAME_HELLO, 0, 0, 0, &hello, sizeof hello);
 }
 
 static void put_state(const struct stream *s) {
-  struct state state = {s->kind, s->finished, s->in.received, s->in.consumed, {s->out[0].acked, s->out[1].acked}};
+  struct state state = {s->kind, s->finished, s->in.received, s->in.consumed, {s->out[0].acked, s->out[1].acked},
+                        s->spot};
   put(FRAME_STATE, 0, s->id, 0, &state, sizeof state);
 }
 
@@ -183,7 +185,8 @@ static void put_stream(struct stream *s) {
     s->state_due = false;
   }
   if (s->started && !s->started_sent) {
-    put(FRAME_STARTED, 0, s->id, (uint64_t)s->pid, NULL, 0);
+    if (is_tunnel(s->kind)) put(FRAME_STARTED, 0, s->id, s->spot, &s->listener, sizeof s->listener);
+    else put(FRAME_STARTED, 0, s->id, (uint64_t)s->pid, NULL, 0);
     s->started_sent = true;
   }
   if (credit_due(s)) {
@@ -221,15 +224,16 @@ static void gather_control(void) {
     put(FRAME_ERROR, 0, f->stream, (uint64_t)f->error, f->text, (uint32_t)strlen(f->text));
     memmove(f, f + 1, (failure_count - 1) * sizeof *f);
   }
-  for (uint32_t i = 0; i < streams_end && room(); i++)
+  for (uint32_t i = streams_from(0); i < tunnels_end && room(); i = streams_from(i + 1))
     if (streams[i]) put_stream(streams[i]);
 }
 
 /* One frame a stream in turn, so that a noisy one slows no other. */
 static bool choose_slice(void) {
-  for (uint32_t n = 0; n < 2 * streams_end; n++) {
-    turn = (turn + 1) % (2 * streams_end);
-    struct stream *s = streams[turn / 2];
+  uint32_t all = streams_end + tunnels_end - STREAMS_MAX;
+  for (uint32_t n = 0; n < 2 * all; n++) {
+    turn = (turn + 1) % (2 * all);
+    struct stream *s = streams[turn / 2 < streams_end ? turn / 2 : turn / 2 - streams_end + STREAMS_MAX];
     if (!s || s->closing) continue;
     struct output *o = &s->out[turn % 2];
     if (o->sent == o->tail) continue;
@@ -261,7 +265,7 @@ static bool write_some(void) {
 static void wait_writable(bool wanted) {
   if (wanted == waiting) return;
   waiting = wanted;
-  poll_change(WIRE_OUT, wanted ? EPOLLOUT : 0, POLL_WIRE_OUT, STREAMS_MAX);
+  poll_change(WIRE_OUT, wanted ? EPOLLOUT : 0, POLL_WIRE_OUT, SLOTS_MAX);
 }
 
 void wire_flush(void) {

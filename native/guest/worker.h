@@ -20,6 +20,9 @@ int unpack(const struct spec *spec);
 int restore(const struct spec *spec);
 int search(const struct spec *spec);
 
+/* deliver.c: into /run, by a worker that is root without any capability */
+int deliver(const struct spec *spec);
+
 /* hard_links.c: the first name of a file that has several, or NULL for the first time (or when too many are known). */
 const char *hard_link_of(const struct stat *info, const char *name);
 

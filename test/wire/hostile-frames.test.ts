@@ -129,10 +129,10 @@ describe("what the host refuses of a guest", () => {
   });
 
   it.each<[string, () => Buffer[], RegExp]>([
-    ["of another version", () => [guest.hello(0, 0, 2)], /version 2/],
+    ["of another version", () => [guest.hello(0, 0, 1)], /version 1/],
     ["of another epoch", () => [guest.encode({ type: hello, epochShift: 1, payload: guest.nonce })], /epoch/],
     ["that is none", () => [guest.encode({ type: data, stream: 1, payload: guest.nonce })], /never opened/],
-    ["with more streams than a guest has", () => [guest.hello(513)], /hello with 513 streams/],
+    ["with more streams than a guest has", () => [guest.hello(1025)], /hello with 1025 streams/],
     ["and a state too many", () => [guest.hello(2, 1), stateOf(1), stateOf(2)], /2 out of turn/],
     ["and a state past its last id", () => [guest.hello(1), stateOf(2)], /2 out of turn/],
     ["and a state told twice", () => [guest.hello(2), stateOf(1), stateOf(1)], /1 out of turn/],

@@ -113,7 +113,7 @@ export class PuppetGuest implements Disposable {
 
 /** The payload of STATE. */
 export function statePayload(received = 0, consumed = 0, out = 0, err = 0): Buffer {
-  const payload = Buffer.alloc(40);
+  const payload = Buffer.alloc(48);
   for (const [i, value] of [received, consumed, out, err].entries()) writeU64(payload, value, 8 + 8 * i);
   return payload;
 }

@@ -27,7 +27,7 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 1,
+  version: 2,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
@@ -38,6 +38,19 @@ export const wireLimits = {
   /** Bytes owed before credit is given: half of the guest's smallest ring. */
   creditBytes: 8 * KiB,
   streams: 256,
+  /** Connections of one sandbox under way, those that are awaited included, and places it is reached at. */
+  tunnels: 1_536,
+  listeners: 512,
+  /** Connections that are awaited: more when they came faster than that. */
+  awaited: 4,
+  awaitedMost: 64,
+  /** What of the bytes of all tunnels of a sandbox may wait on the host beyond a small ring each. */
+  tunnelsBytes: 4 * MiB,
+  smallRingBytes: 16 * KiB,
+  datagramBytes: 4096 - 24 - 16,
+  /** How long the guest may wait for word of few bytes that were taken. */
+  creditDelayMs: 20,
+  dialTimeoutMs: 10_000,
   specBytes: 1 * MiB,
   /** A receive buffer, and what is copied out of one rather than held in it. */
   receiveBytes: 128 * KiB,
@@ -49,7 +62,9 @@ export const wireLimits = {
   retryMs: 1,
   retryMostMs: 16,
   /** Control and data frames that wait for a guest which does not read. */
-  queuedFrames: 1024,
+  queuedFrames: 8192,
+  /** Queued frames past which no more input is sent. */
+  queuedDataFrames: 32,
   helloTimeoutMs: 20_000,
   pingIntervalMs: 2_000,
   /** A guest that answers no ping for this long is lost. Long, because a busy 2-core host can stall one for seconds. */
@@ -70,6 +85,7 @@ export const sandboxLimits = {
   idsPerSlice: 264,
   tmpBytes: 256 * MiB,
   shmBytes: 64 * MiB,
+  runBytes: 4 * MiB,
   openFiles: 4096,
   terminals: 64,
   /** Host threads and processes past `processes`: guest, newborns, workers; under gVisor the sentry's threads too. */

@@ -1,3 +1,5 @@
+import type { Tunnels } from "./tunnel.ts";
+
 /** What a guest can be asked to open. The numbers are the wire's. */
 export const streamKinds = {
   process: 1,
@@ -12,6 +14,11 @@ export const streamKinds = {
   unpack: 10,
   search: 11,
   restore: 12,
+  place: 13,
+  listen: 14,
+  accept: 15,
+  dial: 16,
+  datagrams: 17,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 
@@ -45,6 +52,10 @@ export interface StreamSpec {
   ignoreCase?: boolean;
   binary?: boolean;
   exact?: boolean;
+  /** Takes away what is placed there. */
+  gone?: boolean;
+  /** A port inside, and an IPv4 address as a number times 65,536. */
+  spot?: number;
   /** Runs the process on a terminal of this size. */
   terminal?: TerminalSize;
 }
@@ -105,6 +116,10 @@ export interface HeldStream extends WireStream {
 /** Where a stream stands that a former owner opened: what was acknowledged, and what input had arrived. */
 export interface StreamState {
   id: number;
+  kind: number;
+  finished: boolean;
+  /** Of a listener. */
+  spot: number;
   inputReceived: number;
   inputConsumed: number;
   acknowledged: Record<OutputChannel, number>;
@@ -136,6 +151,8 @@ export interface Wire {
   open(kind: StreamKind, spec: StreamSpec, listener: OutputListener): WireStream;
   /** As `open`, for what must outlive this owner. */
   openHeld(kind: StreamKind, spec: StreamSpec, listener: OutputListener): HeldStream;
+  /** Connections of the sandbox. */
+  readonly tunnels: Tunnels;
   configure(configuration: WireConfiguration): void;
   /** Resolves when the guest has answered; fails when it does not in time. */
   ping(timeoutMs: number): Promise<void>;

@@ -17,7 +17,7 @@ const written: Record<string, string> = {
   "host.conf": "multi on\n",
   "nsswitch.conf":
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",
-  "resolv.conf": "# No server: names are looked up by the sandbox's own resolver, where it has one.\n",
+  "resolv.conf": "nameserver 127.64.0.1\n",
   shells: "/bin/sh\n/bin/bash\n",
 };
 

@@ -1,4 +1,5 @@
 import { AppError } from "../core/errors.ts";
+import type { Tunnels } from "../core/tunnel.ts";
 import type {
   HeldStream,
   OutputListener,
@@ -56,6 +57,10 @@ export class SandboxWire implements Wire {
 
   openHeld(kind: StreamKind, spec: StreamSpec, listener: OutputListener): HeldStream {
     return this.#usable().openHeld(kind, spec, listener);
+  }
+
+  get tunnels(): Tunnels {
+    return this.#usable().tunnels;
   }
 
   configure(configuration: WireConfiguration): void {

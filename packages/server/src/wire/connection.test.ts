@@ -61,7 +61,7 @@ async function makeWire() {
   return {
     receive,
     send,
-    state: (stream: number) => send(frameTypes.state, stream, 0, Buffer.alloc(40)),
+    state: (stream: number) => send(frameTypes.state, stream, 0, Buffer.alloc(48)),
     /** Answers a new owner as a guest that has had `highest` streams and still has `live`. */
     greet: async (highest: number, live: number, adopt?: Adopt) => {
       const wire = WireConnection.attach(paths, never, adopt);
@@ -69,7 +69,7 @@ async function makeWire() {
       epoch = resync.epoch;
       const hello = Buffer.alloc(40);
       resync.payload.copy(hello);
-      [1, 512, 65_536, 262_144, highest, live].forEach((number, i) => {
+      [wireLimits.version, 512, 65_536, 262_144, highest, live].forEach((number, i) => {
         hello.writeUInt32LE(number, 16 + 4 * i);
       });
       send(frameTypes.hello, 0, 0, hello);

@@ -3,12 +3,14 @@ import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { AppError, messageOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
+import type { Tunnels } from "../core/tunnel.ts";
 import {
   type Adopt,
   type HeldStream,
   type OutputListener,
   type StreamKind,
   type StreamSpec,
+  type StreamState,
   streamKinds,
   type Wire,
   type WireConfiguration,
@@ -20,6 +22,8 @@ import { HelloFinder } from "./hello.ts";
 import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState } from "./stream.ts";
+import type { StreamEnd } from "./stream-end.ts";
+import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
@@ -28,7 +32,8 @@ const helloBytes = 40;
 const pausePing = Number.MAX_SAFE_INTEGER;
 const streamIdMost = 0xffff_ffff;
 /** Twice what an owner opens: the guest holds an ended stream until its owner has said CLOSE. */
-const guestStreams = 2 * wireLimits.streams;
+const guestStreams = 2 * wireLimits.streams + wireLimits.listeners;
+const tunnelKinds: ReadonlySet<number> = new Set([streamKinds.listen, streamKinds.datagrams]);
 
 export interface WirePaths {
   toGuestPath: string;
@@ -47,7 +52,8 @@ export class WireConnection implements Wire {
   readonly #toGuestFd: number;
   readonly #buffers = new ReceiveBuffers();
   readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
-  readonly #streams = new Map<number, HostStream>();
+  readonly #streams = new Map<number, StreamEnd>();
+  readonly #tunnels: WireTunnels;
   readonly #epoch = 1 + (randomBytes(2).readUInt16LE() % 0xfffe);
   readonly #nonce = randomBytes(16);
   readonly #helloGate = Promise.withResolvers<void>();
@@ -82,6 +88,14 @@ export class WireConnection implements Wire {
       onread: { buffer: () => this.#buffers.current.bytes, callback: (size) => this.#receive(size) },
     });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
+    this.#tunnels = new WireTunnels({
+      send: (...frame) => this.#send(...frame),
+      congestion: this.#writer.congestion,
+      open: (kind, spec) => this.open(kind, spec, () => undefined),
+      openEnd: (kind, spec, make) => this.#openEnd(kind, spec, make),
+      replaceEnd: (id, end) => this.#streams.set(id, end),
+      drop: (id) => this.#drop(id),
+    });
     this.#socket.on("error", (error) => this.close(`the wire cannot be read: ${error.message}`));
   }
 
@@ -115,10 +129,22 @@ export class WireConnection implements Wire {
     return this.#open(kind, spec, listener, true);
   }
 
+  get tunnels(): Tunnels {
+    return this.#tunnels;
+  }
+
   #open(kind: StreamKind, spec: StreamSpec, listener: OutputListener, held: boolean): HostStream {
-    if (this.#reason !== undefined) throw this.#lostError(this.#reason);
-    if (this.#streams.size >= wireLimits.streams)
+    if (this.#streams.size - this.#tunnels.count >= wireLimits.streams)
       throw new AppError("limit_exceeded", `more than ${wireLimits.streams} things at once in one sandbox`);
+    return this.#openEnd(kind, spec, (id) => this.#hostStream(id, listener, held));
+  }
+
+  #hostStream(id: number, listener: OutputListener, held: boolean, state?: StreamState): HostStream {
+    return new HostStream(id, listener, (...frame) => this.#send(...frame), this.#writer.congestion, held, state);
+  }
+
+  #openEnd<End extends StreamEnd>(kind: StreamKind, spec: StreamSpec, make: (id: number) => End): End {
+    if (this.#reason !== undefined) throw this.#lostError(this.#reason);
     const bytes = encodeSpec(spec);
     if (bytes.length > wireLimits.specBytes)
       throw new AppError(
@@ -127,12 +153,16 @@ export class WireConnection implements Wire {
       );
     if (this.#nextStream > streamIdMost) throw new AppError("limit_exceeded", "this sandbox has no stream id left");
     const id = this.#nextStream++;
-    const stream = new HostStream(id, listener, (...frame) => this.#send(...frame), held);
-    this.#streams.set(id, stream);
+    const end = make(id);
+    this.#streams.set(id, end);
     this.#send(frameTypes.open, streamKinds[kind], id, bytes.length, bytes.subarray(0, payloadBytes));
     for (let at = payloadBytes; at < bytes.length; at += payloadBytes)
       this.#send(frameTypes.data, specChannel, id, at, bytes.subarray(at, at + payloadBytes));
-    return stream;
+    return end;
+  }
+
+  #drop(id: number): void {
+    if (this.#streams.delete(id)) this.#send(frameTypes.close, 0, id, 0);
   }
 
   configure(configuration: WireConfiguration): void {
@@ -201,8 +231,10 @@ export class WireConnection implements Wire {
     this.#pauseGate?.resolve();
     for (const gate of this.#pings.values()) gate.reject(error);
     this.#helloGate.reject(error);
-    for (const stream of this.#streams.values()) stream.fail(error);
+    this.#tunnels.close();
+    const streams = [...this.#streams.values()];
     this.#streams.clear();
+    for (const stream of streams) stream.fail(error);
     this.#lostGate.resolve(reason);
   }
 
@@ -219,7 +251,8 @@ export class WireConnection implements Wire {
     writeHeader(this.#frame, { size, type, channel, epoch: this.#epoch, stream, offset });
     if (payload !== undefined) this.#frame.set(payload, wireLimits.headerBytes);
     const frame = this.#frame.subarray(0, wireLimits.headerBytes + size);
-    if (type === frameTypes.close) this.#writer.sendLater(frame);
+    if (type === frameTypes.close || (type === frameTypes.open && channel >= streamKinds.listen))
+      this.#writer.sendLater(frame);
     else this.#writer.send(frame);
   }
 
@@ -243,6 +276,7 @@ export class WireConnection implements Wire {
       this.#receiving = false;
     }
     this.#giveCredits();
+    this.#writer.retry();
     this.#buffers.turn();
     return true;
   }
@@ -282,7 +316,7 @@ export class WireConnection implements Wire {
       case frameTypes.state:
         return this.#adoptStream(header.stream, payload);
       case frameTypes.started:
-        return this.#stream(header.stream)?.onStarted(header.offset);
+        return this.#stream(header.stream)?.onStarted(header.offset, payload);
       case frameTypes.credit:
         return this.#stream(header.stream)?.onCredit(header.offset);
       case frameTypes.end:
@@ -321,13 +355,24 @@ export class WireConnection implements Wire {
       throw new WireViolation(`the state of stream ${id} out of turn`);
     this.#known.add(id);
     const state = parseState(id, payload);
+    if (tunnelKinds.has(state.kind)) this.#adoptListener(state);
+    else this.#adoptRun(state);
+    this.#attachedWhenAllKnown();
+  }
+
+  #adoptListener(state: StreamState): void {
+    const end = this.#tunnels.adopt(state);
+    if (end === undefined) this.#send(frameTypes.close, 0, state.id, 0);
+    else this.#streams.set(state.id, end);
+  }
+
+  #adoptRun(state: StreamState): void {
     let listener: OutputListener | undefined;
     const receive: OutputListener = (channel, chunk) => listener?.(channel, chunk);
-    const stream = new HostStream(id, receive, (...frame) => this.#send(...frame), true, state);
+    const stream = this.#hostStream(state.id, receive, true, state);
     listener = this.#adopt(state, stream);
-    if (listener === undefined) this.#send(frameTypes.close, 0, id, 0);
-    else this.#streams.set(id, stream);
-    this.#attachedWhenAllKnown();
+    if (listener === undefined) this.#send(frameTypes.close, 0, state.id, 0);
+    else this.#streams.set(state.id, stream);
   }
 
   #failure(header: FrameHeader, payload: Buffer): void {
@@ -340,7 +385,7 @@ export class WireConnection implements Wire {
   }
 
   /** Undefined for a stream that ended while the frame was under way. */
-  #stream(id: number): HostStream | undefined {
+  #stream(id: number): StreamEnd | undefined {
     if (id === 0 || id >= this.#nextStream) throw new WireViolation(`a frame of stream ${id}, which was never opened`);
     return this.#streams.get(id);
   }

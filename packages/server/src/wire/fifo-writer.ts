@@ -17,6 +17,7 @@ export class FifoWriter {
   #timer: NodeJS.Timeout | undefined;
   #delayMs: number = wireLimits.retryMs;
   #closed = false;
+  #drainedGate: PromiseWithResolvers<void> | undefined;
 
   constructor(fd: number, failed: (reason: string) => void) {
     this.#fd = fd;
@@ -40,6 +41,25 @@ export class FifoWriter {
       this.#flush = undefined;
       this.#sendBatch();
     });
+  }
+
+  /** Undefined while few frames wait; else resolves when none does. */
+  readonly congestion = (): Promise<void> | undefined => {
+    if (this.#queue.length < wireLimits.queuedDataFrames) return undefined;
+    this.#drainedGate ??= Promise.withResolvers<void>();
+    return this.#drainedGate.promise;
+  };
+
+  /** The guest has been heard of: it may have made room. */
+  retry(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#drain();
+  }
+
+  #drained(): void {
+    this.#drainedGate?.resolve();
+    this.#drainedGate = undefined;
   }
 
   #add(frame: Buffer): boolean {
@@ -74,6 +94,7 @@ export class FifoWriter {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#queue.length = 0;
+    this.#drained();
   }
 
   #drain(): void {
@@ -85,6 +106,7 @@ export class FifoWriter {
       this.#queue.shift();
       frame = this.#queue[0];
     }
+    if (frame === undefined) this.#drained();
     if (this.#closed || frame === undefined) return;
     this.#delayMs = progress ? wireLimits.retryMs : Math.min(this.#delayMs * 2, wireLimits.retryMostMs);
     this.#timer = setTimeout(() => this.#drain(), this.#delayMs);

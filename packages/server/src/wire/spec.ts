@@ -25,6 +25,7 @@ export const tags = {
   text: 20,
   fileBytes: 21,
   lineBytes: 22,
+  spot: 23,
 } as const;
 
 export const flags = {
@@ -38,6 +39,7 @@ export const flags = {
   paused: 512,
   exact: 1024,
   cold: 2048,
+  gone: 4096,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
@@ -94,11 +96,11 @@ export function encodeSpec(spec: StreamSpec): Buffer {
   rows.text(tags.text, spec.text);
   for (const name of ["timeoutMs", "cpuMs", "processes", "memoryBytes", "openFiles"] as const)
     rows.number(tags[name], spec[name]);
-  for (const name of ["offset", "length", "mode", "count", "depth", "fileBytes", "lineBytes"] as const)
+  for (const name of ["offset", "length", "mode", "count", "depth", "fileBytes", "lineBytes", "spot"] as const)
     rows.number(tags[name], spec[name]);
   if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
-  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary", "exact"] as const)
+  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary", "exact", "gone"] as const)
     if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
   rows.number(tags.flags, bits);

@@ -18,6 +18,7 @@ function open(held = false): { stream: HostStream; sent: Sent[]; received: Buffe
     5,
     (_channel, chunk) => received.push(chunk),
     (type, channel, _stream, offset, payload) => sent.push({ type, channel, offset, size: payload?.length ?? 0 }),
+    () => undefined,
     held,
   );
   return { stream, sent, received };

@@ -2,17 +2,15 @@ import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, TerminalSize } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
+import { type Congestion, InputWindow, type SendFrame } from "./input-window.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import { packSize } from "./spec.ts";
-
-export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
 
 const channels = { stdin: 0, stdout: 1, stderr: 2 } as const;
 const channelNames: Record<number, OutputChannel | undefined> = { 1: "stdout", 2: "stderr" };
 const signalModes = { group: 0, tree: 1 } as const;
 const exitFlags = { timedOut: 1, cpuLimit: 2, memoryLimit: 4, killed: 8, notStarted: 16, warm: 32 } as const;
 const exitBytes = 32;
-const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 
 interface Output {
   received: number;
@@ -23,7 +21,7 @@ interface Output {
   held: { end: number; buffer: ReceiveBuffer }[];
 }
 
-function parseExit(payload: Buffer): ExitRecord {
+export function parseExit(payload: Buffer): ExitRecord {
   if (payload.length !== exitBytes) throw new WireViolation(`an exit record of ${payload.length} bytes`);
   const status = payload.readInt32LE(0);
   const flags = payload.readUInt32LE(4);
@@ -44,20 +42,33 @@ function parseExit(payload: Buffer): ExitRecord {
   };
 }
 
-const stateBytes = 40;
+const stateBytes = 48;
 
 export function parseState(id: number, payload: Buffer): StreamState {
   if (payload.length !== stateBytes) throw new WireViolation(`a state of ${payload.length} bytes`);
   const acknowledged = { stdout: readU64(payload, 24), stderr: readU64(payload, 32) };
   if (
-    Math.max(readU64(payload, 8), readU64(payload, 16), acknowledged.stdout, acknowledged.stderr) >
-    Number.MAX_SAFE_INTEGER
+    Math.max(
+      readU64(payload, 8),
+      readU64(payload, 16),
+      acknowledged.stdout,
+      acknowledged.stderr,
+      readU64(payload, 40),
+    ) > Number.MAX_SAFE_INTEGER
   )
     throw new WireViolation("a state past any stream's end");
   const [inputReceived, inputConsumed] = [readU64(payload, 8), readU64(payload, 16)];
   if (inputConsumed > inputReceived || inputReceived - inputConsumed > wireLimits.inputWindowBytes)
     throw new WireViolation(`a state with ${inputConsumed} of ${inputReceived} bytes of input taken`);
-  return { id, inputReceived, inputConsumed, acknowledged };
+  return {
+    id,
+    kind: payload.readUInt32LE(0),
+    finished: payload.readUInt32LE(4) !== 0,
+    spot: readU64(payload, 40),
+    inputReceived,
+    inputConsumed,
+    acknowledged,
+  };
 }
 
 function outputFrom(offset: number): Output {
@@ -74,24 +85,27 @@ export class HostStream implements HeldStream {
   readonly #startedGate = Promise.withResolvers<number>();
   readonly #exitGate = Promise.withResolvers<ExitRecord>();
   readonly #outputs: Record<OutputChannel, Output>;
-  #sent: number;
-  #taken: number;
-  #inputOpen = true;
-  #roomGate: PromiseWithResolvers<void> | undefined;
+  readonly #input: InputWindow;
   #done = false;
   #discard = false;
   /** Whether CLOSE waits for `release`. */
   readonly #held: boolean;
 
-  constructor(id: number, listener: OutputListener, send: SendFrame, held = false, from?: StreamState) {
+  constructor(
+    id: number,
+    listener: OutputListener,
+    send: SendFrame,
+    congestion: Congestion,
+    held = false,
+    from?: StreamState,
+  ) {
     this.id = id;
     this.#held = held;
     this.#outputs = {
       stdout: outputFrom(from?.acknowledged.stdout ?? 0),
       stderr: outputFrom(from?.acknowledged.stderr ?? 0),
     };
-    this.#sent = from?.inputReceived ?? 0;
-    this.#taken = from?.inputConsumed ?? 0;
+    this.#input = new InputWindow(id, send, congestion, from?.inputReceived, from?.inputConsumed);
     this.#listener = listener;
     this.#send = send;
     this.started = this.#startedGate.promise;
@@ -101,26 +115,12 @@ export class HostStream implements HeldStream {
     this.exit.catch(() => undefined);
   }
 
-  async write(chunk: Uint8Array): Promise<boolean> {
-    for (let at = 0; at < chunk.length && this.#inputOpen; ) {
-      const room = this.#taken + wireLimits.inputWindowBytes - this.#sent;
-      if (room <= 0) {
-        this.#roomGate ??= Promise.withResolvers<void>();
-        await this.#roomGate.promise;
-        continue;
-      }
-      const size = Math.min(payloadBytes, room, chunk.length - at);
-      this.#send(frameTypes.data, channels.stdin, this.id, this.#sent, chunk.subarray(at, at + size));
-      this.#sent += size;
-      at += size;
-    }
-    return this.#inputOpen;
+  write(chunk: Uint8Array): Promise<boolean> {
+    return this.#input.write(chunk);
   }
 
   end(): void {
-    if (!this.#inputOpen) return;
-    this.#closeInput();
-    this.#send(frameTypes.end, channels.stdin, this.id, this.#sent);
+    this.#input.end();
   }
 
   signal(number: number): void {
@@ -188,14 +188,11 @@ export class HostStream implements HeldStream {
   }
 
   onCredit(offset: number): void {
-    if (offset < this.#taken || offset > this.#sent) throw new WireViolation(`credit for ${offset} of ${this.#sent}`);
-    this.#taken = offset;
-    this.#roomGate?.resolve();
-    this.#roomGate = undefined;
+    this.#input.onCredit(offset);
   }
 
   onEnd(channel: number, offset: number): void {
-    if (channel === channels.stdin) return this.#closeInput();
+    if (channel === channels.stdin) return this.#input.close();
     const name = channelNames[channel];
     if (name === undefined) throw new WireViolation(`end of channel ${channel}`);
     const output = this.#outputs[name];
@@ -223,12 +220,6 @@ export class HostStream implements HeldStream {
 
   #finish(): void {
     this.#done = true;
-    this.#closeInput();
-  }
-
-  #closeInput(): void {
-    this.#inputOpen = false;
-    this.#roomGate?.resolve();
-    this.#roomGate = undefined;
+    this.#input.close();
   }
 }

@@ -22,9 +22,16 @@ describe("a bundle", () => {
     expect(bundle.linux).not.toHaveProperty("cgroupsPath");
   });
 
-  it("gives the guest four capabilities, none of them inheritable, and an empty environment", () => {
+  it("gives the guest six capabilities, none of them inheritable, and an empty environment", () => {
     const { capabilities, env, noNewPrivileges } = make().process;
-    expect([...capabilities.bounding].sort()).toEqual(["CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"]);
+    expect([...capabilities.bounding].sort()).toEqual([
+      "CAP_KILL",
+      "CAP_NET_ADMIN",
+      "CAP_NET_BIND_SERVICE",
+      "CAP_SETGID",
+      "CAP_SETPCAP",
+      "CAP_SETUID",
+    ]);
     expect([capabilities.inheritable, capabilities.ambient, env, noNewPrivileges]).toEqual([[], [], [], true]);
   });
 

@@ -2,8 +2,18 @@ import type { EngineName, SandboxSpec } from "../../core/engine.ts";
 import { sandboxLimits } from "../../core/limits.ts";
 import { view } from "../runtime.ts";
 
-/** What the guest needs to start user code as another user and to end it; user code itself has none (SBX-03). */
-const guestCapabilities = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"] as const;
+/**
+ * What the guest needs to start user code as another user and to end it, and to listen on ports below 1024; and, before it
+ * starts anything, to prepare lo and to give all else up. User code itself has none (SBX-03).
+ */
+const guestCapabilities = [
+  "CAP_SETUID",
+  "CAP_SETGID",
+  "CAP_KILL",
+  "CAP_SETPCAP",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_NET_ADMIN",
+] as const;
 
 /** Names what the kernel tells about the host, or lets a process do to it. */
 const maskedPaths = [
@@ -85,7 +95,7 @@ function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
     },
     tmpfs("/dev/shm", sandboxLimits.shmBytes, "nosuid", "nodev", "noexec", "mode=1777"),
     tmpfs("/tmp", tmpBytes, "nosuid", "nodev", "mode=1777"),
-    tmpfs("/run", 1024 * 1024, "nosuid", "nodev", "noexec", "mode=755"),
+    tmpfs("/run", sandboxLimits.runBytes, "nosuid", "nodev", "noexec", "mode=755"),
     bind("/workspace", "ws"),
     bind("/home/user", "home"),
   ];

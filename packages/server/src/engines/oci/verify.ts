@@ -12,7 +12,7 @@ export interface Started {
 }
 
 /** CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP. */
-const guestCapabilityMask = (1n << 5n) | (1n << 6n) | (1n << 7n) | (1n << 8n);
+const guestCapabilityMask = (1n << 5n) | (1n << 6n) | (1n << 7n) | (1n << 8n) | (1n << 10n) | (1n << 12n);
 
 /** What the kernel says of the started sandbox: for each kind why it does not hold, or null (SBX-14). */
 export function verifyStarted(started: Started): Map<Containment, string | null> {

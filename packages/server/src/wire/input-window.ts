@@ -1,0 +1,73 @@
+import { wireLimits } from "../core/limits.ts";
+import { frameTypes, WireViolation } from "./frame.ts";
+
+/** Undefined where there is room for more input frames; else what to wait for. */
+export type Congestion = () => Promise<void> | undefined;
+export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
+
+const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
+const inputChannel = 0;
+
+/** Input of one stream: what was sent, and what of it the guest says was taken. */
+export class InputWindow {
+  readonly #id: number;
+  readonly #send: SendFrame;
+  readonly #congestion: Congestion;
+  #sent: number;
+  #taken: number;
+  #open = true;
+  #roomGate: PromiseWithResolvers<void> | undefined;
+
+  constructor(id: number, send: SendFrame, congestion: Congestion, sent = 0, taken = 0) {
+    this.#id = id;
+    this.#send = send;
+    this.#congestion = congestion;
+    this.#sent = sent;
+    this.#taken = taken;
+  }
+
+  /** Resolves when the guest has room for more; false when nobody takes it. */
+  async write(chunk: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < chunk.length && this.#open; ) {
+      const room = this.#taken + wireLimits.inputWindowBytes - this.#sent;
+      const wait = room <= 0 ? this.#room() : this.#congestion();
+      if (wait !== undefined) {
+        await wait;
+        continue;
+      }
+      const size = Math.min(payloadBytes, room, chunk.length - at);
+      this.#send(frameTypes.data, inputChannel, this.#id, this.#sent, chunk.subarray(at, at + size));
+      this.#sent += size;
+      at += size;
+    }
+    return this.#open;
+  }
+
+  #room(): Promise<void> {
+    this.#roomGate ??= Promise.withResolvers<void>();
+    return this.#roomGate.promise;
+  }
+
+  end(): void {
+    if (!this.#open) return;
+    this.close();
+    this.#send(frameTypes.end, inputChannel, this.#id, this.#sent);
+  }
+
+  /** Nobody takes more: those who wait learn it. */
+  close(): void {
+    this.#open = false;
+    this.#wake();
+  }
+
+  onCredit(offset: number): void {
+    if (offset < this.#taken || offset > this.#sent) throw new WireViolation(`credit for ${offset} of ${this.#sent}`);
+    this.#taken = offset;
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#roomGate?.resolve();
+    this.#roomGate = undefined;
+  }
+}
