@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, rm, rmdir, symlink } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, rmdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ describe("the REST API on a broken host", () => {
     const program = join(import.meta.dirname, "full-server.ts");
     const { stdout } = await run("unshare", ["-m", "sh", "-ec", script, "sh", folder, process.execPath, program]);
     await rmdir(folder);
-    const full = { status: 429, code: "limit_exceeded", says: expect.stringMatching(/room/), hint: expect.any(String) };
+    const full = { status: 507, code: "limit_exceeded", says: expect.stringMatching(/room/), hint: expect.any(String) };
     expect(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).toEqual({
       failed: full,
       created: full,
@@ -28,6 +28,28 @@ describe("the REST API on a broken host", () => {
     });
   });
 
+  it("[SBX-10] has no room for a workspace that the disk could not hold, and says so with 507 (hazard 8)", async () => {
+    await using server = await openTestServer("container");
+    const api = await server.as("agent");
+    const id = await api.create();
+    // Ten terabytes are promised to another.
+    const other = join(server.home, "engine/sandboxes/aaaaaaaaaaaaaaaa");
+    await mkdir(other);
+    await writeFile(join(other, "workspace.img"), "");
+    await truncate(join(other, "workspace.img"), 10 * 1024 ** 4);
+    const { status, json } = await api.post("/api/v1/sandboxes", {});
+    expect([status, json.code]).toEqual([507, "limit_exceeded"]);
+    expect(json).toMatchObject({
+      detail: expect.stringContaining("no disk for a workspace"),
+      hint: expect.any(String),
+    });
+    const full = await api.post(`/api/v1/sandboxes/${id}/exec`, { command: "head -c 100M /dev/zero >file; true" });
+    expect(full.status).toBe(200);
+    expect((await api.put(`/api/v1/sandboxes/${id}/files/more`, Buffer.alloc(1024 ** 2))).status).toBe(507);
+    await rm(other, { recursive: true });
+    expect((await api.post("/api/v1/sandboxes", {})).status).toBe(201);
+  });
+
   it("says that its runtime is missing, lives on, and works when it is there", async () => {
     const folder = await mkdtemp("/var/tmp/caisson-runtime-");
     await chmod(folder, 0o755);
@@ -37,6 +59,9 @@ describe("the REST API on a broken host", () => {
     const { status, json } = await api.post("/api/v1/sandboxes", { engine: "container" });
     expect([status, json.code]).toEqual([503, "unavailable"]);
     expect(json).toMatchObject({ detail: expect.stringContaining("No such file"), hint: expect.any(String) });
+    // Where it is missing concerns whoever runs the place.
+    expect(JSON.stringify(json)).not.toContain(folder);
+    expect(server.errors.map(String).join()).toContain(runtime);
     expect((await api.get("/healthz")).status).toBe(200);
     const installed = await findProgram("runc");
     await symlink(installed ?? "", runtime);

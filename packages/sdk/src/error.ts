@@ -80,7 +80,7 @@ function codeOf(status: number): ErrorCode {
   if (status === 403) return "forbidden";
   if (status === 404) return "not_found";
   if (status === 413) return "too_large";
-  if (status === 429) return "limit_exceeded";
+  if (status === 429 || status === 507) return "limit_exceeded";
   if (status === 502 || status === 503) return "unavailable";
   if (status === 504) return "timeout";
   return status < 500 ? "invalid" : "internal";

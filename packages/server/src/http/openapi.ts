@@ -19,7 +19,7 @@ const problem = z
   .meta({ id: "Problem" });
 
 /** Statuses of problems that any route may answer with. */
-const problemStatuses = [400, 401, 403, 404, 405, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504];
+const problemStatuses = [400, 401, 403, 404, 405, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504, 507];
 
 /** Named schemas of all routes, in one place. */
 class Components {

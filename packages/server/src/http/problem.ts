@@ -1,4 +1,6 @@
-import { AppError, type ErrorCode } from "../core/errors.ts";
+import { isDeepStrictEqual } from "node:util";
+import { AppError, type ErrorCode, type ErrorDetail, isDiskFull } from "../core/errors.ts";
+import { hidePaths } from "../core/hide-paths.ts";
 
 /** What each code is over HTTP; exhaustive by its type. */
 const statusOf: Readonly<Record<ErrorCode, number>> = {
@@ -38,7 +40,7 @@ export class HttpError extends AppError {
     status: number,
     code: ErrorCode,
     message: string,
-    detail: { hint?: string; headers?: Record<string, string>; retryAfterMs?: number } = {},
+    detail: ErrorDetail & { headers?: Readonly<Record<string, string>> } = {},
   ) {
     super(code, message, detail);
     this.status = status;
@@ -86,18 +88,48 @@ function toAppError(error: unknown): AppError {
   return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
 }
 
-/** The same; what nobody foresaw is told to whoever runs the place. */
+/** What is wrong with this machine, and no doing of its caller's, may name places of the machine. */
+const ofTheHost: ReadonlySet<ErrorCode> = new Set([
+  "internal",
+  "limit_exceeded",
+  "timeout",
+  "unavailable",
+  "unsupported",
+]);
+
+function withoutPaths(error: AppError): AppError {
+  if (!ofTheHost.has(error.code)) return error;
+  const { code, hint, details, retryAfterMs } = error;
+  const message = hidePaths(error.message);
+  const texts = Object.entries(details ?? {}).map(([name, value]) => [
+    name,
+    typeof value === "string" ? hidePaths(value) : value,
+  ]);
+  const shown = {
+    ...(hint === undefined ? {} : { hint: hidePaths(hint) }),
+    ...(details === undefined ? {} : { details: Object.fromEntries(texts) as Record<string, unknown> }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+  if (message === error.message && shown.hint === hint && isDeepStrictEqual(shown.details, details)) return error;
+  if (error instanceof HttpError)
+    return new HttpError(error.status, code, message, { ...shown, headers: error.headers });
+  return new AppError(code, message, { ...shown, cause: error });
+}
+
+/** The same; what nobody foresaw, and what callers are not told, is told to whoever runs the place. */
 export function report(error: unknown, onError: ((error: unknown) => void) | undefined): AppError {
   const known = toAppError(error);
-  if (known.code === "internal") onError?.(known.cause ?? known);
-  return known;
+  const shown = withoutPaths(known);
+  if (known.code === "internal" || shown !== known)
+    onError?.(known.code === "internal" ? (known.cause ?? known) : known);
+  return shown;
 }
 
 export function toProblem(error: AppError, requestId: string): Problem {
   return {
     type: `urn:caisson:error:${error.code}`,
     title: titles[error.code],
-    status: error instanceof HttpError ? error.status : statusOf[error.code],
+    status: error instanceof HttpError ? error.status : isDiskFull(error) ? 507 : statusOf[error.code],
     detail: error.message,
     code: error.code,
     ...(error.hint === undefined ? {} : { hint: error.hint }),

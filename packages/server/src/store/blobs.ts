@@ -72,6 +72,7 @@ export class FileBlobs implements Blobs {
     if (bavail * bsize >= this.#reserveBytes) return;
     throw new AppError("limit_exceeded", `the disk that holds ${this.#folder} has no room for more`, {
       hint: "delete snapshots, or free some room there",
+      details: { reserveBytes: this.#reserveBytes },
     });
   }
 

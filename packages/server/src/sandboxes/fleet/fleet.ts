@@ -13,7 +13,7 @@ import type {
   SandboxChanges,
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
-import type { Caller } from "../../core/principal.ts";
+import { type Caller, isAllowed } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { cleanError } from "../clean-error.ts";
@@ -230,6 +230,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return this.#uses.with(async () => {
       member.beginUse();
       try {
+        if (member.ready === undefined) checkMayStart(caller, member.record);
         const sandbox = member.ready ?? (queued ? await this.#queue.with({ namespace }, start) : await start());
         return await act(sandbox).catch((error: unknown) => {
           throw cleanError(sandbox.redactor, error);
@@ -310,4 +311,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
 async function noSnapshots(): Promise<never> {
   throw new AppError("unsupported", "there are no snapshots here");
+}
+
+/** Whoever may only read wakes nothing up: a start costs what others could use. */
+function checkMayStart({ principal }: Caller, { id, status }: SandboxRecord): void {
+  if (isAllowed(principal, "use")) return;
+  throw new AppError("conflict", `sandbox ${id} is ${status}, and the role ${principal.role} cannot start it`, {
+    hint: "a key with the role agent can, by any use of it",
+  });
 }

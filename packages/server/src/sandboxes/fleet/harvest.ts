@@ -1,5 +1,6 @@
 import { messageOf } from "../../core/errors.ts";
 import type { FeedType } from "../../core/feed.ts";
+import { hidePaths } from "../../core/hide-paths.ts";
 import type { KeptArtifacts } from "../../core/kept-artifacts.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -55,7 +56,7 @@ async function attempt(
     result = await act();
   } catch (error) {
     onError(error);
-    return tell(failed, { ...about, reason: messageOf(error) });
+    return tell(failed, { ...about, reason: hidePaths(messageOf(error)) });
   }
   return tell(done, { ...about, ...result });
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { AppError, messageOf } from "../../core/errors.ts";
+import { hidePaths } from "../../core/hide-paths.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -82,7 +83,7 @@ export class Lifecycle {
     try {
       await end(sandbox);
     } catch (error) {
-      const reason = messageOf(error);
+      const reason = hidePaths(messageOf(error));
       if (member.record.status !== "failed" && member.record.status !== "stopped")
         await member.become(this.#parts.ledger, "failed", undefined, reason);
       throw error;

@@ -3,6 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { KeptSandbox } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
+import { hidePaths } from "../../core/hide-paths.ts";
 import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -65,7 +66,7 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
     sandbox = await parts.maker.attachSandbox(member.record.id);
   } catch (error) {
     if (!(error instanceof AppError && error.code === "not_found"))
-      return found(parts, member, "failed", `it could not be reached: ${messageOf(error)}`);
+      return found(parts, member, "failed", `it could not be reached: ${hidePaths(messageOf(error))}`);
     parts.registry.delete(member);
     return give(parts, member, "its workspace is gone");
   }
