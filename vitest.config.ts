@@ -12,7 +12,9 @@ const sanitizedTests = [
 ];
 
 /** Each has a daemon, a store and a data folder of its own, and waits more than it works: two files at a time. */
-const daemonTests = ["approvals", "fleet", "http", "sdk", "store"].map((folder) => `test/${folder}/**/*.test.ts`);
+const daemonTests = ["approvals", "fleet", "http", "sdk", "store", "vault"].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 
 export default defineConfig({
   test: {

@@ -5,6 +5,7 @@ import type * as contexts from "../../packages/server/src/http/context-schema.ts
 import type * as processes from "../../packages/server/src/http/process-schema.ts";
 import type * as runs from "../../packages/server/src/http/run-schema.ts";
 import type * as sandboxes from "../../packages/server/src/http/sandbox-schema.ts";
+import type * as secrets from "../../packages/server/src/http/secret-schema.ts";
 import type * as snapshots from "../../packages/server/src/http/snapshot-schema.ts";
 
 type Shown<S extends { _output: unknown }> = S["_output"];
@@ -31,6 +32,8 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.SnapshotFile>().toEqualTypeOf<keyof Shown<typeof snapshots.snapshotFile>>();
   expectTypeOf<keyof sdk.SnapshotDiff>().toEqualTypeOf<keyof Shown<typeof snapshots.diff>>();
   expectTypeOf<keyof sdk.Restored>().toEqualTypeOf<keyof Shown<typeof snapshots.restored>>();
+  expectTypeOf<keyof sdk.SecretInfo>().toEqualTypeOf<keyof Shown<typeof secrets.secret>>();
+  expectTypeOf<Shown<typeof secrets.secret>>().toExtend<sdk.SecretInfo>();
   expectTypeOf<Shown<typeof sandboxes.sandbox>>().toExtend<sdk.SandboxInfo>();
   expectTypeOf<Shown<typeof runs.runResult>>().toExtend<sdk.RunResult>();
   expectTypeOf<Shown<typeof processes.processInfo>>().toExtend<sdk.ProcessInfo>();

@@ -6,6 +6,7 @@ import { Keys } from "./keys.ts";
 import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
+import { Secrets } from "./secrets.ts";
 import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
@@ -20,6 +21,7 @@ export class Caisson {
   readonly skills: Skills;
   readonly snapshots: Snapshots;
   readonly artifacts: KeptArtifacts;
+  readonly secrets: Secrets;
   readonly webhooks: Webhooks;
   readonly audit: AuditLog;
   readonly #transport: Transport;
@@ -31,6 +33,7 @@ export class Caisson {
     this.snapshots = new Snapshots(this.#transport);
     this.artifacts = new KeptArtifacts(this.#transport);
     this.keys = new Keys(this.#transport);
+    this.secrets = new Secrets(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.audit = new AuditLog(this.#transport);
   }

@@ -49,6 +49,14 @@ export type {
   SandboxInfo,
   SandboxState,
 } from "./sandbox-info.ts";
+export type {
+  PutSecret,
+  SecretBinding,
+  SecretDelivery,
+  SecretInfo,
+  Secrets,
+  SecretTarget,
+} from "./secrets.ts";
 export type { InstalledSkills, SkillInfo, Skills } from "./skills.ts";
 export type {
   Restored,

@@ -19,6 +19,7 @@ import type { ShownSetting } from "./http/place.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
 import { openDoors, openService, type Service } from "./service.ts";
+import type { VaultOptions } from "./vault/open-vault.ts";
 
 export interface DaemonConfiguration {
   /** The data folder as this process sees it. */
@@ -29,6 +30,8 @@ export interface DaemonConfiguration {
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
   auditDays: number;
+  /** Never shown: it may hold a master key, and secrets of the environment. */
+  vault: VaultOptions;
   settings: readonly ShownSetting[];
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
@@ -53,8 +56,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { fleet: settings, approvals } = configuration;
-  const base = { folder: daemon, caisson, feed, settings, approvals, clock: systemClock, onError };
+  const { fleet: settings, approvals, vault } = configuration;
+  const base = { folder: daemon, caisson, feed, settings, approvals, vault, clock: systemClock, onError };
   const service = opened.use(await openService(base));
   const { store } = service;
   const days = configuration.auditDays;

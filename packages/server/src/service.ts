@@ -14,6 +14,7 @@ import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
+import { secretRoutes } from "./http/secrets.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
@@ -23,6 +24,8 @@ import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
+import { openVault, type VaultOptions } from "./vault/open-vault.ts";
+import type { StoredVault } from "./vault/vault.ts";
 
 interface ServiceParts {
   /** Where database and blobs lie. */
@@ -35,6 +38,8 @@ interface ServiceParts {
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
+  /** An empty one with a key of its own unless given. */
+  vault?: VaultOptions;
   onError: (error: unknown) => void;
 }
 
@@ -46,6 +51,7 @@ export interface Service extends AsyncDisposable {
   blobs: FileBlobs;
   storage: Storage;
   approvals: ApprovalDesk;
+  vault: StoredVault;
   fleet: SandboxFleet;
 }
 
@@ -53,7 +59,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
   const { folder, caisson, feed, settings, clock, onError } = parts;
   const store = opened.use(await openStore({ path: join(folder, "caisson.db"), onError }));
-  const { snapshots, skills, artifacts, audit } = store;
+  const { snapshots, skills, artifacts, secrets, audit } = store;
+  // First of all: with another master key nothing of the last daemon's is touched.
+  const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
   const blobs = await FileBlobs.open(join(folder, "blobs"));
   const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
   opened.defer(() => storage.sweeper.settled());
@@ -76,6 +84,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     settings,
     approvals,
     restore: parts.restore ?? restore,
+    secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     onError,
   });
@@ -83,10 +92,12 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const expire = () => void storage.artifacts.expire().catch(onError);
   const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
   opened.defer(() => clearInterval(expiring));
+  await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const kept = opened.move();
-  return { caisson, feed, store, blobs, storage, approvals, fleet, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  const dispose = () => kept.disposeAsync();
+  return { caisson, feed, store, blobs, storage, approvals, vault, fleet, [Symbol.asyncDispose]: dispose };
 }
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
@@ -102,7 +113,7 @@ interface Doors extends AsyncDisposable {
 
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(service: Service, { webhooks, ...parts }: DoorParts): Promise<Doors> {
-  const { caisson, feed, store, storage, approvals, fleet } = service;
+  const { caisson, feed, store, storage, approvals, vault, fleet } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
     feed,
@@ -124,6 +135,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...snapshotRoutes(fleet, storage.snapshots),
       ...skillRoutes(fleet, storage.skills),
       ...keptArtifactRoutes(storage.artifacts),
+      ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),
     ],

@@ -5,9 +5,11 @@ import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
 import { folderOptions } from "./config/folder-options.ts";
+import type { GivenSecrets } from "./config/secrets.ts";
 import { AppError } from "./core/errors.ts";
 import { folderRoles } from "./core/folder.ts";
 import { engineLimits } from "./core/limits.ts";
+import { secretLimits } from "./core/secret-limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
@@ -26,6 +28,7 @@ import { Supervisor } from "./host/supervisor.ts";
 
 export interface UpOptions {
   configuration: Configuration;
+  secrets: GivenSecrets;
   version: string;
   /** Where this program's bundles lie. */
   code: string;
@@ -52,10 +55,10 @@ export interface Up extends AsyncDisposable {
   asked: Promise<void>;
 }
 
-export async function openUp({ configuration, version, code, log }: UpOptions): Promise<Up> {
+export async function openUp({ configuration, secrets, version, code, log }: UpOptions): Promise<Up> {
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
-  const told = daemonOptions(configuration);
+  const told = { ...daemonOptions(configuration), vault: await vaultOptions(configuration, secrets) };
   for (const role of folderRoles)
     for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);
   await using opened = new AsyncDisposableStack();
@@ -120,6 +123,26 @@ export function startAgain(args: readonly string[], variables: Readonly<Record<s
   const own = Object.entries(variables).filter(([name]) => name.startsWith("CAISSON_") || name === "HOME");
   const given = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
   return startService(process.execPath, args, Object.fromEntries(given));
+}
+
+async function vaultOptions(
+  configuration: Configuration,
+  secrets: GivenSecrets,
+): Promise<DaemonConfiguration["vault"]> {
+  const writable = configuration.settings.vault === "store";
+  return { writable, keys: await vaultKeys(configuration, secrets), variables: secrets.variables };
+}
+
+/** The daemon may not start programs: who starts it does. */
+async function vaultKeys({ settings }: Configuration, { vaultKeys }: GivenSecrets) {
+  if (vaultKeys !== null) return { keys: vaultKeys, place: "CAISSON_VAULT_KEY" };
+  const [program, ...args] = settings.vault_key_command;
+  if (program === undefined) return null;
+  if (!program.startsWith("/")) throw new AppError("invalid", "vault_key_command: the program is no absolute path");
+  const limits = { timeoutMs: secretLimits.keyCommandMs, outputBytes: secretLimits.keyFileBytes };
+  const { code, output } = await runProcess(program, args, limits);
+  if (code !== 0) throw new AppError("unavailable", `vault_key_command: ${program} ended with ${code}`);
+  return { keys: output, place: "what vault_key_command prints" };
 }
 
 async function findUser(log: UpOptions["log"]): Promise<ServiceUser> {

@@ -3,6 +3,7 @@ import { type Caisson, openCaisson } from "../app.ts";
 import { caissonOptions } from "../config/caisson-options.ts";
 import { type Configuration, loadConfiguration } from "../config/config.ts";
 import { type Environment, readEnvironment } from "../config/env.ts";
+import { givenSecrets } from "../config/secrets.ts";
 import { AppError } from "../core/errors.ts";
 import { auditHelpText, parseAudit } from "./audit-options.ts";
 import { completion, completionHelpText } from "./completion.ts";
@@ -94,7 +95,9 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       return withPlan(parseUp(rest), upHelpText, io, async (plan) => {
         const { up, upDetached } = await import("./up.ts");
         const configuration = await load(environment, plan);
-        return plan.detach ? upDetached(plan, environment.variables, io) : up(configuration, plan, io);
+        return plan.detach
+          ? upDetached(plan, environment.variables, io)
+          : up(configuration, givenSecrets(environment.variables), plan, io);
       });
     case "down":
       return withPlan(parseReport(rest), downHelpText, io, async (plan) => {

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { Configuration } from "../config/config.ts";
 import type { Variables } from "../config/env.ts";
+import type { GivenSecrets } from "../config/secrets.ts";
 import { makeHome } from "../host/access.ts";
 import { BoundedLog } from "../host/bounded-log.ts";
 import { askControl } from "../host/control.ts";
@@ -14,7 +15,12 @@ import { visible } from "./terminal.ts";
 import type { UpPlan } from "./up-options.ts";
 
 /** Stays until it is asked to end. */
-export async function up(configuration: Configuration, plan: UpPlan, io: RunIo): Promise<number> {
+export async function up(
+  configuration: Configuration,
+  secrets: GivenSecrets,
+  plan: UpPlan,
+  io: RunIo,
+): Promise<number> {
   const asked = signalled();
   await makeHome(configuration.home);
   using file = plan.log ? new BoundedLog(layoutOf(configuration.home).log) : undefined;
@@ -23,7 +29,7 @@ export async function up(configuration: Configuration, plan: UpPlan, io: RunIo):
     const stamp = file === undefined ? "" : `${new Date().toISOString()} `;
     for (const line of lines) (file ?? io.stderr).write(`${stamp}${name}: ${line}\n`);
   };
-  await using opened = await openUp({ configuration, version, code: dirname(process.argv[1] ?? ""), log });
+  await using opened = await openUp({ configuration, secrets, version, code: dirname(process.argv[1] ?? ""), log });
   io.stdout.write(describe(opened.address, opened.link, layoutOf(configuration.home).adminKey));
   await Promise.race([asked, opened.asked]);
   log("caisson", "going down");

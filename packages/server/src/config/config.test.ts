@@ -131,7 +131,6 @@ describe("the configuration", () => {
   });
 
   it.each([
-    ["vault: env\n", "HOME/caisson.yaml:1: vault: there is no vault yet"],
     ["audit: memory\n", "HOME/caisson.yaml:1: audit: the audit log is kept on the disk only"],
     ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: it lies in the data folder (CAISSON_HOME)"],
     ["enable_network: true\n", "HOME/caisson.yaml:1: enable_network: sandboxes have no way out yet"],
@@ -140,7 +139,7 @@ describe("the configuration", () => {
     expect(await failure({ yaml })).toMatchObject({ code: "unsupported", message });
   });
 
-  it.each(["CAISSON_VAULT=env", "CAISSON_AUDIT=memory", "CAISSON_NETWORK=true"])(
+  it.each(["CAISSON_AUDIT=memory", "CAISSON_NETWORK=true"])(
     "[API-07] refuses %s, which nothing would obey",
     async (variable) => {
       const [name = "", value = ""] = variable.split("=");

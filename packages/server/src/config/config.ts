@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { type Environment, ownVariables } from "./env.ts";
+import { type Environment, ownVariables, secretPrefix } from "./env.ts";
 import { nearMiss } from "./near-miss.ts";
 import { checkValue, fromText } from "./parse-value.ts";
 import { defaultOf, type SettingName, type Settings, settingNames, specOf, type Value } from "./settings.ts";
@@ -32,9 +32,11 @@ export interface ConfigurationSources {
 const prefix = "CAISSON_";
 const variableNames = settingNames.map((name) => specOf(name).env.slice(prefix.length));
 
+const isOurs = (name: string) => name.startsWith(prefix) && !name.startsWith(secretPrefix);
+
 /** Other programs may have variables with our prefix: only what was probably meant is told, and nothing refused. */
 function findStrays(variables: Environment["variables"]): string[] {
-  const names = Object.keys(variables).filter((name) => name.startsWith(prefix) && !ownVariables.includes(name));
+  const names = Object.keys(variables).filter((name) => isOurs(name) && !ownVariables.includes(name));
   return names.flatMap((name) => {
     const word = name.slice(prefix.length);
     const meant = variableNames.includes(word) ? undefined : nearMiss(word, variableNames);

@@ -20,6 +20,9 @@ export interface Environment {
   debug: boolean;
 }
 
+export const vaultKeyVariable = "CAISSON_VAULT_KEY";
+export const secretPrefix = "CAISSON_SECRET_";
+
 /** Those that are no settings, and no typing errors. */
 export const ownVariables = [
   "CAISSON_HOME",
@@ -28,6 +31,7 @@ export const ownVariables = [
   "CAISSON_DEBUG",
   "CAISSON_URL",
   "CAISSON_API_KEY",
+  vaultKeyVariable,
 ];
 
 /** Of this process, or of the variables given in its place. */

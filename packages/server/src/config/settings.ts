@@ -269,11 +269,16 @@ const settingSpecs = {
   },
   vault: {
     type: "choice",
-    choices: ["memory", "env"],
-    default: "memory",
+    choices: ["store", "env"],
+    default: "store",
     env: "CAISSON_VAULT",
-    missing: { why: "there is no vault yet" },
-    help: "where secrets come from",
+    help: "where a daemon's secrets come from: its encrypted store and its environment, or its environment alone",
+  },
+  vault_key_command: {
+    type: "list",
+    default: [],
+    env: "CAISSON_VAULT_KEY_COMMAND",
+    help: "a program, with its arguments, that prints the vault's master key as the daemon starts",
   },
   audit: {
     type: "choice",

@@ -1,10 +1,21 @@
 /** A value that code can use and nobody can see. */
 import type { Caller } from "./principal.ts";
 
+export const secretOrigins = ["store", "environment"] as const;
+type SecretOrigin = (typeof secretOrigins)[number];
+
+/** Of an expired or spent one the value is destroyed; its bindings wait for the next value. */
+export const secretStates = ["ready", "expired", "spent"] as const;
+export type SecretState = (typeof secretStates)[number];
+
+/** As a file name and as an environment variable. */
+export const secretNamePattern = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+
 export interface SecretInfo {
   namespace: string;
-  /** As a file name and as an environment variable: letters, digits, underscores. */
   name: string;
+  origin: SecretOrigin;
+  state: SecretState;
   version: number;
   createdAtMs: number;
   updatedAtMs: number;
@@ -22,23 +33,31 @@ export type SecretDelivery =
   | {
       as: "header";
       header: string;
-      hosts: readonly string[] /** `Bearer {}`: where the value goes. */;
+      hosts: readonly string[];
+      /** `Bearer {}`: where the value goes. */
       format: string;
+      /** Holds the placeholder. */
       variable: string;
     };
 
-/** Only operators bind. To one sandbox, to all of a session key, or to every sandbox of the namespace with that label. */
+/** One sandbox, all that were created with one API key, or all of the namespace. Nothing that whoever uses a sandbox can choose (SEC-09). */
+export type SecretTarget = { sandboxId: string } | { keyId: string } | { all: true };
+
+/** Only operators bind. */
 export interface SecretBinding {
   id: string;
-  target: { sandboxId: string } | { sessionKey: string } | { label: string; value: string } | { all: true };
+  target: SecretTarget;
   delivery: SecretDelivery;
 }
 
 /** What the host may do with values inside this process. They are bytes, and are wiped when no longer needed where that can be done. */
 export interface BoundSecret {
+  bindingId: string;
   name: string;
   version: number;
   delivery: SecretDelivery;
+  /** In the sandbox's environment in place of the value, for `header`. */
+  placeholder: string | null;
   value: Buffer;
 }
 
@@ -49,19 +68,80 @@ export interface PutSecret {
   uses?: number | null;
 }
 
-export interface Vault {
-  put(caller: Caller, secret: PutSecret): Promise<SecretInfo>;
+export interface PutOutcome {
+  secret: SecretInfo;
+  isNew: boolean;
+  warnings: string[];
+}
+
+/** Whom a secret may be bound to. */
+export interface SecretHolder {
+  id: string;
+  namespace: string;
+  /** The key that it was created with. */
+  createdBy: string;
+}
+
+/** What a sandbox has of a binding. */
+export interface HeldSecret {
+  bindingId: string;
+  name: string;
+  version: number;
+  delivery: SecretDelivery;
+}
+
+export interface Handover {
+  /** What it has not, or has in another version; each access is in the audit log. */
+  bring: BoundSecret[];
+  /** What it has and must no longer have. */
+  take: HeldSecret[];
+}
+
+export interface SecretChange {
+  namespace: string;
+  name: string;
+}
+
+/** What the fleet needs. */
+export interface SecretSource {
+  /** Whether anything is bound in that namespace: most have nothing, and pay nothing. */
+  concerns(holder: Pick<SecretHolder, "id" | "namespace">): boolean;
+  /** The only way of a value into a sandbox. `actor`: undefined for what the daemon does by itself. */
+  deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover>;
+  /** The sandbox is gone. */
+  release(sandboxId: string): Promise<void>;
+}
+
+export interface HeaderPlaceholder {
+  placeholder: string;
+  name: string;
+  header: string;
+  hosts: readonly string[];
+  format: string;
+}
+
+/** What whoever speaks to hosts in a sandbox's place needs (NET-12). */
+export interface HeaderSecrets {
+  /** Recognisable in a request: `placeholderPattern`. */
+  placeholders(sandboxId: string): readonly HeaderPlaceholder[];
+  /** For one request to that host, and audited; undefined when it is not bound, not for that host, expired or gone. Wipe it. */
+  reveal(sandboxId: string, placeholder: string, host: string): Promise<Buffer | undefined>;
+}
+
+export const placeholderPattern = /caisson-secret-[0-9a-f]{40}/;
+
+export interface Vault extends SecretSource, HeaderSecrets {
+  put(caller: Caller, secret: PutSecret): Promise<PutOutcome>;
+  get(caller: Caller, name: string): Promise<SecretInfo>;
   list(caller: Caller): Promise<SecretInfo[]>;
+  /** With its bindings. */
   delete(caller: Caller, name: string): Promise<void>;
   bind(caller: Caller, name: string, binding: Omit<SecretBinding, "id">): Promise<SecretInfo>;
   unbind(caller: Caller, name: string, bindingId: string): Promise<SecretInfo>;
-  /** What is bound to a sandbox now, each access audited. The only way to a value. */
-  deliver(sandbox: {
-    id: string;
-    namespace: string;
-    sessionKey: string | null;
-    labels: Readonly<Record<string, string>>;
-  }): Promise<BoundSecret[]>;
-  /** Wraps every data key with a new master key; readers go on meanwhile. */
-  rotate(): Promise<number>;
+  /** Whether a real value, and no placeholder, ever went into that sandbox (LIF-10). */
+  heldPlain(sandboxId: string): Promise<boolean>;
+  /** Wraps every data key with a new master key; readers go on meanwhile. Says how many. */
+  rotate(caller: Caller): Promise<number>;
+  /** Called, and waited for, after a change that sandboxes must see. From then on secrets expire. */
+  watch(listener: (change: SecretChange) => Promise<void>): Promise<void>;
 }

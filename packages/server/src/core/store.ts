@@ -4,6 +4,7 @@ import type { Audit } from "./audit.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
+import type { SecretRecords } from "./secret-record.ts";
 import type { SkillRecords } from "./skill.ts";
 import type { SnapshotRecords } from "./snapshot.ts";
 import type { Webhooks } from "./webhook.ts";
@@ -15,6 +16,7 @@ export interface Store extends AsyncDisposable {
   readonly snapshots: SnapshotRecords;
   readonly skills: SkillRecords;
   readonly artifacts: KeptArtifactsRecords;
+  readonly secrets: SecretRecords;
   readonly webhooks: Webhooks;
   readonly approvals: ApprovalRecords;
   readonly audit: Audit;

@@ -1,9 +1,9 @@
 import { AppError } from "../core/errors.ts";
 import { Once } from "../core/once.ts";
+import type { Turn } from "../core/turn.ts";
 import type { Processes } from "./processes.ts";
 import type { SandboxEnd, SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
-import type { Turn } from "./turn.ts";
 
 interface EndingParts extends Pick<SandboxParts, "engine" | "chronicle" | "afterLeave"> {
   id: string;

@@ -20,6 +20,7 @@ import { changeLimits } from "../core/request.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
+import { Turn } from "../core/turn.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
@@ -34,7 +35,6 @@ import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
 import { Terms } from "./terms.ts";
-import { Turn } from "./turn.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
 export class Sandbox implements AsyncDisposable {

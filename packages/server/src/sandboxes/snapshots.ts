@@ -9,6 +9,7 @@ import type { Caller } from "../core/principal.ts";
 import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
+import { Turn } from "../core/turn.ts";
 import { changesBetween } from "./compare-trees.ts";
 import { describeChanges } from "./describe-changes.ts";
 import { Slots } from "./fleet/slots.ts";
@@ -16,7 +17,6 @@ import { scanWorkspace } from "./scan-workspace.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { restoreTree, type TakenTree, takeTree } from "./take-tree.ts";
 import { readManifest } from "./tree-manifest.ts";
-import { Turn } from "./turn.ts";
 
 /** What a snapshot needs of a sandbox. */
 export interface Workspace {

@@ -16,6 +16,7 @@ import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations/all.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
+import { StoredSecrets } from "./secret-records.ts";
 import { openSigner } from "./signing-key.ts";
 import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
@@ -57,6 +58,7 @@ export async function openStore({
       snapshots: new StoredSnapshots(db),
       skills: new StoredSkills(db),
       artifacts: new StoredKeptArtifacts(db),
+      secrets: new StoredSecrets(db),
       webhooks: new StoredWebhooks(db),
       approvals: new StoredApprovals(db),
       idempotency: new StoredIdempotency(db, clock),

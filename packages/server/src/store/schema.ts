@@ -20,6 +20,9 @@ export interface Schema {
   skills: SkillRow;
   approvals: ApprovalRow;
   kept_artifacts: KeptArtifactsRow;
+  secrets: SecretRow;
+  secret_bindings: BindingRow;
+  secret_deliveries: SecretDeliveryRow;
 }
 
 interface SandboxRow {
@@ -172,4 +175,40 @@ interface DeliveryRow {
   state: Delivery["state"];
   due_at_ms: number;
   last_error: string | null;
+}
+
+interface SecretRow {
+  namespace: string;
+  name: string;
+  version: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  created_by: string;
+  expires_at_ms: number | null;
+  uses_left: number | null;
+  key_id: string;
+  wrapped_key: string;
+  sealed: string;
+}
+
+interface BindingRow {
+  id: string;
+  namespace: string;
+  name: string;
+  /** JSON, like delivery. */
+  target: string;
+  delivery: string;
+  created_at_ms: number;
+  created_by: string;
+}
+
+interface SecretDeliveryRow {
+  sandbox_id: string;
+  binding_id: string;
+  namespace: string;
+  name: string;
+  version: number;
+  delivery: string;
+  placeholder: string | null;
+  delivered_at_ms: number;
 }

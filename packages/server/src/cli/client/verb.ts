@@ -72,14 +72,21 @@ The daemon is that of this data folder, with its administrator's key, unless CAI
 `;
 }
 
+/** Options may also follow the last word that a verb takes: `vault add NAME VALUE --namespace prod`. */
+function optionsFirst(args: readonly string[], verb: Verb): readonly string[] {
+  const [, most] = verb.words;
+  const tail = parseOptions(args, optionsOf(verb)).rest.slice(most);
+  if (tail[0]?.startsWith("--") !== true || args.includes("--")) return args;
+  return [...tail, ...args.slice(0, args.length - tail.length)];
+}
+
 /** Undefined when help was asked for. */
 export function parseVerb(name: string, verb: Verb, args: readonly string[]): ParsedOptions | undefined {
-  const options = parseOptions(args, optionsOf(verb));
-  if (options.flag("help")) return undefined;
   const [least, most] = verb.words;
+  const options = parseOptions(optionsFirst(args, verb), optionsOf(verb));
+  if (options.flag("help")) return undefined;
   const usage = `caisson ${name} ${verb.usage}`.trimEnd();
   if (options.rest.length < least) throw new AppError("invalid", "something is missing", { hint: usage });
-  if (options.rest.length > most)
-    throw new AppError("invalid", `'${options.rest[most]}' is not expected here`, { hint: usage });
+  if (options.rest.length > most) throw new AppError("invalid", "there are too many words", { hint: usage });
   return options;
 }

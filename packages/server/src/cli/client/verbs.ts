@@ -8,6 +8,7 @@ import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
+import { vaultVerbs } from "./vault.ts";
 import type { Verb } from "./verb.ts";
 import { webhookVerbs } from "./webhooks.ts";
 
@@ -22,6 +23,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...artifactVerbs,
   ...placeVerbs,
   ...keyVerbs,
+  ...vaultVerbs,
   ...webhookVerbs,
   ...approvalVerbs,
 };

@@ -6,8 +6,9 @@ import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import type { EngineChooser } from "./choice.ts";
+import type { Equipment, Terms } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
-import { equip, type Lifecycle } from "./lifecycle.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member } from "./member.ts";
 import type { Pools } from "./pools.ts";
@@ -29,6 +30,7 @@ export interface CreationParts {
   lifecycle: Lifecycle;
   ledger: Ledger;
   removals: Removals;
+  equipment: Equipment;
   clock: Clock;
   restore: Restore;
   onError: (error: unknown) => void;
@@ -45,20 +47,26 @@ interface Made {
 export async function createMember(parts: CreationParts, caller: Caller, asked: Asked): Promise<Member> {
   const engine = await parts.engines.choose(asked.engine);
   for (;;) {
-    const taken = await takeWarm(parts, asked, engine);
+    const taken = await takeWarm(parts, caller, asked, engine);
     const made = "cold" in taken ? await startCold(parts, caller, asked, engine, taken.cold) : taken;
     const member = await settle(parts, caller, asked, made);
     if (member !== undefined) return member;
   }
 }
 
-async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName): Promise<Made | { cold: string }> {
+async function takeWarm(
+  parts: CreationParts,
+  caller: Caller,
+  asked: Asked,
+  engine: EngineName,
+): Promise<Made | { cold: string }> {
   for (;;) {
     const taken = parts.pools.take(asked, engine);
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {
-      await equip(sandbox, { env: asked.env, limits: { ...asked.limits, storageBytes: sandbox.limits.storageBytes } });
+      const limits = { ...asked.limits, storageBytes: sandbox.limits.storageBytes };
+      await parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits));
       return { ...taken, origin: "pool" };
     } catch (error) {
       parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
@@ -70,18 +78,18 @@ async function takeWarm(parts: CreationParts, asked: Asked, engine: EngineName):
 }
 
 function startCold(
-  { maker, pools, queue, starts, removals, onError }: CreationParts,
-  { principal: { namespace } }: Caller,
+  { maker, pools, queue, starts, removals, equipment, onError }: CreationParts,
+  caller: Caller,
   { image, limits, warm, env, priority, inputFolder, outputFolder }: Asked,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
-  return queue.with({ namespace, priority }, async () => {
+  return queue.with({ namespace: caller.principal.namespace, priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
     const folders = defined({ folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
     const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folders }));
     try {
-      await equip(sandbox, { env, limits });
+      await equipment.equip(caller, sandbox, termsOf(caller, env, limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
@@ -91,6 +99,10 @@ function startCold(
   });
 }
 
+function termsOf({ principal }: Caller, env: Terms["env"], limits: SandboxLimits): Terms {
+  return { namespace: principal.namespace, createdBy: principal.id, env, limits };
+}
+
 /** Recorded while it is asked whether it is well; undefined when it is not: its record says so, and another is taken. */
 async function settle(
   parts: CreationParts,
@@ -98,7 +110,7 @@ async function settle(
   asked: Asked,
   { sandbox, origin, isWell }: Made,
 ): Promise<Member | undefined> {
-  const { ledger, lifecycle, registry, removals, clock, onError } = parts;
+  const { ledger, lifecycle, registry, removals, equipment, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
   const { status, engine, image, limits } = record;
   const { snapshotId, inputFolder, outputFolder } = asked;
@@ -106,6 +118,7 @@ async function settle(
   const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {
     await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
+    await ledger.noteEnvironment(record, caller);
   } catch (error) {
     await removals.remove(record.id, sandbox).catch(onError);
     throw error;
@@ -118,6 +131,7 @@ async function settle(
   }
   lifecycle.hold(member, sandbox);
   registry.add(member);
+  if (!equipment.isCurrent(sandbox, record)) await lifecycle.refresh(member); // changed since, and not known to be told
   if (asked.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, asked.snapshotId);
   return member;
 }

@@ -16,11 +16,13 @@ import { fleetLimits } from "../../core/fleet-limits.ts";
 import { type Caller, isAllowed } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
+import type { SecretSource } from "../../core/secret.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { type Asked, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type Restore } from "./creation.ts";
+import { Equipment } from "./equipment.ts";
 import type { Keep } from "./harvest.ts";
 import { runJob } from "./jobs.ts";
 import { Ledger, type LedgerParts } from "./ledger.ts";
@@ -44,6 +46,8 @@ export interface FleetParts extends LedgerParts {
   approvals: Approvals;
   restore?: Restore;
   keep?: Keep;
+  /** What is bound to sandboxes; nothing unless given. */
+  secrets?: SecretSource;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
@@ -59,6 +63,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #lifecycle: Lifecycle;
   readonly #ledger: Ledger;
   readonly #removals: Removals;
+  readonly #equipment: Equipment;
   #opening: Promise<void> = Promise.resolve();
   readonly #uses = new Uses();
   readonly #timers: Timers;
@@ -67,11 +72,13 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
     this.#ledger = new Ledger(parts);
-    this.#removals = new Removals({ maker, records, clock });
+    const equipment = new Equipment(parts.secrets);
+    this.#equipment = equipment;
+    this.#removals = new Removals({ maker, records, equipment, clock });
     const starts = new Slots(settings.startsAtOnce);
     const ledger = this.#ledger;
     const removals = this.#removals;
-    this.#lifecycle = new Lifecycle({ maker, ledger, removals, starts, keep: parts.keep, onError });
+    this.#lifecycle = new Lifecycle({ maker, ledger, removals, equipment, starts, keep: parts.keep, onError });
     this.#queue = new JobQueue({
       maxConcurrent: settings.maxConcurrent,
       monotonicMs: () => clock.monotonicMs(),
@@ -91,6 +98,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       lifecycle: this.#lifecycle,
       ledger,
       removals,
+      equipment,
       clock,
       restore: parts.restore ?? noSnapshots,
       onError,
@@ -257,6 +265,19 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { sandbox, record } = this.#registry.find(caller, id);
     if (sandbox === undefined) throw new AppError("conflict", `sandbox ${id} is ${record.status}`);
     return sandbox.stats();
+  }
+
+  /** Secrets of that namespace have changed: its sandboxes that run get and lose what they must. */
+  async refreshSecrets(namespace: string): Promise<void> {
+    this.#equipment.changed(namespace);
+    const own = [...this.#registry.all].filter(({ record }) => record.namespace === namespace);
+    const failed = await eachOf(own, fleetLimits.recoveringAtOnce, (member) => this.#lifecycle.refresh(member));
+    for (const error of failed) this.#parts.onError(error);
+    if (failed.length === 0) return;
+    throw new AppError("unavailable", `the change did not reach ${failed.length} of the namespace's sandboxes`, {
+      hint: "it holds for all others; stop those that do not answer",
+      cause: failed[0],
+    });
   }
 
   namespaceOf(id: string): string | undefined {

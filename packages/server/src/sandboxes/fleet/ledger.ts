@@ -45,6 +45,13 @@ export class Ledger {
     await this.#parts.audit.record(entryOf(record, happened));
   }
 
+  /** The plain, visible counterpart of secrets: by name, as it starts (SEC-04). */
+  async noteEnvironment(record: SandboxRecord, actor: Actor): Promise<void> {
+    const names = Object.keys(record.env).sort();
+    if (names.length === 0) return;
+    await this.note(record, { type: "sandbox.environment", actor, detail: { variables: names.join(" ") } });
+  }
+
   tell(namespace: string, sandboxId: string | null, type: FeedType, data: Detail): void {
     this.#parts.feed.publish({ type, namespace, sandboxId, data });
   }

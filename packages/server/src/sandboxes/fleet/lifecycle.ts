@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from "node:util";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
-import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { Equipment } from "./equipment.ts";
 import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
 import type { Actor } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
@@ -14,6 +13,7 @@ import type { Slots } from "./slots.ts";
 export interface LifecycleParts extends HarvestParts {
   maker: SandboxMaker;
   removals: Removals;
+  equipment: Equipment;
   /** Boundaries that are made at the same time. */
   starts: Slots;
 }
@@ -43,26 +43,42 @@ export class Lifecycle {
     const { maker, ledger, starts } = this.#parts;
     if (status === "running" && member.sandbox !== undefined) return member.sandbox;
     if (status === "paused" && member.sandbox !== undefined) {
-      await member.sandbox.resume();
-      await member.become(ledger, "running", actor);
+      await this.#resume(member, member.sandbox, actor);
       return member.sandbox;
     }
     if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
     if (status === "failed") await maker.stopSandbox(id); // it may hang and not have ended
     const sandbox = await starts.with(() => maker.startSandbox(id, { limits: member.record.limits }));
-    await this.#took(member, sandbox);
+    await this.#took(member, sandbox, actor);
     await member.become(ledger, "running", actor);
+    await ledger.noteEnvironment(member.record, actor);
     return sandbox;
   }
 
-  async #took(member: Member, sandbox: Sandbox): Promise<void> {
+  /** Bindings may have changed while it stood still. */
+  async #resume(member: Member, sandbox: Sandbox, actor: Actor): Promise<void> {
+    await sandbox.resume();
+    await member.become(this.#parts.ledger, "running", actor);
+    await this.#parts.equipment.refresh(actor, sandbox, member.record);
+  }
+
+  async #took(member: Member, sandbox: Sandbox, actor: Actor): Promise<void> {
     try {
-      await equip(sandbox, member.record);
+      await this.#parts.equipment.equip(actor, sandbox, member.record);
     } catch (error) {
       await sandbox.stop().catch(this.#parts.onError);
       throw error;
     }
     this.hold(member, sandbox);
+  }
+
+  /** Sees to it that one that runs has the secrets that are bound to it now. */
+  refresh(member: Member): Promise<void> {
+    return member.turn.take(async () => {
+      const { sandbox, record } = member;
+      if (record.status === "running" && sandbox !== undefined)
+        await this.#parts.equipment.refresh(undefined, sandbox, record);
+    });
   }
 
   stop(member: Member, actor: Actor, unless?: () => boolean): Promise<void> {
@@ -106,9 +122,7 @@ export class Lifecycle {
       member.checkThere();
       if (member.record.status === "running") return;
       if (member.record.status !== "paused") throw notPaused(member);
-      const sandbox = handleOf(member);
-      await sandbox.resume();
-      await member.become(this.#parts.ledger, "running", actor);
+      await this.#resume(member, handleOf(member), actor);
     });
   }
 
@@ -163,12 +177,6 @@ export class Lifecycle {
       await member.become(this.#parts.ledger, "failed", undefined, reason);
     });
   }
-}
-
-/** Gives a boundary the limits and the environment of its record, as far as it has others. */
-export async function equip(sandbox: Sandbox, { env, limits }: Pick<SandboxRecord, "env" | "limits">): Promise<void> {
-  if (!isDeepStrictEqual(limits, sandbox.limits)) await sandbox.updateLimits(limits);
-  sandbox.setEnvironment(env);
 }
 
 function notPaused({ record }: Member): AppError {

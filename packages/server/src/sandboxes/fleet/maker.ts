@@ -19,7 +19,8 @@ export interface SandboxMaker {
   /** What `auto` stands for here. */
   chooseEngine(choice: EngineChoice): Promise<EngineName>;
   createSandbox(options: MakeOptions): Promise<Sandbox>;
-  attachSandbox(id: string): Promise<Sandbox>;
+  /** What its processes wrote meanwhile comes without the values to hide. */
+  attachSandbox(id: string, options?: { hide?: readonly Buffer[] }): Promise<Sandbox>;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
   startSandbox(id: string, options: { limits: SandboxLimits }): Promise<Sandbox>;
   /** Ends what runs in it, whatever state it is in; its workspace stays. */

@@ -2,8 +2,8 @@ import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { checkTransition, type SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { Turn } from "../../core/turn.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { Turn } from "../turn.ts";
 import { type Clocks, clocksOf, dueOf } from "./clocks.ts";
 import type { Actor, Ledger } from "./ledger.ts";
 

@@ -7,6 +7,7 @@ import { hidePaths } from "../../core/hide-paths.ts";
 import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { Equipment } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
@@ -22,6 +23,7 @@ export interface RecoverParts {
   lifecycle: Lifecycle;
   ledger: Ledger;
   removals: Removals;
+  equipment: Equipment;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -62,8 +64,10 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
 /** One that is not listed may have a record that cannot be read: only what is known to be gone is given up. */
 async function attach(parts: RecoverParts, member: Member): Promise<void> {
   let sandbox: Sandbox;
+  const secrets = await parts.equipment.prepare(undefined, member.record);
+  const hide = (secrets?.bring ?? []).map(({ value }) => value);
   try {
-    sandbox = await parts.maker.attachSandbox(member.record.id);
+    sandbox = await parts.maker.attachSandbox(member.record.id, { hide });
   } catch (error) {
     if (!(error instanceof AppError && error.code === "not_found"))
       return found(parts, member, "failed", `it could not be reached: ${hidePaths(messageOf(error))}`);
@@ -72,6 +76,8 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
   }
   parts.lifecycle.hold(member, sandbox);
   await adopt(parts, member, sandbox);
+  // One that is paused gets them when it goes on.
+  if (secrets !== undefined && !sandbox.paused) await parts.equipment.apply(sandbox, member.record, secrets);
 }
 
 /** What the boundary is and has is what holds, where the last daemon died before it could record a change. */

@@ -3,11 +3,13 @@ import { AppError } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { Equipment } from "./equipment.ts";
 import type { SandboxMaker } from "./maker.ts";
 
 export interface RemovalsParts {
   maker: Pick<SandboxMaker, "destroySandbox">;
   records: Pick<SandboxRecords, "delete">;
+  equipment: Pick<Equipment, "release">;
   clock: Clock;
 }
 
@@ -27,6 +29,7 @@ export class Removals {
       if (sandbox === undefined) await this.#parts.maker.destroySandbox(id).catch(ignoreMissing);
       else await sandbox.destroy();
       this.#failed.delete(id);
+      await this.#parts.equipment.release(id);
       await this.#parts.records.delete(id);
     } catch (error) {
       this.#failed.set(id, this.#parts.clock.monotonicMs() + fleetLimits.removeAgainMs);

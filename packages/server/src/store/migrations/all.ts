@@ -5,6 +5,7 @@ import { webhooks } from "./0003-webhooks.ts";
 import { outputFolders } from "./0004-output-folders.ts";
 import { approvals } from "./0005-approvals.ts";
 import { keptArtifacts } from "./0006-kept-artifacts.ts";
+import { secrets } from "./0007-secrets.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   outputFolders,
   approvals,
   keptArtifacts,
+  secrets,
 ];

@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from "node:util";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core/secret.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { Actor } from "./ledger.ts";
+
+export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits">;
+
+/** What a handle has been given. A new start has nothing, and neither has a new daemon. */
+interface Given {
+  held: HeldSecret[];
+  variables: Record<string, string>;
+  /** Of the namespace's secrets, when they were looked at. */
+  generation: number;
+}
+
+type Prepared = Handover & Pick<Given, "generation">;
+
+/** Gives boundaries what is theirs: limits, environment and secrets. */
+export class Equipment {
+  readonly #secrets: SecretSource | undefined;
+  readonly #given = new WeakMap<Sandbox, Given>();
+  readonly #generations = new Map<string, number>();
+
+  constructor(secrets: SecretSource | undefined) {
+    this.#secrets = secrets;
+  }
+
+  /** As far as it has others. */
+  async equip(actor: Actor, sandbox: Sandbox, terms: Terms): Promise<void> {
+    if (!isDeepStrictEqual(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
+    sandbox.setEnvironment(terms.env);
+    await this.refresh(actor, sandbox, terms);
+  }
+
+  /** The secrets alone: what is bound to it now, and nothing else. */
+  async refresh(actor: Actor, sandbox: Sandbox, terms: Omit<Terms, "limits">): Promise<void> {
+    const prepared = await this.prepare(actor, { ...terms, id: sandbox.id }, this.#given.get(sandbox)?.held);
+    if (prepared !== undefined) await this.apply(sandbox, terms, prepared);
+  }
+
+  /** What is to be done; undefined when no secret concerns it. Values may not leave from then on: hide them first. */
+  async prepare(
+    actor: Actor,
+    { id, namespace, createdBy }: Pick<SandboxRecord, "id" | "namespace" | "createdBy">,
+    held: readonly HeldSecret[] = [],
+  ): Promise<Prepared | undefined> {
+    const generation = this.#generation(namespace);
+    const holder = { id, namespace, createdBy };
+    if (this.#secrets?.concerns(holder) !== true) return undefined;
+    return { ...(await this.#secrets.deliver(actor, holder, held)), generation };
+  }
+
+  async apply(sandbox: Sandbox, { env }: Pick<Terms, "env">, { bring, take, generation }: Prepared): Promise<void> {
+    const given = this.#given.get(sandbox) ?? { held: [], variables: {} };
+    const changed = new Set([...bring, ...take].map(({ bindingId }) => bindingId));
+    const variables = { ...given.variables };
+    sandbox.redactor.hide(bring.map(({ value }) => value));
+    for (const secret of take) await takeAway(sandbox, secret, variables);
+    for (const secret of bring) await hand(sandbox, secret, variables);
+    sandbox.setEnvironment({ ...env, ...variables });
+    const held = [...given.held.filter(({ bindingId }) => !changed.has(bindingId)), ...bring];
+    this.#given.set(sandbox, { held: held.map(withoutValue), variables, generation });
+  }
+
+  /** The secrets of a namespace have changed: whoever was equipped before must be looked at again. */
+  changed(namespace: string): void {
+    this.#generations.set(namespace, this.#generation(namespace) + 1);
+  }
+
+  isCurrent(sandbox: Sandbox, { namespace }: Pick<SandboxRecord, "namespace">): boolean {
+    return (this.#given.get(sandbox)?.generation ?? 0) === this.#generation(namespace);
+  }
+
+  async release(sandboxId: string): Promise<void> {
+    await this.#secrets?.release(sandboxId);
+  }
+
+  #generation(namespace: string): number {
+    return this.#generations.get(namespace) ?? 0;
+  }
+}
+
+type Variables = Record<string, string>;
+
+async function hand(_sandbox: Sandbox, { delivery, placeholder, value }: BoundSecret, variables: Variables) {
+  if (delivery.as === "env") variables[delivery.variable] = value.toString();
+  if (delivery.as === "header" && placeholder !== null) variables[delivery.variable] = placeholder;
+}
+
+async function takeAway(_sandbox: Sandbox, { delivery }: HeldSecret, variables: Variables) {
+  if (delivery.as !== "file") delete variables[delivery.variable];
+}
+
+function withoutValue({ bindingId, name, version, delivery }: HeldSecret): HeldSecret {
+  return { bindingId, name, version, delivery };
+}

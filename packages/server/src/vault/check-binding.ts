@@ -1,0 +1,58 @@
+import { AppError } from "../core/errors.ts";
+import type { SecretBinding, SecretDelivery, SecretTarget } from "../core/secret.ts";
+import { secretLimits } from "../core/secret-limits.ts";
+import type { BindingRecord } from "../core/secret-record.ts";
+
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const tokenPattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+const hostPattern = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export function checkDelivery(delivery: SecretDelivery): void {
+  if (delivery.as === "file") return;
+  if (!variablePattern.test(delivery.variable)) throw invalid("the variable's name is not one");
+  if (delivery.as === "env") return;
+  const { header, format, hosts } = delivery;
+  if (!tokenPattern.test(header) || header.length > secretLimits.headerCharacters)
+    throw invalid("the header's name is not one");
+  if (
+    !/^[\x20-\x7e]*$/.test(format) ||
+    format.length > secretLimits.formatCharacters ||
+    format.split("{}").length !== 2
+  )
+    throw invalid("the format has {} once, where the value goes, and printable characters around it");
+  if (hosts.length === 0 || hosts.length > secretLimits.hosts || !hosts.every((host) => hostPattern.test(host)))
+    throw invalid(`hosts are 1 to ${secretLimits.hosts} names in lower case, without patterns`);
+}
+
+function invalid(what: string): AppError {
+  return new AppError("invalid", what);
+}
+
+/** Of two bindings that fill the same place the more particular one holds, then the newer. */
+export function choose(bindings: readonly BindingRecord[]): BindingRecord[] {
+  const chosen = new Map<string, BindingRecord>();
+  for (const binding of bindings) {
+    const place = placeOf(binding);
+    const other = chosen.get(place);
+    if (other === undefined || rankOf(binding.target) >= rankOf(other.target)) chosen.set(place, binding);
+  }
+  return [...chosen.values()];
+}
+
+export function placeOf({ name, delivery }: Pick<BindingRecord, "name" | "delivery">): string {
+  return delivery.as === "file" ? `file ${name}` : `variable ${delivery.variable}`;
+}
+
+function rankOf(target: SecretTarget): number {
+  if ("sandboxId" in target) return 2;
+  return "keyId" in target ? 1 : 0;
+}
+
+export function isFor(target: SecretTarget, { id, createdBy }: { id: string; createdBy: string }): boolean {
+  if ("sandboxId" in target) return target.sandboxId === id;
+  return "keyId" in target ? target.keyId === createdBy : target.all;
+}
+
+export function showBinding({ id, target, delivery }: BindingRecord): SecretBinding {
+  return { id, target, delivery };
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { type Audit, entryOf } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import type { Caller } from "../core/principal.ts";
+import type { BoundSecret, Handover, HeldSecret, SecretHolder } from "../core/secret.ts";
+import { secretLimits } from "../core/secret-limits.ts";
+import type { BindingRecord, DeliveryRecord } from "../core/secret-record.ts";
+import { choose, isFor, placeOf } from "./check-binding.ts";
+import { type ReaderParts, readValue } from "./value-reader.ts";
+
+export interface HandOverParts extends ReaderParts {
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+}
+
+/** What a sandbox gets and what it loses. Every value is in the audit log before anybody has it. */
+export async function handOver(
+  parts: HandOverParts,
+  actor: Caller | undefined,
+  holder: SecretHolder,
+  held: readonly HeldSecret[],
+): Promise<Handover> {
+  const { records } = parts;
+  const due = choose((await records.bindings(holder.namespace)).filter(({ target }) => isFor(target, holder)));
+  const before = await records.deliveries(holder.id);
+  const bring: BoundSecret[] = [];
+  const kept = new Set<string>();
+  try {
+    for (const binding of due) {
+      const has = held.find(({ bindingId }) => bindingId === binding.id);
+      const got = await give(parts, holder, binding, before, has?.version);
+      if (got === undefined) continue;
+      kept.add(placeOf(binding));
+      if (got !== "has it") bring.push(got);
+    }
+    checkRoom(holder, bring, held.length);
+    await Promise.all(bring.map((bound) => parts.audit.record(accessEntry(actor, holder, bound))));
+  } catch (error) {
+    for (const { value } of bring) value.fill(0);
+    throw error;
+  }
+  for (const { name, delivery } of bring)
+    parts.feed.publish({
+      type: "vault.accessed",
+      namespace: holder.namespace,
+      sandboxId: holder.id,
+      data: { secret: name, as: delivery.as },
+    });
+  return { bring, take: gone(held, before, kept) };
+}
+
+/** Undefined when there is no value for it. One that was put anew meanwhile is read again. */
+async function give(
+  parts: HandOverParts,
+  holder: SecretHolder,
+  binding: BindingRecord,
+  before: readonly DeliveryRecord[],
+  hasVersion: number | undefined,
+): Promise<BoundSecret | "has it" | undefined> {
+  for (let tries = 0; tries < secretLimits.readTries; tries++) {
+    const read = await readValue(parts, holder.namespace, binding.name);
+    if (read === undefined) return undefined;
+    const bound = boundSecret(binding, read, before);
+    let outcome: "delivered" | "spent" | "changed" | "has it" | undefined;
+    try {
+      outcome =
+        hasVersion === read.version
+          ? "has it"
+          : await parts.records.deliver(deliveryOf(bound, holder, parts.clock.wallMs()));
+    } finally {
+      if (outcome !== "delivered") bound.value.fill(0);
+    }
+    if (outcome === "delivered") return bound;
+    if (outcome !== "changed") return outcome === "spent" ? undefined : outcome;
+  }
+  throw new AppError("unavailable", `the secret ${binding.name} changes too often`, { retryAfterMs: 1_000 });
+}
+
+function boundSecret(
+  { id, name, delivery }: BindingRecord,
+  { version, value }: { version: number; value: Buffer },
+  before: readonly DeliveryRecord[],
+): BoundSecret {
+  // Programs that run on over a restart of the daemon know the one they were given.
+  const known = before.find(({ bindingId }) => bindingId === id)?.placeholder;
+  const placeholder = delivery.as === "header" ? (known ?? newPlaceholder()) : null;
+  return { bindingId: id, name, version, delivery, placeholder, value };
+}
+
+function newPlaceholder(): string {
+  return `caisson-secret-${randomBytes(secretLimits.placeholderBytes).toString("hex")}`;
+}
+
+function deliveryOf(
+  { bindingId, name, version, delivery, placeholder }: BoundSecret,
+  { id, namespace }: SecretHolder,
+  nowMs: number,
+): DeliveryRecord {
+  return { sandboxId: id, bindingId, namespace, name, version, delivery, placeholder, deliveredAtMs: nowMs };
+}
+
+/** Also what an owner before this one has put there. */
+function gone(held: readonly HeldSecret[], before: readonly HeldSecret[], kept: ReadonlySet<string>): HeldSecret[] {
+  const files = before.filter(({ delivery }) => delivery.as === "file");
+  const places = new Map([...files, ...held].map((one) => [placeOf(one), one]));
+  return [...places].flatMap(([place, one]) => (kept.has(place) ? [] : [one]));
+}
+
+function checkRoom({ id }: SecretHolder, bring: readonly BoundSecret[], held: number): void {
+  const bytes = bring.reduce((sum, { value }) => sum + value.length, 0);
+  if (bring.length + held <= secretLimits.perSandbox && bytes <= secretLimits.sandboxBytes) return;
+  const { perSandbox, sandboxBytes } = secretLimits;
+  throw new AppError("limit_exceeded", `more than ${perSandbox} secrets or ${sandboxBytes} bytes are bound to ${id}`);
+}
+
+function accessEntry(actor: Caller | undefined, { id, namespace }: SecretHolder, bound: BoundSecret) {
+  const { name, version, bindingId, delivery } = bound;
+  const variable = delivery.as === "file" ? {} : { variable: delivery.variable };
+  const detail = { secret: name, version, binding_id: bindingId, as: delivery.as, ...variable };
+  const note = { type: "vault.accessed", sandboxId: id, detail };
+  if (actor !== undefined) return { ...entryOf(actor, note), namespace };
+  return { ...note, namespace, actor: "system", requestId: null };
+}

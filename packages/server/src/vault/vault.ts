@@ -1,0 +1,284 @@
+/** Where secrets are kept: values go in, and come out only into a sandbox that an operator has bound them to. */
+
+import { randomUUID } from "node:crypto";
+import { type Audit, entryOf } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import type { Caller } from "../core/principal.ts";
+import {
+  type Handover,
+  type HeaderPlaceholder,
+  type HeldSecret,
+  type PutOutcome,
+  type PutSecret,
+  type SecretBinding,
+  type SecretChange,
+  type SecretHolder,
+  type SecretInfo,
+  secretNamePattern,
+  type Vault,
+} from "../core/secret.ts";
+import { secretLimits } from "../core/secret-limits.ts";
+import type { BindingRecord, SecretRecord, SecretRecords } from "../core/secret-record.ts";
+import { Turn } from "../core/turn.ts";
+import { checkDelivery, placeOf } from "./check-binding.ts";
+import { checkFits, checkLength, warningsOf } from "./check-value.ts";
+import { seal } from "./envelope.ts";
+import type { EnvironmentSecrets } from "./environment-secrets.ts";
+import { Expiry } from "./expiry.ts";
+import { type HandOverParts, handOver } from "./hand-over.ts";
+import { KeyRing, type KeySource } from "./key-ring.ts";
+import { Placeholders } from "./placeholders.ts";
+import { rewrapAll } from "./rotate.ts";
+import { environmentInfo, storedInfo } from "./secret-info.ts";
+import { readValue } from "./value-reader.ts";
+
+export interface VaultParts {
+  records: SecretRecords;
+  keys: KeySource;
+  environment: EnvironmentSecrets;
+  /** Whether values may be put; else there are those of the environment alone. */
+  writable: boolean;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Pick<Clock, "wallMs">;
+  onError: (error: unknown) => void;
+}
+
+type Listener = (change: SecretChange) => Promise<void>;
+
+export class StoredVault implements Vault, Disposable {
+  readonly #parts: HandOverParts & Pick<VaultParts, "writable">;
+  readonly #ring: KeyRing;
+  readonly #openedAtMs: number;
+  readonly #bound: Set<string>;
+  readonly #holders: Set<string>;
+  readonly #placeholders = new Placeholders();
+  readonly #listeners: Listener[] = [];
+  readonly #expiry: Expiry;
+  /** Changes take turns; readers do not wait for them. */
+  readonly #turn = new Turn();
+
+  private constructor(parts: VaultParts, ring: KeyRing, bound: string[], holders: string[]) {
+    this.#parts = { ...parts, ring };
+    this.#ring = ring;
+    this.#openedAtMs = parts.clock.wallMs();
+    this.#bound = new Set(bound);
+    this.#holders = new Set(holders);
+    const { records, clock, onError } = parts;
+    this.#expiry = new Expiry({ records, clock, onError, expire: (record) => this.#expire(record) });
+  }
+
+  static async open(parts: VaultParts): Promise<StoredVault> {
+    const { records } = parts;
+    const ring = await KeyRing.open(parts.keys, records);
+    return new StoredVault(parts, ring, await records.boundNamespaces(), await records.holders());
+  }
+
+  async watch(listener: Listener): Promise<void> {
+    this.#listeners.push(listener);
+    await this.#expiry.look();
+  }
+
+  async put(caller: Caller, { name, value, expiresAtMs = null, uses = null }: PutSecret): Promise<PutOutcome> {
+    const { records, clock, writable } = this.#parts;
+    const { namespace, id } = caller.principal;
+    if (!writable)
+      throw new AppError("unsupported", "secrets come from the daemon's environment here", {
+        hint: "set vault: store to keep them in the store",
+      });
+    checkName(name);
+    checkLength(value, name);
+    const isNew = await this.#turn.take(async () => {
+      const before = await records.get(namespace, name);
+      const own = await this.#bindings(namespace, name);
+      for (const { delivery } of own) checkFits(name, value, delivery);
+      if (before === undefined && (await records.list(namespace)).length >= secretLimits.perNamespace)
+        throw new AppError("limit_exceeded", `the namespace has ${secretLimits.perNamespace} secrets already`);
+      const now = clock.wallMs();
+      const last = before?.version ?? (await records.lastDelivered(namespace, name));
+      const place = { namespace, name, version: last + 1 };
+      await this.#note(caller, "secret.put", { secret: name, version: place.version });
+      await records.put({
+        ...place,
+        ...seal(this.#ring.primary, place, value),
+        createdAtMs: before?.createdAtMs ?? now,
+        updatedAtMs: now,
+        createdBy: before?.createdBy ?? id,
+        expiresAtMs,
+        usesLeft: uses,
+      });
+      return before === undefined;
+    });
+    await this.#expiry.look();
+    await this.#tell({ namespace, name });
+    return { secret: await this.get(caller, name), isNew, warnings: warningsOf(value) };
+  }
+
+  async get(caller: Caller, name: string): Promise<SecretInfo> {
+    const { namespace } = caller.principal;
+    const record = await this.#parts.records.get(namespace, name);
+    const bindings = await this.#bindings(namespace, name);
+    if (record !== undefined) return storedInfo(record, bindings, this.#parts.clock.wallMs());
+    if (this.#parts.environment.get(namespace)?.has(name) !== true) throw noSecret(name);
+    return environmentInfo(namespace, name, bindings, this.#openedAtMs);
+  }
+
+  async list(caller: Caller): Promise<SecretInfo[]> {
+    const { records, clock, environment } = this.#parts;
+    const { namespace } = caller.principal;
+    const bindings = await records.bindings(namespace);
+    const of = (name: string) => bindings.filter((one) => one.name === name);
+    const stored = (await records.list(namespace)).map((record) => storedInfo(record, of(record.name), clock.wallMs()));
+    const known = new Set(stored.map(({ name }) => name));
+    const given = [...(environment.get(namespace)?.keys() ?? [])].filter((name) => !known.has(name));
+    return [...stored, ...given.map((name) => environmentInfo(namespace, name, of(name), this.#openedAtMs))];
+  }
+
+  async delete(caller: Caller, name: string): Promise<void> {
+    const { namespace } = caller.principal;
+    await this.#turn.take(async () => {
+      if ((await this.#parts.records.get(namespace, name)) === undefined) throw noSecret(name);
+      await this.#note(caller, "secret.deleted", { secret: name });
+      await this.#parts.records.delete(namespace, name);
+    });
+    await this.#tell({ namespace, name });
+  }
+
+  async bind(caller: Caller, name: string, { target, delivery }: Omit<SecretBinding, "id">): Promise<SecretInfo> {
+    const { records, clock } = this.#parts;
+    const { namespace, id: createdBy } = caller.principal;
+    checkDelivery(delivery);
+    await this.#turn.take(async () => {
+      await this.get(caller, name);
+      await this.#checkFits(namespace, name, delivery);
+      const all = await records.bindings(namespace);
+      const same = (one: BindingRecord) => placeOf(one) === placeOf({ name, delivery }) && sameTarget(one, { target });
+      if (all.some(same)) throw new AppError("conflict", `the same place has a secret already: unbind that one first`);
+      if (all.filter((one) => one.name === name).length >= secretLimits.bindings)
+        throw new AppError("limit_exceeded", `a secret has at most ${secretLimits.bindings} bindings`);
+      const id = randomUUID();
+      await this.#note(caller, "secret.bound", {
+        secret: name,
+        binding_id: id,
+        as: delivery.as,
+        ...targetDetail(target),
+      });
+      await records.bind({ id, namespace, name, target, delivery, createdAtMs: clock.wallMs(), createdBy });
+      this.#bound.add(namespace);
+    });
+    await this.#tell({ namespace, name });
+    return this.get(caller, name);
+  }
+
+  async unbind(caller: Caller, name: string, bindingId: string): Promise<SecretInfo> {
+    const { namespace } = caller.principal;
+    await this.#turn.take(async () => {
+      const found = (await this.#bindings(namespace, name)).find(({ id }) => id === bindingId);
+      if (found === undefined) throw new AppError("not_found", `${name.slice(0, 64)} has no such binding`);
+      await this.#note(caller, "secret.unbound", { secret: name, binding_id: bindingId });
+      await this.#parts.records.unbind(bindingId);
+    });
+    await this.#tell({ namespace, name });
+    return this.get(caller, name);
+  }
+
+  async rotate(caller: Caller): Promise<number> {
+    const { records } = this.#parts;
+    return this.#turn.take(async () => {
+      await this.#note(caller, "vault.rotated", { keys: this.#ring.size });
+      await this.#ring.begin();
+      const done = await rewrapAll(this.#ring, records);
+      await this.#ring.finish();
+      return done;
+    });
+  }
+
+  concerns({ id, namespace }: Pick<SecretHolder, "id" | "namespace">): boolean {
+    return this.#bound.has(namespace) || this.#holders.has(id);
+  }
+
+  async deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover> {
+    if (!this.concerns(holder)) return { bring: [], take: [] };
+    const handover = await handOver(this.#parts, actor, holder, held);
+    if (handover.bring.length > 0) this.#holders.add(holder.id);
+    this.#placeholders.change(holder, handover.bring, handover.take);
+    return handover;
+  }
+
+  async release(sandboxId: string): Promise<void> {
+    if (!this.#holders.has(sandboxId)) return;
+    this.#placeholders.forget(sandboxId);
+    for (const record of await this.#parts.records.release(sandboxId)) await this.#destroy(record, "secret.spent");
+    this.#holders.delete(sandboxId);
+  }
+
+  placeholders(sandboxId: string): readonly HeaderPlaceholder[] {
+    return this.#placeholders.of(sandboxId);
+  }
+
+  reveal(sandboxId: string, placeholder: string, host: string): Promise<Buffer | undefined> {
+    return this.#placeholders.reveal(this.#parts, sandboxId, placeholder, host);
+  }
+
+  async heldPlain(sandboxId: string): Promise<boolean> {
+    const had = await this.#parts.records.deliveries(sandboxId);
+    return had.some(({ delivery }) => delivery.as !== "header");
+  }
+
+  async #expire(record: SecretRecord): Promise<void> {
+    await this.#destroy(record, "secret.expired");
+    await this.#tell(record);
+  }
+
+  async #destroy({ namespace, name, version }: SecretRecord, type: string): Promise<void> {
+    const detail = { secret: name, version };
+    await this.#parts.audit.record({ type, namespace, actor: "system", sandboxId: null, requestId: null, detail });
+    await this.#parts.records.erase(namespace, name, version);
+  }
+
+  async #checkFits(namespace: string, name: string, delivery: SecretBinding["delivery"]): Promise<void> {
+    const read = await readValue(this.#parts, namespace, name);
+    if (read === undefined) return; // the next value is looked at when it is put
+    try {
+      checkFits(name, read.value, delivery);
+    } finally {
+      read.value.fill(0);
+    }
+  }
+
+  async #bindings(namespace: string, name: string): Promise<BindingRecord[]> {
+    return (await this.#parts.records.bindings(namespace)).filter((one) => one.name === name);
+  }
+
+  async #note(caller: Caller, type: string, detail: Record<string, string | number>): Promise<void> {
+    await this.#parts.audit.record(entryOf(caller, { type, detail }));
+  }
+
+  async #tell({ namespace, name }: SecretChange): Promise<void> {
+    for (const listener of this.#listeners) await listener({ namespace, name });
+  }
+
+  [Symbol.dispose](): void {
+    this.#expiry[Symbol.dispose]();
+  }
+}
+
+function checkName(name: string): void {
+  if (!secretNamePattern.test(name))
+    throw new AppError("invalid", "a secret's name has letters, digits and underscores, and begins with a letter");
+}
+
+function noSecret(name: string): AppError {
+  return new AppError("not_found", `there is no secret ${JSON.stringify(name.slice(0, 64))}`);
+}
+
+function sameTarget(one: Pick<SecretBinding, "target">, other: Pick<SecretBinding, "target">): boolean {
+  return JSON.stringify(targetDetail(one.target)) === JSON.stringify(targetDetail(other.target));
+}
+
+function targetDetail(target: SecretBinding["target"]): Record<string, string> {
+  if ("sandboxId" in target) return { sandbox_id: target.sandboxId };
+  return "keyId" in target ? { key_id: target.keyId } : { all: "namespace" };
+}
