@@ -54,6 +54,7 @@ export async function field(options: FieldOptions) {
     nowMs: () => Date.now(),
     onError: (error) => errors.push(error),
   });
+  await tunnels.settled();
   return {
     gate,
     tunnels,

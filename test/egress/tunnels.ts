@@ -9,12 +9,24 @@ export class LoopbackTunnels implements Tunnels, AsyncDisposable {
   readonly #servers = new Map<string, Server>();
   readonly #receivers = new Map<string, Receive>();
   readonly #sockets = new Set<Socket>();
+  readonly #opening: Promise<unknown>[] = [];
 
   get places(): string[] {
     return [...this.#servers.keys(), ...this.#receivers.keys()].sort();
   }
 
-  async listen(address: string, port: number, accept: (tunnel: Tunnel) => void): Promise<TunnelListener> {
+  listen(address: string, port: number, accept: (tunnel: Tunnel) => void): Promise<TunnelListener> {
+    const listening = this.#listen(address, port, accept);
+    this.#opening.push(listening.catch(() => undefined));
+    return listening;
+  }
+
+  /** When all that was listened to so far is. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#opening);
+  }
+
+  async #listen(address: string, port: number, accept: (tunnel: Tunnel) => void): Promise<TunnelListener> {
     const key = `${address}:${port}`;
     if (this.#servers.has(key)) throw Object.assign(new Error("taken"), { code: "EADDRINUSE" });
     const server = createServer({ allowHalfOpen: true, noDelay: true });

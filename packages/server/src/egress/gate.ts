@@ -61,18 +61,22 @@ export class Gate {
     this.#unwatch = policies.watch(sandboxId, () => this.#run(this.#listeners.follow(passage.policy)));
   }
 
-  /** Listens before any user code runs: nobody else can have these places then (hazard 16). */
+  /**
+   * Returns when what must be listened to was asked for, which the guest does in order: nobody else can have these places
+   * by the time user code runs (hazard 16). Where one cannot be had, that way out is missing, and told of.
+   */
   static async open(parts: GateParts): Promise<Gate> {
     const gate = new Gate(parts, await NameTable.open(parts.namesPath));
     const { tunnels } = parts;
     const { address, dnsPort, proxyPort, socksPort } = gatePlaces;
-    await Promise.all([
+    const opening = [
       tunnels.listenDatagrams(address, dnsPort, gate.#question),
       tunnels.listen(address, dnsPort, (tunnel) => gate.#take(tunnel, (client) => gate.#nameServer.serve(client))),
       tunnels.listen(address, proxyPort, (tunnel) => gate.#take(tunnel, (client) => gate.#http.serveProxy(client))),
       tunnels.listen(address, socksPort, (tunnel) => gate.#take(tunnel, gate.#socks)),
       gate.#listeners.follow(gate.#passage.policy),
-    ]);
+    ];
+    for (const place of opening) gate.#run(place);
     return gate;
   }
 
@@ -92,15 +96,18 @@ export class Gate {
     });
   }
 
-  #run(work: Promise<void>): void {
-    work.catch(this.#parts.onError);
+  /** What fails because the sandbox has ended is no news. */
+  #run(work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      if (!this.#closed.signal.aborted) this.#parts.onError(error);
+    });
   }
 
   readonly #question = ({ bytes }: Datagram, send: (bytes: Buffer) => void): void => {
     if (this.#questions >= gateLimits.questions) return; // whoever asked asks again
     this.#questions++;
     const answered = this.#nameServer.answer(bytes).then((answer) => answer !== undefined && send(answer));
-    this.#run(answered.then(() => undefined).finally(() => this.#questions--));
+    this.#run(answered.finally(() => this.#questions--));
   };
 
   /** A program that has looked up a name may hand its address to a proxy. */

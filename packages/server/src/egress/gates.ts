@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import type { EgressLog, PolicySource } from "../core/egress.ts";
+import type { Tunnels } from "../core/tunnel.ts";
+import type { Asking } from "./ask.ts";
+import { Gate } from "./gate.ts";
+import type { World } from "./reach.ts";
+
+export interface GatesParts {
+  policies: PolicySource;
+  log: EgressLog;
+  /** Who may be asked on behalf of a sandbox. */
+  asking?: (sandboxId: string) => Asking | undefined;
+  world: World;
+  clock: Clock;
+  onError: (error: unknown) => void;
+}
+
+/** Opens the gate of each sandbox whose wire this process has; it closes with the wire. */
+export async function openGate(
+  { asking, clock, ...parts }: GatesParts,
+  { id, ownerFolder }: { id: string; ownerFolder: string },
+  { tunnels, lost }: { tunnels: Tunnels; lost: Promise<string> },
+): Promise<void> {
+  const gate = await Gate.open({
+    ...parts,
+    sandboxId: id,
+    tunnels,
+    namesPath: join(ownerFolder, "names"),
+    ...(asking === undefined ? {} : { asking: () => asking(id) }),
+    nowMs: () => clock.wallMs(),
+  });
+  void lost.then((reason) => gate.close(`the sandbox is gone: ${reason}`));
+}

@@ -1,0 +1,33 @@
+import { readFile } from "node:fs/promises";
+import { AppError } from "../core/errors.ts";
+import { gateLimits } from "../core/gate-limits.ts";
+import { dial, resolveAddresses } from "./dialer.ts";
+import { addressesIn } from "./hosts-file.ts";
+import { isOwnAddress } from "./own-addresses.ts";
+import type { World } from "./reach.ts";
+
+/** The world as this machine sees it: its hosts file and its name servers, or those that are configured alone. */
+export function hostWorld(dnsServers: readonly string[] = []): World {
+  let open = 0;
+  return {
+    isOwnAddress,
+    async resolve(name) {
+      const own = dnsServers.length > 0 ? "" : await readFile("/etc/hosts", "latin1").catch(() => "");
+      const known = addressesIn(own, name).slice(0, gateLimits.addresses);
+      return known.length > 0 ? known : resolveAddresses(name, dnsServers);
+    },
+    async dial(address, port, signal) {
+      if (open >= gateLimits.sockets)
+        throw new AppError("limit_exceeded", `all sandboxes together have ${gateLimits.sockets} connections`);
+      open++;
+      try {
+        const socket = await dial(address, port, signal);
+        socket.once("close", () => open--);
+        return socket;
+      } catch (error) {
+        open--;
+        throw error;
+      }
+    },
+  };
+}
