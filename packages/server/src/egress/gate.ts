@@ -1,4 +1,4 @@
-/** What stands between one sandbox and the world: the sandbox has no other network (S42). */
+/** What stands between one sandbox and the world: the sandbox has no other network (S44). */
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
 import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";

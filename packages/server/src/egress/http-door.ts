@@ -1,6 +1,6 @@
 /**
  * HTTP/1 of programs, at the proxy and at names' own addresses. Each request is read whole by one parser, judged, and
- * written anew on a connection of its own, so that no two parsers can disagree about where it ends (NET-07).
+ * written anew on a connection of its own, so that no two parsers can disagree about where it ends (S47).
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

@@ -1,4 +1,4 @@
-/** The resolver inside a sandbox. It asks nobody: a name that may be reached has an address of its own, and others have none (NET-05). */
+/** The resolver inside a sandbox. It asks nobody: a name that may be reached has an address of its own, and others have none (S45). */
 import type { Duplex } from "node:stream";
 import { gateLimits } from "../core/gate-limits.ts";
 import { decideName } from "./decide.ts";

@@ -1,4 +1,4 @@
-/** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S42). */
+/** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S44). */
 import { randomUUID } from "node:crypto";
 import type { Approval } from "../core/approval.ts";
 import type {

@@ -1,4 +1,4 @@
-/** From an allowed destination to a connected socket: resolve, judge every address, dial one that was judged (NET-06). */
+/** From an allowed destination to a connected socket: resolve, judge every address, dial one that was judged (S46). */
 import { isIP, type Socket } from "node:net";
 import type { AllowVerdict, Destination, LayeredPolicy } from "../core/egress.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
