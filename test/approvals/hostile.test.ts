@@ -96,18 +96,20 @@ describe("what would misuse questions to humans", () => {
 
   it("cannot ask what is too long to be shown, nor have it cut", async () => {
     const { desk } = under;
-    const { subjectChars, textChars, details, detailChars } = approvalLimits;
+    const { subjectChars, shownChars, details, detailNameChars } = approvalLimits;
     const long = [
       { subject: "" },
       { subject: "a".repeat(subjectChars + 1) },
-      { text: "a".repeat(textChars + 1) },
-      { detail: { purpose: "a".repeat(detailChars + 1) } },
-      { detail: { ["a".repeat(65)]: 1 } },
+      { text: "a".repeat(shownChars + 1), detail: {} },
+      { text: "a", detail: { stdin: "a".repeat(shownChars) } },
+      { detail: { ["a".repeat(detailNameChars + 1)]: 1 } },
       { detail: Object.fromEntries(Array.from({ length: details + 1 }, (_, at) => [`d${at}`, at])) },
     ];
     for (const more of long) await expect(desk.ask(question(more))).rejects.toMatchObject({ code: "too_large" });
-    const most = await desk.ask(question({ subject: "a".repeat(subjectChars), text: "b".repeat(textChars) }));
-    expect((await desk.get(agent, most.id)).text?.length).toBe(textChars);
+    const most = await desk.ask(
+      question({ subject: "a".repeat(subjectChars), text: "b".repeat(shownChars), detail: {} }),
+    );
+    expect((await desk.get(agent, most.id)).text?.length).toBe(shownChars);
     await expect(
       desk.decide(operator, most.id, { approve: true, reason: "a".repeat(approvalLimits.reasonChars + 1) }),
     ).rejects.toMatchObject({ code: "too_large" });

@@ -204,7 +204,7 @@ describe("the command line of a daemon", () => {
       new RegExp(`${question}\\s+pending\\s+egress\\s+${id}.*api.example.com:8443`),
     );
     const shown = await said("approvals", "show", question);
-    expect(shown).toContain("  | purpose: a\\u{1b}[2Jb\n  | id: x");
+    expect(shown).toContain("purpose:\n  | a\\u{1b}[2Jb\n  | id: x");
     const waiting = caisson(["approvals", "wait", question]);
     expect(await said("approvals", "approve", question, "--scope", "sandbox")).toBe(
       "approved (sandbox): api.example.com:8443",

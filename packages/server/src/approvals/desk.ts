@@ -119,8 +119,8 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
       }
       this.#pending.countNew(question.namespace, question.sandboxId, clock.monotonicMs());
       const approval = newApproval(question, digest, clock.wallMs(), caller);
-      await both(records.insert(approval), logApproval(this.#parts, approval, "requested", caller));
       this.#pending.publish(entry, approval);
+      await both(records.insert(approval), logApproval(this.#parts, approval, "requested", caller));
       entry.timer = setTimeout(() => this.#late(entry), question.timeoutMs);
       publishApproval(this.#parts, approval, "requested");
       if (this.#closed) this.#expire(entry, ended.stopped);
@@ -184,6 +184,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     const scope = scopeOf(found, decision);
     if (scope !== "once") await this.#checkStanding(found.namespace);
     const entry = this.#pending.withId(id);
+    await entry?.opened;
     if (entry?.approval === undefined || entry.settling !== undefined) throw settledAlready(await this.get(caller, id));
     const state = decision.approve ? "approved" : "denied";
     return this.#settle(entry, entry.approval, { state, scope, reason: decision.reason ?? null }, caller);
@@ -211,9 +212,17 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   /** Withdraws what a sandbox that is gone has asked. */
   async cancelFor(sandboxId: string): Promise<void> {
     const own = this.#pending.all.filter((entry) => entry.sandboxId === sandboxId);
-    await Promise.all(
-      own.map((entry) => this.#end(entry, { state: "cancelled", scope: null, reason: ended.destroyed })),
-    );
+    await this.#endAll(own, { state: "cancelled", scope: null, reason: ended.destroyed });
+  }
+
+  /** Also those that are just being written down, or decided. */
+  async #endAll(entries: readonly Pending[], outcome: Outcome): Promise<void> {
+    const end = async (entry: Pending) => {
+      const opened = await entry.opened.catch(() => undefined);
+      await entry.settling;
+      if (opened !== undefined) await this.#end(entry, outcome);
+    };
+    await Promise.all(entries.map(end));
   }
 
   #late(entry: Pending): void {
@@ -327,14 +336,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     clearInterval(this.#pruning);
-    const outcome: Outcome = { state: "expired", scope: null, reason: ended.stopped };
-    await Promise.all(
-      this.#pending.all.map(async (entry) => {
-        await entry.opened.catch(() => undefined);
-        await entry.settling;
-        await this.#end(entry, outcome);
-      }),
-    );
+    await this.#endAll(this.#pending.all, { state: "expired", scope: null, reason: ended.stopped });
   }
 }
 

@@ -97,10 +97,9 @@ export class PendingQuestions {
     if (this.#byKey.size >= pending) throw full(pending, "of this daemon");
     if ((this.#perNamespace.get(namespace) ?? 0) >= pendingPerNamespace)
       throw full(pendingPerNamespace, "of this namespace");
-    if (sandboxId === null) return;
-    let own = 0;
-    for (const entry of this.#byKey.values()) if (entry.sandboxId === sandboxId) own++;
-    if (own >= pendingPerSandbox) throw full(pendingPerSandbox, "of this sandbox");
+    const own = this.all.filter((entry) => entry.namespace === namespace && entry.sandboxId === sandboxId).length;
+    const whose = sandboxId === null ? "about the whole namespace" : "of this sandbox";
+    if (own >= pendingPerSandbox) throw full(pendingPerSandbox, whose);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Approval, ApprovalDetail, Question } from "../core/approval.ts";
+import type { Approval, Question } from "../core/approval.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
@@ -8,21 +8,16 @@ import { checkRange } from "../core/size.ts";
 const seconds = (ms: number) => `${ms / 1000} s`;
 
 /** Refuses what no human could be shown. Nothing is cut: what is approved is what was shown. */
-export function checkQuestion({ subject, text, detail }: Omit<Question, "namespace">): void {
-  const { subjectChars, textChars } = approvalLimits;
+export function checkQuestion({ subject, text = "", detail }: Omit<Question, "namespace">): void {
+  const { subjectChars, shownChars, details, detailNameChars } = approvalLimits;
   if (subject.length === 0 || subject.length > subjectChars)
     throw new AppError("too_large", `a question has a subject of 1 to ${subjectChars} characters`);
-  if (text !== undefined && text.length > textChars)
-    throw new AppError("too_large", `this is longer than the ${textChars} characters that a human is asked about`);
-  checkDetail(detail);
-}
-
-function checkDetail(detail: ApprovalDetail): void {
-  const { details, detailChars } = approvalLimits;
   const rows = Object.entries(detail);
-  const long = rows.some(([name, value]) => name.length > 64 || String(value).length > detailChars);
-  if (rows.length > details || long)
-    throw new AppError("too_large", `a question has ${details} details of ${detailChars} characters at most`);
+  if (rows.length > details || rows.some(([name]) => name.length > detailNameChars))
+    throw new AppError("too_large", `a question has ${details} details at most`);
+  const shown = rows.reduce((sum, [, value]) => sum + String(value).length, text.length);
+  if (shown > shownChars)
+    throw new AppError("too_large", `this is longer than the ${shownChars} characters that a human is asked about`);
 }
 
 export function timeoutOf({ timeoutMs }: Pick<Question, "timeoutMs">, usualMs: number): number {

@@ -22,10 +22,10 @@ export const approvalLimits = {
   /** Answers of a namespace that hold for a sandbox or for always. */
   standingPerNamespace: 10_000,
   subjectChars: 512,
-  /** What a human could read. Longer code or a longer command is not asked about but refused. */
-  textChars: 16 * KiB,
+  /** Of text and details together: what a human could read. Longer code or a longer command is not asked about but refused. */
+  shownChars: 16 * KiB,
   details: 16,
-  detailChars: 512,
+  detailNameChars: 64,
   reasonChars: 500,
   /** Of a request in which an agent says why. */
   purposeChars: 500,

@@ -7,6 +7,9 @@ import { paint, visible } from "../terminal.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
+/** Of a subject, in a list; `show` has all of it. */
+const shownChars = 100;
+
 const list: Verb = {
   summary: "list the questions that wait for an answer",
   usage: "",
@@ -27,7 +30,7 @@ const list: Verb = {
       one.sandbox_id ?? one.namespace,
       one.asked,
       tellTime(one.expires_at),
-      one.subject,
+      one.subject.length > shownChars ? `${one.subject.slice(0, shownChars - 1)}…` : one.subject,
     ]);
     return tellTable(io, ["ID", "STATE", "KIND", "SANDBOX", "ASKED", "EXPIRES", "SUBJECT"], rows);
   },
@@ -146,12 +149,11 @@ function tellApproval(io: RunIo, one: ApprovalInfo): number {
     if (value !== null)
       io.stdout.write(`${paint(io.terminal, "dim", `${name}:`.padEnd(12))}${visible(String(value))}\n`);
   const quote = (title: string, text: string) => {
-    io.stdout.write(`${paint(io.terminal, "dim", `${title}:`)}\n`);
+    io.stdout.write(`${paint(io.terminal, "dim", `${visible(title)}:`)}\n`);
     for (const line of text.split("\n")) io.stdout.write(`  | ${visible(line)}\n`);
   };
   quote("subject", one.text ?? one.subject);
-  const details = Object.entries(one.detail).filter(([, value]) => value !== null);
-  if (details.length > 0) quote("detail", details.map(([name, value]) => `${name}: ${value}`).join("\n"));
+  for (const [name, value] of Object.entries(one.detail)) if (value !== null) quote(name, String(value));
   return 0;
 }
 

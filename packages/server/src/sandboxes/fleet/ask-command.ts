@@ -1,6 +1,7 @@
 import type { Approvals, Question } from "../../core/approval.ts";
 import { approvalLimits } from "../../core/approval-limits.ts";
 import type { CommandDecision } from "../../core/command-policy.ts";
+import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Job } from "../../core/fleet.ts";
 import { type Refusal, refused, whyOf } from "../../core/refusal.ts";
@@ -15,9 +16,9 @@ export async function askCommand(
 ): Promise<string> {
   const refusal = { kind: "command", what: "this command", rule, details: { categories } } as const;
   const question = questionOf(sandbox, job, { rule, categories: categories.join(",") });
-  if ((question.text?.length ?? 0) > approvalLimits.textChars)
-    throw refused({ ...refusal, why: "it takes a human's approval, and is too long to be shown to one" });
   const asked = await approvals.ask(question).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === "too_large")
+      throw refused({ ...refusal, why: "it takes a human's approval, and is too long to be shown to one" });
     throw explained(error, refusal);
   });
   const waits = [AbortSignal.timeout(approvals.holdMs), ...(job.signal === undefined ? [] : [job.signal])];
@@ -38,27 +39,27 @@ function explained(error: unknown, { rule, details }: Omit<Refusal, "why">): unk
   });
 }
 
-/** All that decides what runs is compared, and shown but for the values of variables, which may be secrets. */
+/** All that decides what runs is shown, each part in a place of its own, and compared. */
 function questionOf(
   { id, namespace }: Pick<SandboxRecord, "id" | "namespace">,
   { kind, command, beside = {} }: Job,
   detail: Question["detail"],
 ): Question {
-  const line = typeof command === "string" ? command : command.map(quoted).join(" ");
+  const text = typeof command === "string" ? command : command.map(quoted).join(" ");
   const { language, cwd, env = {}, stdin } = beside;
-  const shown = [
-    line,
-    ...(stdin === undefined ? [] : [`--- stdin`, stdin]),
-    ...(Object.keys(env).length === 0 ? [] : [`--- variables`, Object.keys(env).sort().join(" ")]),
-  ];
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`);
   return {
     kind: "command",
     namespace,
     sandboxId: id,
-    subject: shorten(line),
-    text: shown.join("\n"),
-    compared: JSON.stringify([kind, command, language, cwd, Object.entries(env).sort(), stdin]),
-    detail: { run: kind, ...detail, language: language ?? null, cwd: shorten(cwd ?? "") || null },
+    subject: shorten(text) || "(nothing)",
+    text,
+    compared: JSON.stringify([kind, command, language, cwd, env, stdin]),
+    detail: {
+      run: kind,
+      ...detail,
+      ...defined({ language, cwd, stdin, variables: variables.length === 0 ? undefined : variables.join(" ") }),
+    },
   };
 }
 
