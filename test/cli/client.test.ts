@@ -72,6 +72,45 @@ describe("the command line of a daemon", () => {
     expect(await said("ls")).not.toContain(id);
   });
 
+  it("[CLI-01] approves a domain, explains what would happen, and takes the rule back", async () => {
+    expect(await said("egress", "api.example.com", "--namespace", "default")).toMatch(
+      /namespace +allow +api\.example\.com/,
+    );
+    const id = await said("create", "--allow-domain", "own.example.com:8443/tls", "--deny-domain", "*.evil.example");
+    const listed = await said("egress", "list", "--sandbox", id);
+    for (const row of [
+      /namespace +allow +api\.example/,
+      /sandbox +allow +own\.example\.com:8443/,
+      /sandbox +deny +\*\.evil/,
+    ])
+      expect(listed).toMatch(row);
+    expect(await said("egress", "explain", "api.example.com:443", "--sandbox", id)).toContain(
+      "allow api.example.com:443: rule api.example.com of the namespace",
+    );
+    expect(await said("egress", "explain", "api.example.com:80")).toContain("only on 443");
+    await said("egress", "--sandbox", id, "--range", "10.0.0.0/8", "--inspect", "--method", "GET", "intra.example.com");
+    expect(await said("egress", "list", "--sandbox", id)).toMatch(/intra\.example\.com +10\.0\.0\.0\/8 inspect GET/);
+    await said("egress", "rm", "api.example.com");
+    expect(JSON.parse(await said("egress", "explain", "api.example.com", "--json"))).toMatchObject({ action: "deny" });
+    const set = await said(
+      "egress",
+      "set",
+      "--allow",
+      "a.example.com",
+      "--agents",
+      "*.example.com",
+      "--unknown",
+      "ask",
+    );
+    expect(set).toMatch(/agents may allow +\*\.example\.com/);
+    expect(JSON.parse(await said("egress", "log", "--sandbox", id, "--json"))).toEqual([]);
+    const refused = await caisson(["egress", "*.com"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("names of many owners");
+    await said("egress", "set");
+    await said("rm", id);
+  });
+
   it("[CLI-01] stops a sandbox and starts it again with its files, pauses, resumes and resets it", async () => {
     const id = await said("create");
     await said("exec", id, "echo kept >file");

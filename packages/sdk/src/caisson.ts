@@ -1,5 +1,6 @@
 import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
+import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
@@ -24,6 +25,7 @@ export class Caisson {
   readonly secrets: Secrets;
   readonly webhooks: Webhooks;
   readonly audit: AuditLog;
+  readonly egress: Egress;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -36,6 +38,7 @@ export class Caisson {
     this.secrets = new Secrets(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.audit = new AuditLog(this.#transport);
+    this.egress = new Egress(this.#transport);
   }
 
   /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */

@@ -23,6 +23,24 @@ export type {
   ContextRunResult,
   ContextValue,
 } from "./contexts.ts";
+export type {
+  Egress,
+  EgressAllow,
+  EgressAttempt,
+  EgressChange,
+  EgressDenyRule,
+  EgressExplanation,
+  EgressLayer,
+  EgressLogQuery,
+  EgressPolicy,
+  EgressRule,
+  NamespaceEgress,
+  NamespaceEgressChange,
+  NamespaceEgressRequest,
+  NetworkRequest,
+  SandboxEgress,
+  SandboxEgressRules,
+} from "./egress.ts";
 export { ApiError, CaissonError, ConnectionError, type ErrorCode, TimeoutError } from "./error.ts";
 export type { DaemonEvent, EventOptions } from "./events.ts";
 export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult, SignedUrl } from "./files.ts";

@@ -13,6 +13,7 @@ export interface RunOptions {
     max_processes?: number;
     max_output_bytes?: number;
   };
+  /** Names that may be reached while it runs, as rules: `api.example.com`, `db.example.com:5432`. */
   allowed_domains?: string[];
   /** Whether files_changed is looked for; on unless told. */
   track_files?: boolean;

@@ -1,3 +1,5 @@
+import type { NetworkRequest } from "./egress.ts";
+
 /** Shapes of the API, as it sends them. */
 export type EngineName = "gvisor" | "container";
 export type SandboxState = "creating" | "running" | "paused" | "stopped" | "failed" | "destroyed";
@@ -56,6 +58,8 @@ export interface CreateOptions extends SandboxChanges {
   output_folder?: string;
   /** How long what it left in /workspace/output can be had once it is destroyed. */
   keep_artifacts_seconds?: number;
+  /** What it may reach beside what its namespace lets out. */
+  network?: NetworkRequest;
 }
 
 export interface ListOptions {

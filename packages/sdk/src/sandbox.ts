@@ -1,5 +1,6 @@
 import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
+import { SandboxEgressRules } from "./egress.ts";
 import { Files } from "./files.ts";
 import { type LiveOptions, readLive } from "./live.ts";
 import { Processes } from "./processes.ts";
@@ -25,6 +26,7 @@ export class Sandbox implements AsyncDisposable {
   readonly contexts: Contexts;
   readonly artifacts: Artifacts;
   readonly snapshots: SandboxSnapshots;
+  readonly egress: SandboxEgressRules;
   readonly #transport: Transport;
   readonly #path: string;
 
@@ -38,6 +40,7 @@ export class Sandbox implements AsyncDisposable {
     this.contexts = new Contexts(transport, this.#path);
     this.snapshots = new SandboxSnapshots(transport, this.#path);
     this.artifacts = new Artifacts(transport, this.#path);
+    this.egress = new SandboxEgressRules(transport, this.#path);
   }
 
   /** Runs a command and waits for its end, whatever its exit code. */

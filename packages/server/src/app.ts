@@ -2,6 +2,9 @@ import { join } from "node:path";
 import { emitWarning } from "node:process";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
+import type { EgressPolicy } from "./core/egress.ts";
+import { egressLimits } from "./core/egress-limits.ts";
+import type { NetworkOptions, PolicyDraft } from "./core/egress-policies.ts";
 import type {
   CreatedSandbox,
   Engine,
@@ -23,6 +26,8 @@ import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
+import { openPolicies, readPolicy, readRules } from "./egress/open-policies.ts";
+import type { Policies } from "./egress/policies.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
@@ -53,6 +58,8 @@ export interface CaissonOptions {
   runLimits?: Partial<RunLimits>;
   listeners?: boolean;
   background?: BackgroundPolicy;
+  /** What every sandbox may reach; nothing unless told. */
+  network?: NetworkOptions;
   /** Without it no run is recorded. */
   records?: RecordOptions;
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
@@ -72,6 +79,8 @@ export interface CreateOptions {
   warm?: WarmChoice;
   /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
   listeners?: boolean;
+  /** What this one may reach beside that, and what it may not. */
+  network?: PolicyDraft;
   /** Called, and waited for, once the sandbox is destroyed or detached. */
   afterLeave?: () => Promise<void>;
   /** Whether it outlives this process: it then ends only when it is destroyed. */
@@ -87,6 +96,7 @@ export class Caisson implements AsyncDisposable {
   readonly #records: RunLog | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
+  readonly #policies = new Once<Policies>();
   readonly #sandboxes = new Set<Sandbox>();
 
   constructor(options: CaissonOptions) {
@@ -123,6 +133,11 @@ export class Caisson implements AsyncDisposable {
     return this.#signer.get(() => openSigner(this.#options.home));
   }
 
+  /** What its sandboxes may reach. */
+  policies(): Promise<Policies> {
+    return this.#policies.get(() => openPolicies(this.#options.network));
+  }
+
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
     const limits = resolveSandboxLimits({ ...this.#options.limits, ...options.limits });
     try {
@@ -133,6 +148,8 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
+    const policy = await readPolicy(options.network ?? {}, egressLimits.sandboxRules.max);
+    (await this.policies()).checkEnabled(policy.allow);
     const name = await this.#engines.choose(options.engine ?? this.#options.engine ?? "auto");
     const engine = await this.#engines.open(name);
     const parts = await this.#sandboxParts(engine, options.afterLeave);
@@ -146,11 +163,13 @@ export class Caisson implements AsyncDisposable {
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
       ...defined({ folder: options.folder, outputFolder: options.outputFolder }),
     });
+    if (options.fleet !== true) await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.created");
   }
 
   async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
     const searchPath = await this.#engines.searchPath();
+    const policies = await this.policies();
     const { background } = this.#options;
     const redactor = new ValueRedactor();
     const records = this.#options.records && {
@@ -163,6 +182,7 @@ export class Caisson implements AsyncDisposable {
       environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
       runLimits: this.#options.runLimits ?? {},
       redactor,
+      openRun: async (id, domains) => policies.open(id, "run", await readRules(domains)),
       background: background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max },
       chronicle: new Chronicle({
         engine: engine.name,
@@ -175,17 +195,29 @@ export class Caisson implements AsyncDisposable {
     };
   }
 
+  /** What a fleet has was admitted by it, and stays so between two handles. */
+  async #admit(sandbox: Sandbox, policy?: EgressPolicy): Promise<void> {
+    const policies = await this.policies();
+    if (policies.sandbox(sandbox.id) !== undefined) return;
+    policies.admit(sandbox.id, "default", policy === undefined ? {} : { sandbox: policy });
+    void sandbox.left.then(() => policies.forget(sandbox.id));
+  }
+
   /** Becomes the owner of a kept sandbox; refused while another is. What its processes wrote meanwhile comes without the values to hide. */
   async attachSandbox(id: string, { hide = [] }: { hide?: readonly Buffer[] } = {}): Promise<Sandbox> {
     const parts = await this.#sandboxParts(await this.#engineOf(id));
     parts.redactor.hide(hide);
-    return this.#own(await Sandbox.attach(parts, id), "sandbox.attached");
+    const sandbox = await Sandbox.attach(parts, id);
+    await this.#admit(sandbox);
+    return this.#own(sandbox, "sandbox.attached");
   }
 
   /** Runs a kept sandbox again that was stopped or has ended, and becomes its owner. */
   async startSandbox(id: string, options: StartOptions = {}): Promise<Sandbox> {
     const parts = await this.#sandboxParts(await this.#engineOf(id));
-    return this.#own(await Sandbox.start(parts, id, options), "sandbox.started");
+    const sandbox = await Sandbox.start(parts, id, options);
+    await this.#admit(sandbox);
+    return this.#own(sandbox, "sandbox.started");
   }
 
   /** Ends all that runs in a kept sandbox; its workspace stays. Refused while another process owns it. */

@@ -36,6 +36,8 @@ export interface DaemonConfiguration {
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
   approvals: ApprovalSettings;
+  /** That a sandbox may have of its own. */
+  sandboxRules: number;
 }
 
 /** What the supervisor is told. */
@@ -56,8 +58,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { fleet: settings, approvals, vault } = configuration;
-  const base = { folder: daemon, caisson, feed, settings, approvals, vault, clock: systemClock, onError };
+  const { fleet: settings, approvals, vault, sandboxRules } = configuration;
+  const base = { folder: daemon, caisson, feed, settings, approvals, vault, sandboxRules, clock: systemClock, onError };
   const service = opened.use(await openService(base));
   const { store } = service;
   const days = configuration.auditDays;

@@ -4,14 +4,20 @@ import { ApprovalDesk } from "./approvals/desk.ts";
 import { followSandboxes } from "./approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import type { Clock } from "./core/clock.ts";
+import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
+import { AttemptLog } from "./egress/attempt-log.ts";
 import { HttpDialer } from "./egress/dialer.ts";
+import { holdAnswers } from "./egress/hold-answer.ts";
+import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
+import { egressRoutes } from "./http/egress.ts";
+import { egressLogRoutes } from "./http/egress-log.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
 import { secretRoutes } from "./http/secrets.ts";
@@ -35,6 +41,8 @@ interface ServiceParts {
   feed: EventFeed;
   settings: FleetSettings;
   approvals: ApprovalSettings;
+  /** That a sandbox may have of its own. */
+  sandboxRules?: number;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -52,6 +60,8 @@ export interface Service extends AsyncDisposable {
   storage: Storage;
   approvals: ApprovalDesk;
   vault: StoredVault;
+  policies: PolicyDesk;
+  attempts: AttemptLog;
   fleet: SandboxFleet;
 }
 
@@ -66,12 +76,30 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
+  const inForce = await caisson.policies();
+  const policies = await PolicyDesk.open({
+    policies: inForce,
+    records: store.policies,
+    audit,
+    feed,
+    sandboxRules: parts.sandboxRules ?? egressLimits.sandboxRules.default,
+    onError,
+  });
+  const attempts = await AttemptLog.open({
+    records: store.attempts,
+    audit,
+    feed,
+    clock,
+    namespaceOf: (id) => inForce.sandbox(id)?.namespace,
+    onError,
+  });
   const approvals = await ApprovalDesk.open({
     records: store.approvals,
     audit,
     feed,
     clock,
     settings: parts.approvals,
+    effects: { egress: holdAnswers(policies) },
     onError,
   });
   opened.use(approvals);
@@ -86,9 +114,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     restore: parts.restore ?? restore,
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
+    egress: policies,
     onError,
   });
   opened.use(fleet);
+  await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);
   const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
   opened.defer(() => clearInterval(expiring));
@@ -96,8 +126,19 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const kept = opened.move();
-  const dispose = () => kept.disposeAsync();
-  return { caisson, feed, store, blobs, storage, approvals, vault, fleet, [Symbol.asyncDispose]: dispose };
+  return {
+    caisson,
+    feed,
+    store,
+    blobs,
+    storage,
+    approvals,
+    vault,
+    policies,
+    attempts,
+    fleet,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
 }
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
@@ -138,6 +179,8 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),
+      ...egressRoutes(service.policies),
+      ...egressLogRoutes(store.attempts),
     ],
     ...parts,
   });

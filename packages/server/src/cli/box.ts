@@ -13,6 +13,7 @@ export function boxOptions(plan: BoxPlan): CreateOptions {
     ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
     output: plan.outputFolder !== undefined,
     warm: "never",
+    ...(plan.allowDomains === undefined ? {} : { network: { allow: plan.allowDomains } }),
   };
 }
 

@@ -70,6 +70,12 @@ export const runOptionSpecs = {
     value: "NAME[=VALUE]",
     help: "environment variable; without a value it is taken from yours",
   },
+  "allow-domain": {
+    type: "string",
+    multiple: true,
+    value: "RULE",
+    help: "a name that may be reached: api.example.com, *.example.com, db.example.com:5432",
+  },
   input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input, read-only" },
   output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
   config: configOption,
@@ -84,6 +90,8 @@ export interface BoxPlan {
   sandbox: Partial<SandboxLimits>;
   limits: Partial<RunLimits>;
   env: Record<string, string>;
+  /** What it may reach beside what is configured. */
+  allowDomains?: string[];
   inputFolder?: string;
   outputFolder?: string;
   configFile?: string;
@@ -142,6 +150,8 @@ export function readBox(options: ParsedOptions, variables: Readonly<Record<strin
   if (engine !== undefined) plan.engine = parseEngineChoice(engine);
   const configFile = options.text("config");
   if (configFile !== undefined) plan.configFile = configFile;
+  const domains = options.texts("allow-domain");
+  if (domains.length > 0) plan.allowDomains = domains;
   const input = options.text("input");
   const output = options.text("output");
   if (input?.endsWith(":rw")) throw new AppError("invalid", "--input is read-only", { hint: "results go to --output" });

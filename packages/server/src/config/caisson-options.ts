@@ -1,3 +1,4 @@
+import type { NetworkOptions } from "../core/egress-policies.ts";
 import type { EngineName, SandboxLimits } from "../core/engine.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { EngineChoice } from "../core/request.ts";
@@ -17,6 +18,7 @@ export interface ConfiguredOptions {
   runLimits: Partial<RunLimits>;
   listeners: boolean;
   background: BackgroundPolicy;
+  network: NetworkOptions;
   /** Without it no run is recorded. */
   records?: RecordOptions;
 }
@@ -44,6 +46,12 @@ export function caissonOptions({ home, root, settings }: Configuration): Configu
     background: {
       allowed: settings["policy.background"],
       mostMs: Math.round(settings["policy.background_seconds"] * 1000),
+    },
+    network: {
+      enabled: settings.enable_network,
+      allow: settings.allowed_domains,
+      deny: settings["network.deny"],
+      unknown: settings["network.unknown"],
     },
     ...(settings["runs.record"]
       ? {

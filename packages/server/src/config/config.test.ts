@@ -133,19 +133,14 @@ describe("the configuration", () => {
   it.each([
     ["audit: memory\n", "HOME/caisson.yaml:1: audit: the audit log is kept on the disk only"],
     ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: it lies in the data folder (CAISSON_HOME)"],
-    ["enable_network: true\n", "HOME/caisson.yaml:1: enable_network: sandboxes have no way out yet"],
-    ["allowed_domains: [a.org]\n", "HOME/caisson.yaml:1: allowed_domains: sandboxes have no way out yet"],
   ])("[API-07] refuses %j, which nothing would obey", async (yaml, message) => {
     expect(await failure({ yaml })).toMatchObject({ code: "unsupported", message });
   });
 
-  it.each(["CAISSON_AUDIT=memory", "CAISSON_NETWORK=true"])(
-    "[API-07] refuses %s, which nothing would obey",
-    async (variable) => {
-      const [name = "", value = ""] = variable.split("=");
-      expect(await failure({ variables: { [name]: value } })).toMatchObject({ code: "unsupported" });
-    },
-  );
+  it.each(["CAISSON_AUDIT=memory"])("[API-07] refuses %s, which nothing would obey", async (variable) => {
+    const [name = "", value = ""] = variable.split("=");
+    expect(await failure({ variables: { [name]: value } })).toMatchObject({ code: "unsupported" });
+  });
 
   it("tells a variable that was probably meant for a setting, and no other", async () => {
     const variables = { CAISSON_MAX_RAM_BM: "5", CAISSON_SEED: "7", CAISSON_DEBUG: "1", OTHER_TIMEOUT: "3" };
@@ -154,8 +149,19 @@ describe("the configuration", () => {
   });
 
   it("takes what says the same as holds anyway", async () => {
-    expect((await load({ yaml: "enable_network: false\n" })).settings.enable_network).toBe(false);
-    expect((await load({ variables: { CAISSON_NETWORK: "off" } })).origins.enable_network).toBe("CAISSON_NETWORK");
+    expect((await load({ yaml: "audit: sqlite\n" })).settings.audit).toBe("sqlite");
+  });
+
+  it("[API-07] takes what sandboxes may reach, and whether any may", async () => {
+    expect(caissonOptions(await load({})).network).toEqual({ enabled: true, allow: [], deny: [], unknown: "deny" });
+    const yaml = "allowed_domains: [api.example.com]\nnetwork:\n  deny: ['*.example.org']\n  unknown: ask\n";
+    const configuration = await load({ yaml, variables: { CAISSON_NETWORK: "off" } });
+    expect(caissonOptions(configuration).network).toEqual({
+      enabled: false,
+      allow: ["api.example.com"],
+      deny: ["*.example.org"],
+      unknown: "ask",
+    });
   });
 
   it("refuses options that are none", async () => {

@@ -43,6 +43,7 @@ export function daemonOptions(configuration: Configuration) {
       origin: configuration.origins[name],
     })),
     caisson,
+    sandboxRules: configuration.settings["network.max_rules"],
     fleet: fleetOptions(configuration),
     approvals: approvalOptions(configuration),
   };

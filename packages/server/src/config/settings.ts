@@ -1,3 +1,5 @@
+import { unknownChoices } from "../core/egress.ts";
+import { egressLimits } from "../core/egress-limits.ts";
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
@@ -27,8 +29,6 @@ export type SettingSpec = Common &
     | { type: "address"; default: string }
     | { type: "list"; default: readonly string[] }
   );
-
-const noNetwork = "sandboxes have no way out yet";
 
 /** Every setting: its key in caisson.yaml, its variable, what it may be. */
 const settingSpecs = {
@@ -149,17 +149,35 @@ const settingSpecs = {
   },
   enable_network: {
     type: "boolean",
-    default: false,
+    default: true,
     env: "CAISSON_NETWORK",
-    missing: { why: noNetwork, allowed: false },
-    help: "whether sandboxes reach anything but their own loopback",
+    help: "whether rules count at all; without it nothing leaves any sandbox",
   },
   allowed_domains: {
     type: "list",
     default: [],
     env: "CAISSON_ALLOWED_DOMAINS",
-    missing: { why: noNetwork, allowed: [] },
-    help: "names that sandboxes may reach",
+    help: "rules for what every sandbox may reach: api.example.com, *.example.com, db.example.com:5432",
+  },
+  "network.deny": {
+    type: "list",
+    default: [],
+    env: "CAISSON_NETWORK_DENY",
+    help: "rules for what no sandbox may reach, whoever allows it: *.example.com, 203.0.113.0/24",
+  },
+  "network.unknown": {
+    type: "choice",
+    choices: unknownChoices,
+    default: "deny",
+    env: "CAISSON_NETWORK_UNKNOWN",
+    help: "what becomes of a name that no rule knows, where no policy says it",
+  },
+  "network.max_rules": {
+    type: "number",
+    range: egressLimits.sandboxRules,
+    whole: true,
+    env: "CAISSON_NETWORK_MAX_RULES",
+    help: "rules that a daemon's sandbox may have of its own",
   },
   port: {
     type: "number",

@@ -10,10 +10,12 @@ export const egressLimits = {
   /** Allow rules of a sandbox's own policy, and of one run. */
   sandboxRules: { default: 10, min: 0, max: 1_000 },
   runRules: 10,
-  /** Allow rules, and deny rules, of a namespace; deny rules of a sandbox; rules that approvals have added to one. */
+  /** Allow rules of a namespace; deny rules of any policy; rules that approvals have added to a sandbox. */
   namespaceRules: 1_000,
   denyRules: 1_000,
   approvedRules: 1_000,
+  /** Rules of each kind that one entry of the audit log names, so that it holds them at their longest. */
+  notedRules: 7,
   ranges: 16,
   /** The widest network that a rule may name. */
   rangePrefix: { ipv4: 8, ipv6: 7 },
@@ -29,5 +31,8 @@ export const egressLimits = {
   /** Attempts that a namespace's log keeps, how many past that before the oldest go, and a page of it. */
   loggedAttempts: 10_000,
   logSlack: 500,
+  /** Of one sandbox, in the long run and at once; more wait. */
+  attemptsPerSecond: 100,
+  attemptBurst: 2_000,
   logPage: { default: 100, min: 1, max: 1_000 },
 } as const satisfies Record<string, number | Range | Record<string, number>>;

@@ -47,7 +47,7 @@ export interface NamespacePolicy extends EgressPolicy {
 }
 
 /** Where a rule stands. A deny in any of them beats every allow. */
-export const egressLayers = ["namespace", "sandbox", "run", "approval", "registry"] as const;
+export const egressLayers = ["configuration", "namespace", "sandbox", "run", "approval", "registry"] as const;
 export type EgressLayer = (typeof egressLayers)[number];
 
 /** What holds for one sandbox at one moment: policies by layer, in that order. The `unknown` of the last one that has it counts; deny otherwise. */

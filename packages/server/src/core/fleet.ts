@@ -1,4 +1,5 @@
 import type { CommandPolicy } from "./command-policy.ts";
+import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
@@ -45,6 +46,8 @@ export interface CreateRequest {
   outputFolder?: string;
   /** How long what it left in /workspace/output is kept once it is destroyed; 0: not at all. */
   keepArtifactsMs?: number;
+  /** What it may reach on top of its namespace's policy, and what it may not. */
+  network?: PolicyDraft;
 }
 
 export interface Created {
@@ -69,6 +72,8 @@ export interface Job {
   beside?: { language?: string; cwd?: string; env?: Readonly<Record<string, string>>; stdin?: string };
   /** Higher goes first in the queue, within its namespace. */
   priority?: number;
+  /** Names that may be reached while it runs. */
+  allowedDomains?: readonly string[];
   /** Its caller hears of it before it ends: the log says that it started before `act` is called. */
   streams?: boolean;
   /** Gives its place in the queue up; what runs already is ended by whoever started it. */

@@ -1,6 +1,7 @@
 import type { ApiKeys } from "./api-key.ts";
 import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
+import type { AttemptRecords, PolicyRecords } from "./egress-policies.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
@@ -19,6 +20,8 @@ export interface Store extends AsyncDisposable {
   readonly secrets: SecretRecords;
   readonly webhooks: Webhooks;
   readonly approvals: ApprovalRecords;
+  readonly policies: PolicyRecords;
+  readonly attempts: AttemptRecords;
   readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
   /** Writes a row that means nothing; rejects with what keeps it from being written. */

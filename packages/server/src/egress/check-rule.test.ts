@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { egressProtocols } from "../core/egress.ts";
-import { checkAllowRule, parseAllowRule, parseDenyRule, type RuleDraft } from "./check-rule.ts";
+import type { RuleDraft } from "../core/egress-policies.ts";
+import { checkAllowRule, parseAllowRule, parseDenyRule } from "./check-rule.ts";
+import { loadPublicSuffixes } from "./public-suffix.ts";
 import { formatAllowRule, formatDenyRule } from "./rule-text.ts";
+
+await loadPublicSuffixes();
 
 const texts: [string, string, string, number, string][] = [
   ["api.example.com", "api.example.com", "api.example.com", 443, "tls"],

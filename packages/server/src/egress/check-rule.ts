@@ -1,15 +1,14 @@
 /** Rules as somebody gave them become rules in their one form, or are refused with the reason (NET-02). */
 import { type AllowRule, type DenyRule, type EgressProtocol, egressProtocols } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
+import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Range } from "../core/limits.ts";
 import { checkRange } from "../core/size.ts";
 import { readNetwork } from "./network.ts";
 import { isPublicSuffix } from "./public-suffix.ts";
 import { readHost } from "./read-host.ts";
-import { impliedProtocol, isAddressText, type RuleWords, readRuleText } from "./rule-text.ts";
-
-export interface RuleDraft extends RuleWords, Omit<AllowRule, "host" | "port" | "protocol"> {}
+import { impliedProtocol, isAddressText, readRuleText } from "./rule-text.ts";
 
 export function parseAllowRule(text: string): AllowRule {
   return checkAllowRule(readRuleText(text));
@@ -81,7 +80,7 @@ function checkPort(port: number): number {
   return checkWhole(port, { min: 1, max: 65_535, default: 443 }, "port");
 }
 
-function checkWhole(value: number, range: Range, what: string): number {
+export function checkWhole(value: number, range: Range, what: string): number {
   return Number.isInteger(value) ? checkRange(value, range, what, String) : refuse(`the ${what} is no whole number`);
 }
 

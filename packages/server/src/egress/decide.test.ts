@@ -4,6 +4,9 @@ import type { AllowRule, AllowVerdict, EgressLayer, EgressPolicy, LayeredPolicy 
 import { egressLayers } from "../core/egress.ts";
 import { checkAllowRule, parseAllowRule, parseDenyRule } from "./check-rule.ts";
 import { decide, decideAddress, decideName } from "./decide.ts";
+import { loadPublicSuffixes } from "./public-suffix.ts";
+
+await loadPublicSuffixes();
 
 interface Words extends Pick<EgressPolicy, "unknown"> {
   allow?: (string | AllowRule)[];

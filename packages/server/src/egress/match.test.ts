@@ -2,6 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseAllowRule } from "./check-rule.ts";
 import { covers, matchesHost } from "./match.ts";
+import { loadPublicSuffixes } from "./public-suffix.ts";
+
+await loadPublicSuffixes();
 
 const covered = (permit: string, asked: string) => covers(parseAllowRule(permit), parseAllowRule(asked));
 

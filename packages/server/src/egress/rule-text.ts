@@ -4,7 +4,7 @@ import { egressLimits } from "../core/egress-limits.ts";
 import { AppError } from "../core/errors.ts";
 
 /** What a rule's text says, unchecked. */
-export interface RuleWords {
+interface RuleWords {
   host: string;
   port?: number;
   protocol?: string;

@@ -35,7 +35,6 @@ function toOptions(body: Fields): RunOptions {
     env: body.env,
     stdin: body.stdin,
     limits: toRunLimits(body),
-    allowedDomains: body.allowed_domains,
     trackFiles: body.track_files,
   });
 }
@@ -45,7 +44,8 @@ async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start)
   const options = toOptions(body);
   const format = askedFormat(body.stream, call.request.headers.accept);
   const beside = { ...job.beside, ...defined({ cwd: body.cwd, env: body.env, stdin: body.stdin }) };
-  const queued = { ...job, ...defined({ priority: body.priority }), beside, signal: call.signal };
+  const asked = defined({ priority: body.priority, allowedDomains: body.allowed_domains });
+  const queued = { ...job, ...asked, beside, signal: call.signal };
   if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
   const result = await fleet.run(caller, params.id, queued, async (sandbox) => {
     return (await start(sandbox, { ...options, signal: call.signal })).result;

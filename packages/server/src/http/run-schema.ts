@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
+import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
 import type { RunLimits } from "../core/run.ts";
 import { amount, toBytes, toMs } from "./amount.ts";
@@ -25,7 +26,11 @@ export const runFields = {
   stdin: z.string().optional().describe("text for its standard input"),
   timeout_seconds: amount.optional().describe("wall clock; 0 for none"),
   resource_limits: resourceLimits.optional(),
-  allowed_domains: z.array(z.string().max(253)).max(256).optional(),
+  allowed_domains: z
+    .array(z.string().min(1).max(egressLimits.ruleCharacters))
+    .max(egressLimits.runRules)
+    .optional()
+    .describe("names that may be reached while it runs, as rules: api.example.com, db.example.com:5432"),
   track_files: z.boolean().optional().describe("whether files_changed is looked for; on unless told"),
   priority: priority.optional(),
   stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),

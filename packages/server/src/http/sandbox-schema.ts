@@ -8,6 +8,7 @@ import { sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { amount, toMb } from "./amount.ts";
+import { policyBody } from "./egress-schema.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
 const value = z.string().max(httpLimits.valueChars);
@@ -64,6 +65,7 @@ export const createSandbox = z
     keep_artifacts_seconds: amount
       .optional()
       .describe("how long what it left in /workspace/output can be had once it is destroyed"),
+    network: policyBody.optional().describe("what it may reach beside what its namespace's policy lets out"),
   })
   .meta({ id: "CreateSandbox" });
 

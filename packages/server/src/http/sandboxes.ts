@@ -5,6 +5,7 @@ import type { Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { toBytes, toMs } from "./amount.ts";
+import { toPolicy } from "./egress-schema.ts";
 import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { changeSandbox, createSandbox, sandbox, sandboxId, sessionKey, showSandbox } from "./sandbox-schema.ts";
@@ -60,6 +61,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
           inputFolder: body.input_folder,
           outputFolder: body.output_folder,
           keepArtifactsMs: toMs(body.keep_artifacts_seconds),
+          network: body.network === undefined ? undefined : toPolicy(body.network),
         }),
       );
       return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };

@@ -127,8 +127,6 @@ function controlsOf(stream: WireStream, request: RunRequest): Pick<Run, "write" 
 
 /** Starts a run: mark the files, open the stream, feed it; its result follows when it has ended. */
 export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<Run> {
-  if (request.allowedDomains !== undefined && request.allowedDomains.length > 0)
-    throw new AppError("unsupported", "this sandbox has no way out: allowed_domains must be empty");
   const limits = resolveLimits(request.limits ?? {}, sandbox);
   const spec = toSpec(sandbox, request, limits);
   request.signal?.throwIfAborted();

@@ -18,6 +18,8 @@ export interface SandboxParts {
   background: BackgroundPolicy;
   /** Of this sandbox alone. */
   redactor: Redactor;
+  /** Lets names out as long as a run goes on. */
+  openRun: (sandboxId: string, domains: readonly string[]) => Promise<Disposable>;
   chronicle: SandboxChronicle;
   /** Called, and waited for, once a handle is destroyed or detached. */
   afterLeave?: () => Promise<void>;

@@ -27,6 +27,7 @@ import { startCode } from "./execute-code.ts";
 import { FileTracking } from "./file-tracking.ts";
 import { WireFiles } from "./files.ts";
 import { observeRun } from "./observe-run.ts";
+import { withDomains } from "./open-domains.ts";
 import { openWire } from "./open-wire.ts";
 import { pause, resume } from "./pause.ts";
 import { Processes } from "./processes.ts";
@@ -131,7 +132,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   start(request: RunRequest): Promise<Run> {
-    return observeRun(this.#parts.chronicle, this.id, request, (observed) => startRun(this, observed));
+    const start = () => observeRun(this.#parts.chronicle, this.id, request, (observed) => startRun(this, observed));
+    return withDomains(this.#parts.openRun, this.id, request, start);
   }
 
   async exec(request: RunRequest): Promise<RunResult> {
@@ -139,7 +141,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   startCode(request: CodeRequest): Promise<Run> {
-    return observeRun(this.#parts.chronicle, this.id, request, (observed) => startCode(this, observed));
+    const start = () => observeRun(this.#parts.chronicle, this.id, request, (observed) => startCode(this, observed));
+    return withDomains(this.#parts.openRun, this.id, request, start);
   }
 
   async executeCode(request: CodeRequest): Promise<RunResult> {

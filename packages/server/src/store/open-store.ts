@@ -10,6 +10,8 @@ import { StoredApiKeys } from "./api-keys.ts";
 import { StoredApprovals } from "./approval-records.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
+import { StoredAttempts } from "./egress-attempts.ts";
+import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { migrate } from "./migrate.ts";
@@ -61,6 +63,8 @@ export async function openStore({
       secrets: new StoredSecrets(db),
       webhooks: new StoredWebhooks(db),
       approvals: new StoredApprovals(db),
+      policies: new StoredPolicies(db),
+      attempts: new StoredAttempts(db),
       idempotency: new StoredIdempotency(db, clock),
       audit,
       checkWritable: () => checkWritable(db),

@@ -1,4 +1,6 @@
+import type { Generated } from "kysely";
 import type { ApprovalKind, ApprovalScope, ApprovalState } from "../core/approval.ts";
+import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
@@ -23,6 +25,9 @@ export interface Schema {
   secrets: SecretRow;
   secret_bindings: BindingRow;
   secret_deliveries: SecretDeliveryRow;
+  egress_namespaces: { namespace: string; policy: string };
+  egress_sandboxes: { sandbox_id: string; sandbox: string; approval: string };
+  egress_attempts: AttemptRow;
 }
 
 interface SandboxRow {
@@ -211,4 +216,23 @@ interface SecretDeliveryRow {
   delivery: string;
   placeholder: string | null;
   delivered_at_ms: number;
+}
+
+interface AttemptRow {
+  sequence: Generated<number>;
+  namespace: string;
+  id: string;
+  sandbox_id: string;
+  host: string;
+  port: number;
+  address: string | null;
+  verdict: EgressAttempt["verdict"];
+  rule: string | null;
+  layer: EgressLayer | null;
+  reason: string | null;
+  approval_id: string | null;
+  bytes_up: number;
+  bytes_down: number;
+  started_at_ms: number;
+  duration_ms: number | null;
 }

@@ -13,6 +13,7 @@ const execOptions = {
   cwd: { type: "string", value: "PATH", help: "where it starts; /workspace unless given" },
   env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable" },
   timeout: { type: "string", short: "t", value: "SECONDS", help: "wall clock; 0 for none" },
+  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "a name that it may reach while it runs" },
   language: { type: "string", short: "l", value: "NAME", help: "COMMAND is code: python, node or shell" },
   input: { type: "boolean", short: "i", help: "read standard input to its end, and give it to the program" },
 } as const satisfies OptionSpecs;
@@ -22,6 +23,7 @@ async function readOptions(options: ParsedOptions, io: RunIo): Promise<RunOption
     cwd: options.text("cwd"),
     timeout_seconds: options.number("timeout"),
     env: namedValues(options.texts("env"), "env"),
+    allowed_domains: options.texts("allow-domain").length === 0 ? undefined : options.texts("allow-domain"),
     stdin: options.flag("input") ? await readAll(io.stdin) : undefined,
   });
 }

@@ -22,6 +22,9 @@ const createOptions = {
   env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in it" },
   session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
   snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
+  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "what it may reach: api.example.com" },
+  "deny-domain": { type: "string", multiple: true, value: "RULE", help: "what it may not, whoever allows it" },
+  unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
   input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
   output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
   "keep-artifacts": { type: "string", value: "SECONDS", help: "keep ./output so long after it is destroyed" },
@@ -37,6 +40,14 @@ function megabytes(options: ParsedOptions, name: string): number | undefined {
 function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
   const rows = options.texts(name);
   return rows.length === 0 ? undefined : namedValues(rows, name);
+}
+
+/** Undefined where nothing was asked for. */
+function networkOf(options: ParsedOptions): CreateOptions["network"] {
+  const [allow, deny] = [options.texts("allow-domain"), options.texts("deny-domain")];
+  const unknown = options.text("unknown") as "ask" | undefined;
+  if (allow.length + deny.length === 0 && unknown === undefined) return undefined;
+  return { allow, deny, ...defined({ unknown }) };
 }
 
 const limitFields = (options: ParsedOptions) => ({
@@ -77,6 +88,7 @@ const create: Verb = {
       input_folder: options.text("input"),
       output_folder: options.text("output"),
       keep_artifacts_seconds: options.number("keep-artifacts"),
+      network: networkOf(options),
       ...limitFields(options),
     });
     const { info } = await caisson.createSandbox(asked);

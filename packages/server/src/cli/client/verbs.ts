@@ -1,5 +1,6 @@
 import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
+import { egressVerbs } from "./egress.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { keyVerbs } from "./keys.ts";
@@ -21,6 +22,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...snapshotVerbs,
   ...skillVerbs,
   ...artifactVerbs,
+  ...egressVerbs,
   ...placeVerbs,
   ...keyVerbs,
   ...vaultVerbs,

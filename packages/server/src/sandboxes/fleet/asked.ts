@@ -1,3 +1,5 @@
+import type { EgressPolicy } from "../../core/egress.ts";
+import type { PolicyDraft } from "../../core/egress-policies.ts";
 import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
@@ -19,10 +21,16 @@ export interface Asked
   inputFolder: string | null;
   outputFolder: string | null;
   warm: WarmChoice;
+  /** Null: its namespace's alone. */
+  network: EgressPolicy | null;
 }
 
 /** A request with its defaults filled in; what is past a cap is refused, and names it (SBX-13). */
-export function resolveCreate(request: CreateRequest, settings: FleetSettings): Asked {
+export function resolveCreate(
+  request: CreateRequest,
+  settings: FleetSettings,
+  checkNetwork: (asked: PolicyDraft) => EgressPolicy,
+): Asked {
   const image = request.image ?? settings.images[0] ?? "host";
   if (!settings.images.includes(image))
     throw new AppError("not_found", `there is no image ${JSON.stringify(image).slice(0, 80)}`, {
@@ -47,6 +55,7 @@ export function resolveCreate(request: CreateRequest, settings: FleetSettings): 
     lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
     priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),
     warm: request.warm ?? "first-use",
+    network: request.network === undefined ? null : checkNetwork(request.network),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { defined } from "../../core/defined.ts";
+import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { EngineName, SandboxLimits } from "../../core/engine.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
@@ -33,6 +34,7 @@ export interface CreationParts {
   equipment: Equipment;
   clock: Clock;
   restore: Restore;
+  egress: Pick<FleetEgress, "keep" | "left"> | undefined;
   onError: (error: unknown) => void;
 }
 
@@ -110,21 +112,24 @@ async function settle(
   asked: Asked,
   { sandbox, origin, isWell }: Made,
 ): Promise<Member | undefined> {
-  const { ledger, lifecycle, registry, removals, equipment, clock, onError } = parts;
+  const { ledger, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
   const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
   const { status, engine, image, limits } = record;
   const { snapshotId, inputFolder, outputFolder } = asked;
   const asks = { snapshot_id: snapshotId, input_folder: inputFolder, output_folder: outputFolder };
   const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {
+    if (asked.network !== null) await egress?.keep(record.id, asked.network);
     await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
     await ledger.noteEnvironment(record, caller);
   } catch (error) {
+    egress?.left(record.id);
     await removals.remove(record.id, sandbox).catch(onError);
     throw error;
   }
   const member = new Member(record, clock);
   if ((await isWell) === false) {
+    egress?.left(record.id);
     await member.become(ledger, "destroyed", undefined, "it did not answer");
     removals.remove(record.id, sandbox).catch(onError);
     return undefined;

@@ -1,5 +1,6 @@
 import type { Approvals } from "../../core/approval.ts";
 import type { Clock } from "../../core/clock.ts";
+import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type {
@@ -48,6 +49,8 @@ export interface FleetParts extends LedgerParts {
   keep?: Keep;
   /** What is bound to sandboxes; nothing unless given. */
   secrets?: SecretSource;
+  /** Without it nothing leaves a sandbox. */
+  egress?: FleetEgress;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
@@ -55,7 +58,7 @@ export interface FleetParts extends LedgerParts {
 /** Every sandbox of a daemon. Records live in memory, and in the store before anybody hears of them. */
 export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #parts: FleetParts;
-  readonly #registry = new Registry();
+  readonly #registry: Registry;
   readonly #sessions = new Sessions();
   readonly #queue: JobQueue;
   readonly #pools: Pools;
@@ -71,6 +74,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
+    this.#registry = new Registry(parts.egress);
     this.#ledger = new Ledger(parts);
     const equipment = new Equipment(parts.secrets);
     this.#equipment = equipment;
@@ -101,6 +105,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       equipment,
       clock,
       restore: parts.restore ?? noSnapshots,
+      egress: parts.egress,
       onError,
     };
     this.#timers = new Timers({
@@ -124,7 +129,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
     this.#uses.checkOpen();
-    const asked = resolveCreate(request, this.#parts.settings);
+    const { settings, egress = noEgress } = this.#parts;
+    const asked = resolveCreate(request, settings, (network) => egress.check(caller, network));
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
     const { namespace } = caller.principal;
@@ -258,7 +264,14 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       policy: this.#parts.settings.commands,
       approvals: this.#parts.approvals,
     };
-    return runJob(parts, caller, member, job, () => this.#lend(member, caller, act, false));
+    return runJob(parts, caller, member, job, async () => {
+      using _open = this.#openRun(caller, id, job.allowedDomains ?? []);
+      return await this.#lend(member, caller, act, false);
+    });
+  }
+
+  #openRun(caller: Caller, id: string, domains: readonly string[]): Disposable | undefined {
+    return domains.length === 0 ? undefined : (this.#parts.egress ?? noEgress).openRun(caller, id, domains);
   }
 
   async stats(caller: Caller, id: string): Promise<SandboxStats> {
@@ -329,6 +342,11 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     await this.drain(0);
   }
 }
+
+const noWayOut = () => {
+  throw new AppError("unsupported", "nothing leaves a sandbox here");
+};
+const noEgress: Pick<FleetEgress, "check" | "openRun"> = { check: noWayOut, openRun: noWayOut };
 
 async function noSnapshots(): Promise<never> {
   throw new AppError("unsupported", "there are no snapshots here");

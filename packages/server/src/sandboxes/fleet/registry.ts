@@ -1,16 +1,25 @@
+import type { FleetEgress } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { type Member, noSuchSandbox } from "./member.ts";
 
+/** Told of who comes and who goes. */
+type Watcher = Pick<FleetEgress, "entered" | "left">;
+
 /** Every sandbox that somebody has, by id and by session. */
 export class Registry {
+  readonly #watcher: Watcher | undefined;
   readonly #members = new Map<string, Member>();
   readonly #sessions = new Map<string, Member>();
   readonly #counts = new Map<string, number>();
   /** Counted and not yet members. */
   #promised = 0;
+
+  constructor(watcher?: Watcher) {
+    this.#watcher = watcher;
+  }
 
   /** How many have a sandbox. */
   get namespaces(): number {
@@ -26,6 +35,7 @@ export class Registry {
     this.#members.set(id, member);
     this.#count(namespace, 1);
     if (sessionKey !== null) this.#sessions.set(sessionName(namespace, sessionKey), member);
+    this.#watcher?.entered(id, namespace);
   }
 
   /** False when it was not there any more. */
@@ -35,6 +45,7 @@ export class Registry {
     this.#count(namespace, -1);
     if (sessionKey !== null && this.bySession(namespace, sessionKey) === member)
       this.#sessions.delete(sessionName(namespace, sessionKey));
+    this.#watcher?.left(id);
     return true;
   }
 

@@ -6,6 +6,7 @@ import { outputFolders } from "./0004-output-folders.ts";
 import { approvals } from "./0005-approvals.ts";
 import { keptArtifacts } from "./0006-kept-artifacts.ts";
 import { secrets } from "./0007-secrets.ts";
+import { egress } from "./0008-egress.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   approvals,
   keptArtifacts,
   secrets,
+  egress,
 ];

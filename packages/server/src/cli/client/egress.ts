@@ -1,0 +1,218 @@
+import type { EgressAllow, EgressPolicy, EgressRule, NamespaceEgress } from "@caisson/sdk";
+import { defined } from "../../core/defined.ts";
+import { AppError } from "../../core/errors.ts";
+import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+
+const sandboxOption = {
+  sandbox: { type: "string", short: "s", value: "ID", help: "of this sandbox, not of the whole namespace" },
+} as const satisfies OptionSpecs;
+
+const kindOptions = {
+  deny: { type: "boolean", help: "rules that deny; they beat every other" },
+  agents: { type: "boolean", help: "what agents may open by themselves, for their own sandboxes" },
+} as const satisfies OptionSpecs;
+
+const conditionOptions = {
+  range: { type: "string", multiple: true, value: "CIDR", help: "a private network that the name may lead to" },
+  inspect: { type: "boolean", help: "look into TLS" },
+  method: { type: "string", multiple: true, value: "NAME", help: "only requests with this method" },
+  path: { type: "string", multiple: true, value: "PATH", help: "only requests for this path, which may end in *" },
+  "upload-ask": { type: "string", value: "SIZE", help: "more than this up on one connection is asked about" },
+} as const satisfies OptionSpecs;
+
+const kindOf = (options: ParsedOptions) =>
+  options.flag("deny") ? "deny" : options.flag("agents") ? "agents_may_allow" : "allow";
+
+/** In full where there are conditions; the daemon reads the text, which must then be a name alone or with a port. */
+function toRule(text: string, options: ParsedOptions): EgressRule {
+  const some = (name: string) => (options.texts(name).length === 0 ? undefined : options.texts(name));
+  const conditions = defined({
+    ranges: some("range"),
+    inspect: options.flag("inspect") || undefined,
+    methods: some("method"),
+    paths: some("path"),
+    upload_ask_bytes: options.size("upload-ask"),
+  });
+  if (Object.keys(conditions).length === 0) return text;
+  const words = /^(?<host>\[.*\]|[^:/]+)(?::(?<port>\d+))?(?:\/(?<protocol>tls|http|tcp))?$/.exec(text)?.groups;
+  if (words?.host === undefined)
+    throw new AppError("invalid", `'${text}' is not a rule`, { hint: "NAME:PORT/PROTOCOL" });
+  const protocol = words.protocol as "tls" | undefined;
+  return {
+    host: words.host,
+    ...defined({ port: words.port && Number(words.port), protocol }),
+    ...conditions,
+  } as EgressRule;
+}
+
+interface Changing extends VerbCall {
+  change: { add?: Record<string, EgressRule[]>; remove?: Record<string, string[]> };
+}
+
+/** Of the namespace or of the sandbox that is named; what holds then is shown. */
+async function apply({ caisson, options, io, json, change }: Changing): Promise<number> {
+  const id = options.text("sandbox");
+  if (id === undefined) {
+    const policy = await caisson.egress.changePolicy(change);
+    return json ? tellJson(io, policy) : tellPolicies(io, [["namespace", policy]]);
+  }
+  const sandbox = await caisson.getSandbox(id);
+  const { policy } = await sandbox.egress.change(change);
+  return json ? tellJson(io, policy) : tellPolicies(io, [["sandbox", policy]]);
+}
+
+const approve: Verb = {
+  summary: "let sandboxes reach a domain, from now on",
+  usage: "RULE…",
+  about:
+    "A rule is NAME[:PORT][/PROTOCOL]: api.example.com (port 443, TLS), *.example.com, db.example.com:5432. Protocols are\n" +
+    "tls, http and tcp. Live sandboxes follow at once.",
+  words: [1, 100],
+  options: { ...sandboxOption, ...kindOptions, ...conditionOptions },
+  run: (call) => {
+    const rules = call.words.map((text) => toRule(text, call.options));
+    return apply({ ...call, change: { add: { [kindOf(call.options)]: rules } } });
+  },
+};
+
+const remove: Verb = {
+  summary: "take rules away; what they let out is cut",
+  usage: "RULE…",
+  words: [1, 100],
+  options: { ...sandboxOption, ...kindOptions },
+  run: (call) => apply({ ...call, change: { remove: { [kindOf(call.options)]: call.words } } }),
+};
+
+const list: Verb = {
+  summary: "list what the sandboxes of the namespace, or one of them, may reach",
+  usage: "",
+  words: [0, 0],
+  options: sandboxOption,
+  run: async ({ caisson, options, io, json }) => {
+    const id = options.text("sandbox");
+    if (id === undefined) {
+      const policy = await caisson.egress.policy();
+      return json ? tellJson(io, policy) : tellPolicies(io, [["namespace", policy]]);
+    }
+    const found = await (await caisson.getSandbox(id)).egress.get();
+    if (json) return tellJson(io, found);
+    return tellPolicies(
+      io,
+      found.effective.map((one) => [one.layer, one]),
+    );
+  },
+};
+
+const set: Verb = {
+  summary: "set the whole policy of the namespace, or of a sandbox",
+  usage: "",
+  words: [0, 0],
+  options: {
+    ...sandboxOption,
+    allow: { type: "string", multiple: true, value: "RULE", help: "what may be reached" },
+    deny: { type: "string", multiple: true, value: "RULE", help: "what may not, whoever allows it" },
+    agents: { type: "string", multiple: true, value: "RULE", help: "what agents may open by themselves" },
+    unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
+    rate: { type: "string", value: "SIZE", help: "bytes a second, each way, of all connections together" },
+  },
+  run: async ({ caisson, options, io, json }) => {
+    const id = options.text("sandbox");
+    const unknown = options.text("unknown") as "ask" | undefined;
+    const common = { allow: options.texts("allow"), deny: options.texts("deny") };
+    const asked = { ...common, ...defined({ unknown, bytes_per_second: options.size("rate") }) };
+    if (id === undefined) {
+      const policy = await caisson.egress.setPolicy({ ...asked, agents_may_allow: options.texts("agents") });
+      return json ? tellJson(io, policy) : tellPolicies(io, [["namespace", policy]]);
+    }
+    if (options.texts("agents").length > 0)
+      throw new AppError("invalid", "--agents is for a namespace", { hint: "leave --sandbox out" });
+    const { policy } = await (await caisson.getSandbox(id)).egress.set(asked);
+    return json ? tellJson(io, policy) : tellPolicies(io, [["sandbox", policy]]);
+  },
+};
+
+const explain: Verb = {
+  summary: "say what would happen to a connection, and by which rule",
+  usage: "NAME[:PORT]",
+  words: [1, 1],
+  options: { sandbox: { type: "string", short: "s", value: "ID", help: "of this sandbox, not of a new one" } },
+  run: async ({ caisson, options, words, io, json }) => {
+    const { host, port } = readDestination(words[0] ?? "");
+    const found = await caisson.egress.explain({ host, port, ...defined({ sandbox_id: options.text("sandbox") }) });
+    if (json) return tellJson(io, found);
+    const by = found.rule === null ? "" : `: rule ${found.rule} of the ${found.layer}`;
+    tellLine(io, `${found.action} ${found.host}:${found.port}${by || `: ${found.reason}`}`);
+    if (found.rules.length === 0) return 0;
+    const rows = found.rules.map((one) => [one.layer, one.effect, one.rule, one.applies ? "yes" : "another port"]);
+    return tellTable(io, ["LAYER", "EFFECT", "RULE", "APPLIES"], rows);
+  },
+};
+
+const log: Verb = {
+  summary: "list what was tried, newest first",
+  usage: "",
+  words: [0, 0],
+  options: {
+    sandbox: { type: "string", short: "s", value: "ID", help: "by this sandbox" },
+    verdict: { type: "string", value: "WORD", help: "only what was allowed, denied or failed" },
+    limit: { type: "string", value: "N", help: "so many" },
+  },
+  run: async ({ caisson, options, io, json }) => {
+    const verdict = options.text("verdict") as "denied" | undefined;
+    const query = defined({ sandbox_id: options.text("sandbox"), verdict, limit: options.number("limit") });
+    const found = await caisson.egress.log(query);
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [
+      tellTime(one.started_at),
+      one.sandbox_id,
+      one.verdict,
+      `${one.host}:${one.port}`,
+      one.rule ?? one.reason,
+      one.bytes_up,
+      one.bytes_down,
+      one.duration_ms,
+    ]);
+    return tellTable(io, ["TIME", "SANDBOX", "VERDICT", "TO", "BY", "UP", "DOWN", "MS"], rows);
+  },
+};
+
+/** `api.example.com`, `api.example.com:80`, `[::1]:80`. */
+function readDestination(text: string): { host: string; port: number } {
+  const [, host = text, port] = /^(\[.*\]|[^:]*):(\d{1,5})$/.exec(text) ?? [];
+  return { host, port: port === undefined ? 443 : Number(port) };
+}
+
+function tellPolicies(io: VerbCall["io"], policies: (readonly [string, EgressPolicy | NamespaceEgress])[]): number {
+  const rows = policies.flatMap(([layer, policy]) => [
+    ...policy.deny.map(({ rule }) => [layer, "deny", rule, null]),
+    ...policy.allow.map((rule) => [layer, "allow", rule.rule, conditionsOf(rule)]),
+    ...("agents_may_allow" in policy
+      ? policy.agents_may_allow.map((rule) => [layer, "agents may allow", rule.rule, conditionsOf(rule)])
+      : []),
+    ...(policy.unknown === null ? [] : [[layer, "unknown names", policy.unknown, null]]),
+    ...(policy.bytes_per_second === null ? [] : [[layer, "bytes a second", policy.bytes_per_second, null]]),
+  ]);
+  return tellTable(io, ["LAYER", "EFFECT", "RULE", "CONDITIONS"], rows);
+}
+
+function conditionsOf({ ranges, inspect, methods, paths, upload_ask_bytes: ask }: EgressAllow): string | null {
+  const words = [
+    ...(ranges ?? []),
+    ...(inspect === true ? ["inspect"] : []),
+    ...(methods ?? []),
+    ...(paths ?? []),
+    ...(ask === undefined ? [] : [`asks past ${ask} bytes up`]),
+  ];
+  return words.length === 0 ? null : words.join(" ");
+}
+
+export const egressVerbs: Record<string, Verb> = {
+  egress: approve,
+  "egress list": list,
+  "egress explain": explain,
+  "egress rm": remove,
+  "egress set": set,
+  "egress log": log,
+};

@@ -1,0 +1,79 @@
+/** Policies as they are asked for, kept and listed. */
+import type { AllowRule, DenyRule, EgressAttempt, EgressPolicy, NamespacePolicy, UnknownChoice } from "./egress.ts";
+import type { Caller } from "./principal.ts";
+
+/** A rule as somebody gave it: unchecked, and without what is understood. */
+export interface RuleDraft extends Omit<AllowRule, "port" | "protocol"> {
+  port?: number;
+  protocol?: string;
+}
+
+/** Rules in text or in full. */
+export interface PolicyDraft {
+  allow?: readonly (string | RuleDraft)[];
+  deny?: readonly (string | DenyRule)[];
+  unknown?: UnknownChoice;
+  bytesPerSecond?: number;
+}
+
+/** For every sandbox of a place. */
+export interface NetworkOptions extends PolicyDraft {
+  /** Without it no rule counts: nothing leaves any sandbox. */
+  enabled?: boolean;
+}
+
+export interface NamespaceDraft extends PolicyDraft {
+  agentsMayAllow?: readonly (string | RuleDraft)[];
+}
+
+/** What an operator has set for one sandbox, and what approvals have added. */
+export interface SandboxPolicies {
+  sandbox: EgressPolicy;
+  approval: EgressPolicy;
+}
+
+export interface PolicyRecords {
+  namespaces(): Promise<{ namespace: string; policy: NamespacePolicy }[]>;
+  putNamespace(namespace: string, policy: NamespacePolicy): Promise<void>;
+  sandboxes(): Promise<({ sandboxId: string } & SandboxPolicies)[]>;
+  putSandbox(sandboxId: string, policies: SandboxPolicies): Promise<void>;
+  deleteSandbox(sandboxId: string): Promise<void>;
+}
+
+export interface LoggedAttempt extends EgressAttempt {
+  /** Grows; a page goes on from it. */
+  sequence: number;
+  namespace: string;
+}
+
+export interface AttemptQuery {
+  namespace: string;
+  sandboxId?: string;
+  verdict?: EgressAttempt["verdict"];
+  /** Attempts before this one, newest first. */
+  before?: number;
+  limit: number;
+}
+
+export interface AttemptRecords {
+  insert(namespace: string, attempt: EgressAttempt): Promise<void>;
+  settle(id: string, end: Pick<EgressAttempt, "bytesUp" | "bytesDown" | "durationMs" | "reason">): Promise<void>;
+  /** Those without an end end now, for this reason. */
+  closeOpen(reason: string): Promise<void>;
+  list(query: AttemptQuery): Promise<LoggedAttempt[]>;
+  /** Of a namespace the newest so many stay. */
+  prune(namespace: string, keep: number): Promise<void>;
+}
+
+/** What a fleet needs of whoever keeps policies. */
+export interface FleetEgress {
+  /** A policy for a new sandbox; refused where this caller may not let that out. */
+  check(caller: Caller, asked: PolicyDraft): EgressPolicy;
+  /** Before anybody hears of the sandbox. */
+  keep(sandboxId: string, policy: EgressPolicy): Promise<void>;
+  /** It is the namespace's from now on; what was kept for it holds. */
+  entered(sandboxId: string, namespace: string): void;
+  left(sandboxId: string): void;
+  /** Lets names out as long as a run goes on; of the whole sandbox, which shares one way out. */
+  openRun(caller: Caller, sandboxId: string, domains: readonly string[]): Disposable;
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Audit } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import type { AttemptEnd, EgressAttempt, EgressLog } from "../core/egress.ts";
+import { egressLimits } from "../core/egress-limits.ts";
+import type { AttemptRecords } from "../core/egress-policies.ts";
+import type { Feed } from "../core/feed.ts";
+
+export interface AttemptLogParts {
+  records: AttemptRecords;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Clock;
+  /** Whose a sandbox is; what is nobody's is the daemon's own. */
+  namespaceOf: (sandboxId: string) => string | undefined;
+  onError: (error: unknown) => void;
+}
+
+/** Each attempt in the audit log and, as long as there are not too many newer ones, in the log of its namespace. */
+export class AttemptLog implements EgressLog {
+  readonly #parts: AttemptLogParts;
+  /** When each sandbox has paid for its attempts. */
+  readonly #paidMs = new Map<string, number>();
+  readonly #sincePruned = new Map<string, number>();
+
+  private constructor(parts: AttemptLogParts) {
+    this.#parts = parts;
+  }
+
+  static async open(parts: AttemptLogParts): Promise<AttemptLog> {
+    await parts.records.closeOpen("the daemon ended before the connection did");
+    return new AttemptLog(parts);
+  }
+
+  async attempted(attempt: EgressAttempt): Promise<void> {
+    await this.#pace(attempt.sandboxId);
+    const { records, audit, feed, namespaceOf } = this.#parts;
+    const namespace = namespaceOf(attempt.sandboxId) ?? "system";
+    const { nameCharacters, reasonCharacters } = egressLimits;
+    // A refused name is whatever a program said.
+    const host = attempt.host.slice(0, nameCharacters);
+    const reason = attempt.reason?.slice(0, reasonCharacters) ?? null;
+    const { id, sandboxId, port, address, verdict, rule, layer, approvalId } = attempt;
+    const detail = { attempt_id: id, host, port, address, rule, layer, reason, approval_id: approvalId };
+    const entry = { type: `egress.${verdict}`, namespace, actor: "system", sandboxId, requestId: null, detail };
+    // Both at once, so that the store can commit them together.
+    await Promise.all([records.insert(namespace, { ...attempt, host, reason }), audit.record(entry)]);
+    this.#prune(namespace);
+    if (verdict === "denied")
+      feed.publish({ type: "egress.denied", namespace, sandboxId, data: { host, port, rule, reason } });
+  }
+
+  ended(_sandboxId: string, attemptId: string, end: AttemptEnd): void {
+    const reason = end.reason?.slice(0, egressLimits.reasonCharacters) ?? null;
+    this.#parts.records.settle(attemptId, { ...end, reason }).catch(this.#parts.onError);
+  }
+
+  /** A program that tries without end waits, so that it cannot fill the disk with the tale of it. */
+  async #pace(sandboxId: string): Promise<void> {
+    const { attemptsPerSecond, attemptBurst } = egressLimits;
+    const now = this.#parts.clock.monotonicMs();
+    for (const [id, paidMs] of this.#paidMs) {
+      if (paidMs > now) break;
+      this.#paidMs.delete(id);
+    }
+    const paidMs = Math.max(now, this.#paidMs.get(sandboxId) ?? 0) + 1000 / attemptsPerSecond;
+    this.#paidMs.delete(sandboxId);
+    this.#paidMs.set(sandboxId, paidMs);
+    const waitMs = paidMs - now - (attemptBurst * 1000) / attemptsPerSecond;
+    if (waitMs > 0) await sleep(waitMs, undefined, { ref: false });
+  }
+
+  #prune(namespace: string): void {
+    const count = (this.#sincePruned.get(namespace) ?? egressLimits.logSlack) + 1;
+    this.#sincePruned.set(namespace, count > egressLimits.logSlack ? 0 : count);
+    if (count > egressLimits.logSlack)
+      this.#parts.records.prune(namespace, egressLimits.loggedAttempts).catch(this.#parts.onError);
+  }
+}

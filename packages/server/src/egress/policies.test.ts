@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { parseAllowRule, parseDenyRule } from "./check-rule.ts";
+import { decide } from "./decide.ts";
+import { emptyNamespace, emptyPolicy, Policies } from "./policies.ts";
+
+const allowing = (...texts: string[]) => ({ ...emptyPolicy, allow: texts.map(parseAllowRule) });
+const at = (host: string) => ({ host, port: 443 });
+
+describe("the policies in force", () => {
+  it("[NET-01] let nothing out of a sandbox that is nobody's, and nothing at all where the network is off", () => {
+    const configuration = allowing("api.example.com");
+    const on = new Policies({ configuration });
+    expect(on.policyOf("box")).toEqual([]);
+    on.admit("box", "team");
+    expect(decide(on.policyOf("box"), at("api.example.com")).action).toBe("allow");
+    on.forget("box");
+    expect(on.policyOf("box")).toEqual([]);
+    const off = new Policies({ configuration, enabled: false });
+    off.admit("box", "team", { sandbox: configuration });
+    expect(decide(off.policyOf("box"), at("api.example.com")).action).toBe("deny");
+    expect(() => off.open("box", "run", configuration.allow)).toThrow("turned off");
+  });
+
+  it("stand in the order of their layers, and a namespace sees its own alone", () => {
+    const policies = new Policies();
+    policies.setNamespace("team", { ...emptyNamespace, ...allowing("a.example.com") });
+    policies.admit("box", "team", { sandbox: allowing("b.example.com"), approval: allowing("c.example.com") });
+    using _run = policies.open("box", "run", allowing("d.example.com").allow);
+    const layers = policies.policyOf("box").map(({ layer }) => layer);
+    expect(layers).toEqual(["configuration", "namespace", "sandbox", "run", "approval"]);
+    for (const name of ["a", "b", "c", "d"])
+      expect(decide(policies.policyOf("box"), at(`${name}.example.com`)).action, name).toBe("allow");
+    policies.admit("other", "elsewhere");
+    for (const name of ["a", "b", "c", "d"])
+      expect(decide(policies.policyOf("other"), at(`${name}.example.com`)).action, name).toBe("deny");
+  });
+
+  it("[EXE-01] of a run end with it, and of two runs each with its own", () => {
+    const policies = new Policies();
+    policies.admit("box", "team");
+    const { allow } = allowing("api.example.com");
+    const first = policies.open("box", "run", allow);
+    const second = policies.open("box", "run", allow);
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    expect(decide(policies.policyOf("box"), at("api.example.com")).action).toBe("allow");
+    second[Symbol.dispose]();
+    expect(decide(policies.policyOf("box"), at("api.example.com")).action).toBe("deny");
+  });
+
+  it("[NET-10] are told to whoever watches a sandbox, at once, when something about it has changed", () => {
+    const policies = new Policies();
+    const seen: string[] = [];
+    const stop = policies.watch("box", () => {
+      seen.push(decide(policies.policyOf("box"), at("api.example.com")).action);
+    });
+    policies.watch("other", () => seen.push("another's"));
+    policies.admit("box", "team");
+    policies.setNamespace("team", { ...emptyNamespace, ...allowing("api.example.com") });
+    policies.setNamespace("elsewhere", emptyNamespace);
+    policies.setSandbox("box", { sandbox: { ...emptyPolicy, deny: [parseDenyRule("*")] } });
+    policies.setSandbox("box", { sandbox: emptyPolicy });
+    expect(seen).toEqual(["deny", "allow", "deny", "allow"]);
+    policies.open("box", "run", allowing("b.example.com").allow)[Symbol.dispose]();
+    policies.forget("box");
+    expect(seen.slice(4)).toEqual(["allow", "allow", "deny"]);
+    stop();
+    policies.admit("box", "team");
+    expect(seen.length).toBe(7);
+  });
+});

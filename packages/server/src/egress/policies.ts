@@ -1,0 +1,130 @@
+import type {
+  AllowRule,
+  EgressLayer,
+  EgressPolicy,
+  LayeredPolicy,
+  NamespacePolicy,
+  PolicySource,
+} from "../core/egress.ts";
+import { egressLayers } from "../core/egress.ts";
+import type { SandboxPolicies } from "../core/egress-policies.ts";
+import { AppError } from "../core/errors.ts";
+
+export const emptyPolicy: EgressPolicy = { allow: [], deny: [] };
+export const emptyNamespace: NamespacePolicy = { ...emptyPolicy, agentsMayAllow: [] };
+
+interface Entry extends SandboxPolicies {
+  namespace: string;
+  /** Layers that hold for a while. */
+  passing: Set<{ layer: EgressLayer; policy: EgressPolicy }>;
+}
+
+/** What holds now for each sandbox. One that is nobody's yet, and one of a place without network, may reach nothing. */
+export class Policies implements PolicySource {
+  readonly enabled: boolean;
+  readonly #configuration: EgressPolicy;
+  readonly #namespaces = new Map<string, NamespacePolicy>();
+  readonly #sandboxes = new Map<string, Entry>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+
+  constructor({
+    enabled = true,
+    configuration = emptyPolicy,
+  }: { enabled?: boolean; configuration?: EgressPolicy } = {}) {
+    this.enabled = enabled;
+    this.#configuration = configuration;
+  }
+
+  /** Where nothing leaves, nobody may be told that it does. */
+  checkEnabled(rules: readonly unknown[] = []): void {
+    if (this.enabled || rules.length === 0) return;
+    throw new AppError("unsupported", "nothing leaves a sandbox here: the network is turned off", {
+      hint: "enable_network (CAISSON_NETWORK) turns it on",
+    });
+  }
+
+  namespace(name: string): NamespacePolicy {
+    return this.#namespaces.get(name) ?? emptyNamespace;
+  }
+
+  /** At once for every sandbox of it (NET-10). */
+  setNamespace(name: string, policy: NamespacePolicy): void {
+    this.#namespaces.set(name, policy);
+    for (const [id, { namespace }] of this.#sandboxes) if (namespace === name) this.#changed(id);
+  }
+
+  /** Undefined for one that is nobody's. */
+  sandbox(id: string): Readonly<SandboxPolicies & { namespace: string }> | undefined {
+    return this.#sandboxes.get(id);
+  }
+
+  admit(id: string, namespace: string, policies: Partial<SandboxPolicies> = {}): void {
+    const { sandbox = emptyPolicy, approval = emptyPolicy } = policies;
+    this.#sandboxes.set(id, { namespace, sandbox, approval, passing: new Set() });
+    this.#changed(id);
+  }
+
+  setSandbox(id: string, policies: Partial<SandboxPolicies>): void {
+    const entry = this.#sandboxes.get(id);
+    if (entry === undefined) return;
+    Object.assign(entry, policies);
+    this.#changed(id);
+  }
+
+  /** Adds a layer until it is disposed of. */
+  open(id: string, layer: "run" | "registry", allow: readonly AllowRule[]): Disposable {
+    this.checkEnabled(allow);
+    const entry = this.#sandboxes.get(id);
+    const passing = { layer, policy: { allow, deny: [] } };
+    if (entry === undefined || allow.length === 0) return { [Symbol.dispose]: () => undefined };
+    entry.passing.add(passing);
+    this.#changed(id);
+    return {
+      [Symbol.dispose]: () => {
+        if (entry.passing.delete(passing) && this.#sandboxes.get(id) === entry) this.#changed(id);
+      },
+    };
+  }
+
+  forget(id: string): void {
+    if (this.#sandboxes.delete(id)) this.#changed(id);
+  }
+
+  policyOf(id: string): LayeredPolicy {
+    const entry = this.#sandboxes.get(id);
+    return entry === undefined || !this.enabled ? [] : this.#layers(entry.namespace, entry);
+  }
+
+  /** For a sandbox of the namespace that has no rule of its own. */
+  policyIn(namespace: string): LayeredPolicy {
+    return this.enabled ? this.#layers(namespace) : [];
+  }
+
+  #layers(namespace: string, entry?: Entry): LayeredPolicy {
+    const layers = [
+      { layer: "configuration" as const, policy: this.#configuration },
+      { layer: "namespace" as const, policy: this.namespace(namespace) },
+      ...(entry === undefined
+        ? []
+        : [
+            { layer: "sandbox" as const, policy: entry.sandbox },
+            { layer: "approval" as const, policy: entry.approval },
+            ...entry.passing,
+          ]),
+    ];
+    return layers.sort((left, right) => egressLayers.indexOf(left.layer) - egressLayers.indexOf(right.layer));
+  }
+
+  watch(id: string, changed: () => void): () => void {
+    const watchers = this.#watchers.get(id) ?? new Set();
+    this.#watchers.set(id, watchers.add(changed));
+    return () => {
+      watchers.delete(changed);
+      if (watchers.size === 0 && this.#watchers.get(id) === watchers) this.#watchers.delete(id);
+    };
+  }
+
+  #changed(id: string): void {
+    for (const changed of [...(this.#watchers.get(id) ?? [])]) changed();
+  }
+}

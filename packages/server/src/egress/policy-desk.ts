@@ -1,0 +1,226 @@
+/** Who may open a way out, and what is kept of it: claims about policies in SECURITY.md. */
+import { type Audit, entryOf } from "../core/audit.ts";
+import type { AllowRule, Destination, EgressPolicy, LayeredPolicy, NamespacePolicy } from "../core/egress.ts";
+import { egressLimits } from "../core/egress-limits.ts";
+import type {
+  FleetEgress,
+  NamespaceDraft,
+  PolicyDraft,
+  PolicyRecords,
+  SandboxPolicies,
+} from "../core/egress-policies.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import { type Caller, isAllowed } from "../core/principal.ts";
+import { agentRules } from "./agent-rules.ts";
+import { changed, type PolicyChange } from "./change-policy.ts";
+import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-policy.ts";
+import { decide } from "./decide.ts";
+import { addedRules, describeChange, type Rules } from "./describe-change.ts";
+import { type Explanation, explain } from "./explain.ts";
+import { emptyPolicy, type Policies } from "./policies.ts";
+import { loadPublicSuffixes } from "./public-suffix.ts";
+
+export interface DeskParts {
+  policies: Policies;
+  records: PolicyRecords;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  /** Allow rules of a sandbox's own policy. */
+  sandboxRules: number;
+  onError: (error: unknown) => void;
+}
+
+/** Policies of a daemon. A change is on the disk and in the log before it holds, and then holds at once. */
+export class PolicyDesk implements FleetEgress {
+  readonly #parts: DeskParts;
+  /** Of sandboxes that no fleet has named yet. */
+  readonly #kept: Map<string, SandboxPolicies>;
+  #changes: Promise<unknown> = Promise.resolve();
+
+  private constructor(parts: DeskParts, kept: Map<string, SandboxPolicies>) {
+    this.#parts = parts;
+    this.#kept = kept;
+  }
+
+  static async open(parts: DeskParts): Promise<PolicyDesk> {
+    const { policies, records } = parts;
+    await loadPublicSuffixes();
+    for (const { namespace, policy } of await records.namespaces()) policies.setNamespace(namespace, policy);
+    const rows = await records.sandboxes();
+    return new PolicyDesk(parts, new Map(rows.map(({ sandboxId, ...kept }) => [sandboxId, kept])));
+  }
+
+  /** After the fleet has said which sandboxes there are: what is kept of others goes. */
+  async sweep(): Promise<void> {
+    for (const id of [...this.#kept.keys()]) await this.#drop(id);
+  }
+
+  namespacePolicy({ principal }: Caller): NamespacePolicy {
+    return this.#parts.policies.namespace(principal.namespace);
+  }
+
+  setNamespacePolicy(caller: Caller, draft: NamespaceDraft): Promise<NamespacePolicy> {
+    return this.#changeNamespace(caller, () => draft, true);
+  }
+
+  changeNamespacePolicy(caller: Caller, change: PolicyChange): Promise<NamespacePolicy> {
+    return this.#changeNamespace(caller, (policy) => changed(policy, change), true);
+  }
+
+  /** The same for an answer, of which its approval tells. */
+  async holdInNamespace(caller: Caller, change: PolicyChange): Promise<void> {
+    await this.#changeNamespace(caller, (policy) => changed(policy, change), false);
+  }
+
+  #changeNamespace(
+    caller: Caller,
+    next: (policy: NamespacePolicy) => NamespaceDraft,
+    isTold: boolean,
+  ): Promise<NamespacePolicy> {
+    const { policies, records } = this.#parts;
+    const { namespace } = caller.principal;
+    return this.#inTurn(async () => {
+      const before = policies.namespace(namespace);
+      const policy = checkNamespacePolicy(next(before));
+      await this.#write(records.putNamespace(namespace, policy), caller, null, before, policy);
+      policies.setNamespace(namespace, policy);
+      if (isTold) this.#tell(caller, null, before, policy);
+      return policy;
+    });
+  }
+
+  /** Another namespace's does not exist. */
+  sandboxPolicies({ principal }: Caller, id: string): SandboxPolicies {
+    const found = this.#parts.policies.sandbox(id);
+    if (found?.namespace === principal.namespace) return found;
+    throw new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`);
+  }
+
+  setSandboxPolicy(caller: Caller, id: string, draft: PolicyDraft): Promise<void> {
+    return this.#changeOwn(caller, id, () => draft);
+  }
+
+  changeSandboxPolicy(caller: Caller, id: string, change: PolicyChange): Promise<void> {
+    return this.#changeOwn(caller, id, (policy) => changed(policy, change));
+  }
+
+  #changeOwn(caller: Caller, id: string, next: (policy: EgressPolicy) => PolicyDraft): Promise<void> {
+    return this.#inTurn(async () => {
+      const { sandbox } = this.sandboxPolicies(caller, id);
+      const after = checkPolicy(next(sandbox), this.#parts.sandboxRules);
+      await this.#putSandbox(caller, id, { sandbox: after });
+      this.#tell(caller, id, sandbox, after);
+    });
+  }
+
+  /** What an approval has decided for the sandbox as long as it lives. */
+  holdInSandbox(caller: Caller, id: string, change: PolicyChange): Promise<void> {
+    return this.#inTurn(async () => {
+      const { approval } = this.sandboxPolicies(caller, id);
+      const after = checkPolicy(changed(approval, change), egressLimits.approvedRules);
+      await this.#putSandbox(caller, id, { approval: after });
+    });
+  }
+
+  async #putSandbox(caller: Caller, id: string, changes: Partial<SandboxPolicies>): Promise<void> {
+    const { policies, records } = this.#parts;
+    const { sandbox, approval } = this.sandboxPolicies(caller, id);
+    const after = { sandbox, approval, ...changes };
+    await this.#write(records.putSandbox(id, after), caller, id, joined({ sandbox, approval }), joined(after));
+    policies.setSandbox(id, after);
+  }
+
+  layersOf(caller: Caller, sandboxId?: string): LayeredPolicy {
+    const { policies } = this.#parts;
+    if (sandboxId === undefined) return policies.policyIn(caller.principal.namespace);
+    this.sandboxPolicies(caller, sandboxId);
+    return policies.policyOf(sandboxId);
+  }
+
+  explain(caller: Caller, destination: Destination, sandboxId?: string): Explanation {
+    return explain(this.layersOf(caller, sandboxId), destination);
+  }
+
+  check(caller: Caller, asked: PolicyDraft): EgressPolicy {
+    const { sandboxRules } = this.#parts;
+    this.#parts.policies.checkEnabled(asked.allow);
+    if (isAllowed(caller.principal, "operate")) return checkPolicy(asked, sandboxRules);
+    const allow = this.#agentRules(caller, asked.allow ?? [], sandboxRules);
+    if (asked.unknown === "ask" && !this.#isAskedAbout(caller))
+      throw new AppError("forbidden", "policy does not let an agent have unknown names asked about", {
+        hint: "It takes a key with the role operator.",
+        details: { policy: "egress" },
+      });
+    return { ...checkPolicy({ ...asked, allow: [] }, 0), allow };
+  }
+
+  /** Whether a name that no rule knows would be asked about anyway; this one is nobody's (RFC 6761). */
+  #isAskedAbout(caller: Caller): boolean {
+    return decide(this.layersOf(caller), { host: "unknown.invalid", port: 443 }).action === "ask";
+  }
+
+  #agentRules(caller: Caller, asked: Parameters<typeof agentRules>[1], most: number): AllowRule[] {
+    return agentRules(this.namespacePolicy(caller).agentsMayAllow, asked, most);
+  }
+
+  async keep(sandboxId: string, policy: EgressPolicy): Promise<void> {
+    const policies = { sandbox: policy, approval: emptyPolicy };
+    this.#kept.set(sandboxId, policies);
+    await this.#parts.records.putSandbox(sandboxId, policies);
+  }
+
+  entered(sandboxId: string, namespace: string): void {
+    this.#parts.policies.admit(sandboxId, namespace, this.#kept.get(sandboxId));
+    this.#kept.delete(sandboxId);
+  }
+
+  left(sandboxId: string): void {
+    this.#parts.policies.forget(sandboxId);
+    this.#drop(sandboxId).catch(this.#parts.onError);
+  }
+
+  async #drop(sandboxId: string): Promise<void> {
+    this.#kept.delete(sandboxId);
+    await this.#inTurn(() => this.#parts.records.deleteSandbox(sandboxId));
+  }
+
+  openRun(caller: Caller, sandboxId: string, domains: readonly string[]): Disposable {
+    this.#parts.policies.checkEnabled(domains);
+    const { runRules } = egressLimits;
+    const rules = isAllowed(caller.principal, "operate")
+      ? checkAllowRules(domains, runRules)
+      : this.#agentRules(caller, domains, runRules);
+    return this.#parts.policies.open(sandboxId, "run", rules);
+  }
+
+  /** One change after the other: each begins with what the last one made. */
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#changes.then(act);
+    this.#changes = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Both at once, so that a store can commit them together. */
+  async #write(stored: Promise<void>, caller: Caller, sandboxId: string | null, before: Rules, after: Rules) {
+    const note = { type: "egress.changed", sandboxId, detail: describeChange(before, after) };
+    const logged = this.#parts.audit.record(entryOf(caller, note));
+    const failed = (await Promise.allSettled([stored, logged])).find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  #tell({ principal }: Caller, sandboxId: string | null, before: Rules, after: Rules): void {
+    const scope = sandboxId === null ? "namespace" : "sandbox";
+    for (const rule of addedRules(before, after))
+      this.#parts.feed.publish({
+        type: "egress.approved",
+        namespace: principal.namespace,
+        sandboxId,
+        data: { rule, scope, by: principal.id },
+      });
+  }
+}
+
+function joined({ sandbox, approval }: SandboxPolicies): EgressPolicy {
+  return { ...sandbox, allow: [...sandbox.allow, ...approval.allow], deny: [...sandbox.deny, ...approval.deny] };
+}

@@ -1,0 +1,185 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { egressLayers } from "../core/egress.ts";
+import { egressLimits } from "../core/egress-limits.ts";
+import type { PolicyChange } from "../egress/change-policy.ts";
+import { describeVerdict } from "../egress/explain.ts";
+import type { PolicyDesk } from "../egress/policy-desk.ts";
+import {
+  changeBody,
+  namespaceBody,
+  namespaceChangeBody,
+  namespacePolicy,
+  policyBody,
+  sandboxEgress,
+  showLayers,
+  showNamespace,
+  showPolicy,
+  toDenyRules,
+  toNamespace,
+  toPolicy,
+  toRules,
+} from "./egress-schema.ts";
+import { type Call, defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const path = "/api/v1/egress";
+const ofSandbox = "/api/v1/sandboxes/{id}/egress";
+const tag = "egress";
+
+const explanation = z
+  .object({
+    host: z.string(),
+    port: z.number(),
+    action: z.enum(["allow", "deny", "ask"]),
+    layer: z.enum(egressLayers).nullable().describe("where the deciding rule stands"),
+    rule: z.string().nullable().describe("the one that decides; null when none matches"),
+    reason: z.string().nullable(),
+    rules: z
+      .array(
+        z.object({
+          layer: z.enum(egressLayers),
+          effect: z.enum(["allow", "deny"]),
+          rule: z.string(),
+          applies: z.boolean().describe("whether it is for this port"),
+        }),
+      )
+      .describe("every rule for this host"),
+  })
+  .meta({ id: "EgressExplanation" });
+
+type ChangeBody = z.output<typeof namespaceChangeBody>;
+
+function toChange({ add = {}, remove = {}, unknown, bytes_per_second }: ChangeBody): PolicyChange {
+  return defined({
+    add: defined({
+      allow: toRules(add.allow),
+      deny: toDenyRules(add.deny),
+      agentsMayAllow: toRules(add.agents_may_allow),
+    }),
+    remove: defined({ allow: remove.allow, deny: remove.deny, agentsMayAllow: remove.agents_may_allow }),
+    unknown,
+    bytesPerSecond: bytes_per_second,
+  });
+}
+
+function ofNamespace(desk: PolicyDesk): Route[] {
+  const responses = { 200: { description: "as it is now", schema: namespacePolicy } };
+  return [
+    defineRoute({
+      method: "GET",
+      path: `${path}/policy`,
+      tag,
+      summary: "Shows what sandboxes of the namespace may reach",
+      permission: "read",
+      audit: null,
+      responses,
+      handler: async ({ caller }) => ({ status: 200, json: showNamespace(desk.namespacePolicy(caller)) }),
+    }),
+    defineRoute({
+      method: "PUT",
+      path: `${path}/policy`,
+      tag,
+      summary: "Sets what sandboxes of the namespace may reach, at once",
+      permission: "operate",
+      audit: "fleet",
+      body: namespaceBody,
+      responses,
+      handler: async ({ caller, body }) => ({
+        status: 200,
+        json: showNamespace(await desk.setNamespacePolicy(caller, toNamespace(body))),
+      }),
+    }),
+    defineRoute({
+      method: "PATCH",
+      path: `${path}/policy`,
+      tag,
+      summary: "Adds rules and takes rules away",
+      permission: "operate",
+      audit: "fleet",
+      body: namespaceChangeBody,
+      responses,
+      handler: async ({ caller, body }) => ({
+        status: 200,
+        json: showNamespace(await desk.changeNamespacePolicy(caller, toChange(body))),
+      }),
+    }),
+  ];
+}
+
+function ofOne(desk: PolicyDesk): Route[] {
+  const responses = { 200: { description: "its own, and all that holds", schema: sandboxEgress } };
+  const show = ({ caller, params }: Call<z.output<typeof sandboxId>, unknown, unknown>) => {
+    const { sandbox, approval } = desk.sandboxPolicies(caller, params.id);
+    const effective = showLayers(desk.layersOf(caller, params.id));
+    return { status: 200, json: { policy: showPolicy(sandbox), approved: showPolicy(approval), effective } };
+  };
+  return [
+    defineRoute({
+      method: "GET",
+      path: ofSandbox,
+      tag,
+      summary: "Shows what a sandbox may reach, and by which layer",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses,
+      handler: async (call) => show(call),
+    }),
+    defineRoute({
+      method: "PUT",
+      path: ofSandbox,
+      tag,
+      summary: "Sets what a sandbox may reach; what is no longer allowed is cut",
+      permission: "operate",
+      audit: "fleet",
+      params: sandboxId,
+      body: policyBody,
+      responses,
+      handler: async (call) => {
+        await desk.setSandboxPolicy(call.caller, call.params.id, toPolicy(call.body));
+        return show(call);
+      },
+    }),
+    defineRoute({
+      method: "PATCH",
+      path: ofSandbox,
+      tag,
+      summary: "Adds rules to a sandbox and takes rules away",
+      permission: "operate",
+      audit: "fleet",
+      params: sandboxId,
+      body: changeBody,
+      responses,
+      handler: async (call) => {
+        await desk.changeSandboxPolicy(call.caller, call.params.id, toChange(call.body));
+        return show(call);
+      },
+    }),
+  ];
+}
+
+function explainRoute(desk: PolicyDesk): Route {
+  return defineRoute({
+    method: "GET",
+    path: `${path}/explain`,
+    tag,
+    summary: "Says what would happen to a connection, and by which rule; nothing is connected or looked up",
+    permission: "read",
+    audit: null,
+    query: z.strictObject({
+      host: z.string().min(1).max(egressLimits.ruleCharacters).describe("a name, or an address"),
+      port: z.coerce.number().int().min(1).max(65_535).default(443),
+      sandbox_id: z.string().min(1).max(64).optional().describe("without it, a new sandbox of the namespace"),
+    }),
+    responses: { 200: { description: "the verdict and its rules", schema: explanation } },
+    handler: async ({ caller, query: { host, port, sandbox_id } }) => {
+      const { verdict, ...rest } = desk.explain(caller, { host, port }, sandbox_id);
+      return { status: 200, json: { ...rest, ...describeVerdict(verdict) } };
+    },
+  });
+}
+
+export function egressRoutes(desk: PolicyDesk): Route[] {
+  return [...ofNamespace(desk), ...ofOne(desk), explainRoute(desk)];
+}
