@@ -114,7 +114,6 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       responses: { 201: { description: "the secret with its bindings", schema: secret } },
       handler: async ({ caller, params, body }) => {
         const binding = readBinding(body);
-        if (binding.delivery.as === "file") throw new AppError("unsupported", "secrets cannot be files yet");
         await checkTarget(caller, binding.target);
         return { status: 201, json: showSecret(await vault.bind(caller, params.name, binding)) };
       },

@@ -83,13 +83,15 @@ export class Equipment {
 
 type Variables = Record<string, string>;
 
-async function hand(_sandbox: Sandbox, { delivery, placeholder, value }: BoundSecret, variables: Variables) {
-  if (delivery.as === "env") variables[delivery.variable] = value.toString();
-  if (delivery.as === "header" && placeholder !== null) variables[delivery.variable] = placeholder;
+async function hand(sandbox: Sandbox, secret: BoundSecret, variables: Variables): Promise<void> {
+  const { name, delivery, placeholder, value } = secret;
+  if (delivery.as === "file") await sandbox.wire.tunnels.place("secrets", name, value);
+  else variables[delivery.variable] = delivery.as === "env" ? value.toString() : (placeholder ?? "");
 }
 
-async function takeAway(_sandbox: Sandbox, { delivery }: HeldSecret, variables: Variables) {
-  if (delivery.as !== "file") delete variables[delivery.variable];
+async function takeAway(sandbox: Sandbox, { name, delivery }: HeldSecret, variables: Variables): Promise<void> {
+  if (delivery.as === "file") await sandbox.wire.tunnels.place("secrets", name, null);
+  else delete variables[delivery.variable];
 }
 
 function withoutValue({ bindingId, name, version, delivery }: HeldSecret): HeldSecret {
