@@ -10,11 +10,12 @@ export const ocsfClasses = {
     name: "Account Change",
     categoryName: "Identity & Access Management",
   },
+  "network activity": { uid: 4001, category: 4, name: "Network Activity", categoryName: "Network Activity" },
   "api activity": { uid: 6003, category: 6, name: "API Activity", categoryName: "Application Activity" },
 } as const;
 type OcsfClass = keyof typeof ocsfClasses;
 
-/** What happens to files, in class 1001; to processes, in 1007; to accounts, in 3001; through an API, in 6003. */
+/** What happens to files, in class 1001; to processes, in 1007; to accounts, in 3001; to connections, in 4001; through an API, in 6003. */
 const create = 1;
 const read = 2;
 const update = 3;
@@ -23,6 +24,9 @@ const rename = 5;
 const launch = 1;
 const terminate = 2;
 const disable = 5;
+const open = 1;
+const fail = 4;
+const refuse = 5;
 const other = 99;
 
 export interface Placed {
@@ -48,6 +52,9 @@ const exact: Readonly<Record<string, Placed>> = {
   "process.resized": { class: "process activity", activity: other },
   "key.created": { class: "account change", activity: create },
   "key.revoked": { class: "account change", activity: disable },
+  "egress.allowed": { class: "network activity", activity: open },
+  "egress.denied": { class: "network activity", activity: refuse },
+  "egress.failed": { class: "network activity", activity: fail },
   "audit.broken": { class: "detection finding", activity: create },
   "audit.exported": { class: "api activity", activity: read },
   "audit.pruned": { class: "api activity", activity: remove },

@@ -33,6 +33,7 @@ const required: Record<number, string[]> = {
   1007: ["actor.user.uid", "device.type_id", "process.uid"],
   2004: ["finding_info.uid", "finding_info.title"],
   3001: ["user.uid"],
+  4001: ["dst_endpoint.port"],
   6003: ["actor.user.uid", "api.operation", "src_endpoint.uid"],
 };
 /** activity_id of each class. */
@@ -41,6 +42,7 @@ const activities: Record<number, number[]> = {
   1007: [0, 1, 2, 3, 4, 5, 99],
   2004: [0, 1, 2, 3, 99],
   3001: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 99],
+  4001: [0, 1, 2, 3, 4, 5, 6, 99],
   6003: [0, 1, 2, 3, 4, 99],
 };
 
@@ -52,7 +54,7 @@ function at(event: unknown, path: string): unknown {
 const types = [
   ...feedTypes, "file.written", "file.deleted", "file.moved", "folder.created", "archive.unpacked", "execution.denied",
   "process.started", "process.killed", "process.signalled", "process.input", "context.created", "access.denied",
-  "audit.broken", "audit.exported", "audit.pruned", "signed_url.created", "something.else", "odd",
+  "audit.broken", "audit.exported", "audit.pruned", "egress.allowed", "egress.failed", "egress.changed", "signed_url.created", "something.else", "odd",
 ];
 
 describe("an entry as an event of OCSF", () => {
@@ -74,6 +76,19 @@ describe("an entry as an event of OCSF", () => {
       activity_id: 3,
       file: { name: "b.txt", path: "a/b.txt", size: 5, hashes: [{ algorithm_id: 3, value: "00ff" }] },
       device: { uid: "s1" },
+    });
+  });
+
+  it("[AUD-05] says which host was reached, and which was refused", () => {
+    const detail = { host: "api.example.com", port: 443, address: "192.0.2.1" };
+    expect(toOcsf(row("egress.allowed", detail))).toMatchObject({
+      ...{ class_uid: 4001, activity_id: 1, status_id: 1 },
+      dst_endpoint: { hostname: "api.example.com", ip: "192.0.2.1", port: 443 },
+      src_endpoint: { uid: "s1" },
+    });
+    expect(toOcsf(row("egress.denied", { ...detail, address: null }))).toMatchObject({
+      ...{ class_uid: 4001, activity_id: 5, status_id: 2 },
+      dst_endpoint: { hostname: "api.example.com", port: 443 },
     });
   });
 

@@ -44,6 +44,18 @@ function processPart({ sequence, requestId, detail }: AuditRow): object {
   return { process: { uid }, ...(typeof exitCode === "number" ? { exit_code: exitCode } : {}) };
 }
 
+function networkPart({ detail }: AuditRow): object {
+  const host = text(detail.host);
+  const address = text(detail.address);
+  return {
+    dst_endpoint: {
+      ...(host === undefined ? {} : { hostname: host }),
+      ...(address === undefined ? {} : { ip: address }),
+      port: typeof detail.port === "number" ? detail.port : 0,
+    },
+  };
+}
+
 /** What a class asks for beside the attributes of all. */
 function partsOf(row: AuditRow): object {
   const { sandboxId, actor, type, sequence, detail } = row;
@@ -57,6 +69,8 @@ function partsOf(row: AuditRow): object {
       return { user: { uid: text(detail.key_id) ?? "unknown", type_id: 99 } };
     case "detection finding":
       return { finding_info: { uid: `audit-${sequence}`, title: "The audit log was found broken" } };
+    case "network activity":
+      return { device, src_endpoint: { uid: sandboxId ?? "host" }, ...networkPart(row) };
     case "api activity":
       return {
         api: { operation: type, service: { name: "caisson" } },

@@ -114,7 +114,7 @@ export interface AttemptEnd extends Pick<EgressAttempt, "bytesUp" | "bytesDown">
 /** Where the policy of a sandbox comes from; the gate asks at each connection and is told of changes. */
 export interface PolicySource {
   policyOf(sandboxId: string): LayeredPolicy;
-  /** Calls back after the policy of that sandbox changed, until the returned function is called. */
+  /** Calls back, which must not throw, after the policy of that sandbox changed, until the returned function is called. */
   watch(sandboxId: string, changed: () => void): () => void;
 }
 

@@ -13,6 +13,8 @@ export interface AttemptLogParts {
   clock: Clock;
   /** Whose a sandbox is; what is nobody's is the daemon's own. */
   namespaceOf: (sandboxId: string) => string | undefined;
+  /** For tests. */
+  sleep?: (ms: number) => Promise<unknown>;
   onError: (error: unknown) => void;
 }
 
@@ -67,7 +69,7 @@ export class AttemptLog implements EgressLog {
     this.#paidMs.delete(sandboxId);
     this.#paidMs.set(sandboxId, paidMs);
     const waitMs = paidMs - now - (attemptBurst * 1000) / attemptsPerSecond;
-    if (waitMs > 0) await sleep(waitMs, undefined, { ref: false });
+    if (waitMs > 0) await (this.#parts.sleep ?? rest)(waitMs);
   }
 
   #prune(namespace: string): void {
@@ -76,4 +78,8 @@ export class AttemptLog implements EgressLog {
     if (count > egressLimits.logSlack)
       this.#parts.records.prune(namespace, egressLimits.loggedAttempts).catch(this.#parts.onError);
   }
+}
+
+function rest(ms: number): Promise<void> {
+  return sleep(ms, undefined, { ref: false });
 }

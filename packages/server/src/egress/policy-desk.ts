@@ -1,4 +1,4 @@
-/** Who may open a way out, and what is kept of it: claims about policies in SECURITY.md. */
+/** Who may open a way out, and what is kept of it (S48). */
 import { type Audit, entryOf } from "../core/audit.ts";
 import type { AllowRule, Destination, EgressPolicy, LayeredPolicy, NamespacePolicy } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
@@ -139,7 +139,10 @@ export class PolicyDesk implements FleetEgress {
   }
 
   explain(caller: Caller, destination: Destination, sandboxId?: string): Explanation {
-    return explain(this.layersOf(caller, sandboxId), destination);
+    const found = explain(this.layersOf(caller, sandboxId), destination);
+    if (this.#parts.policies.enabled) return found;
+    const reason = "the network is turned off here, and no rule counts";
+    return { ...found, verdict: { action: "deny", layer: null, rule: null, reason } };
   }
 
   check(caller: Caller, asked: PolicyDraft): EgressPolicy {

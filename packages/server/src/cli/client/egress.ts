@@ -1,6 +1,7 @@
 import type { EgressAllow, EgressPolicy, EgressRule, NamespaceEgress } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { readRuleText } from "../../egress/rule-text.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
@@ -25,7 +26,7 @@ const conditionOptions = {
 const kindOf = (options: ParsedOptions) =>
   options.flag("deny") ? "deny" : options.flag("agents") ? "agents_may_allow" : "allow";
 
-/** In full where there are conditions; the daemon reads the text, which must then be a name alone or with a port. */
+/** In full where there are conditions; else the daemon reads the text. */
 function toRule(text: string, options: ParsedOptions): EgressRule {
   const some = (name: string) => (options.texts(name).length === 0 ? undefined : options.texts(name));
   const conditions = defined({
@@ -36,15 +37,7 @@ function toRule(text: string, options: ParsedOptions): EgressRule {
     upload_ask_bytes: options.size("upload-ask"),
   });
   if (Object.keys(conditions).length === 0) return text;
-  const words = /^(?<host>\[.*\]|[^:/]+)(?::(?<port>\d+))?(?:\/(?<protocol>tls|http|tcp))?$/.exec(text)?.groups;
-  if (words?.host === undefined)
-    throw new AppError("invalid", `'${text}' is not a rule`, { hint: "NAME:PORT/PROTOCOL" });
-  const protocol = words.protocol as "tls" | undefined;
-  return {
-    host: words.host,
-    ...defined({ port: words.port && Number(words.port), protocol }),
-    ...conditions,
-  } as EgressRule;
+  return { ...(readRuleText(text) as Exclude<EgressRule, string>), ...conditions };
 }
 
 interface Changing extends VerbCall {
