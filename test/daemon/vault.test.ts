@@ -58,7 +58,7 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     await rm(home, { recursive: true });
   }, upTimeoutMs);
 
-  it("[CLI-01] takes values from standard input, a prompt that does not show them, or with a warning an argument", async () => {
+  it("[CLI-05] takes values from standard input, a prompt that does not show them, or with a warning an argument", async () => {
     expect(await given(["vault", "add", "PIPED"], `${value}\n`)).toMatchObject({
       code: 0,
       stdout: "PIPED: version 1\n",

@@ -1,5 +1,5 @@
 /**
- * How a value lies in the store: AES-256-GCM under a data key of its own, which a master key wraps (S-VAULT). Both are bound to
+ * How a value lies in the store: AES-256-GCM under a data key of its own, which a master key wraps (S49). Both are bound to
  * what they are for: a row that was copied to another name, namespace or version cannot be opened.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
