@@ -10,8 +10,7 @@ import type { SkillRecords } from "./skill.ts";
 import type { SnapshotRecords } from "./snapshot.ts";
 import type { Webhooks } from "./webhook.ts";
 
-/** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
-export interface Store extends AsyncDisposable {
+export interface RecordStore {
   readonly sandboxes: SandboxRecords;
   readonly keys: ApiKeys;
   readonly snapshots: SnapshotRecords;
@@ -22,8 +21,12 @@ export interface Store extends AsyncDisposable {
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;
   readonly attempts: AttemptRecords;
-  readonly audit: Audit;
   readonly idempotency: IdempotencyRecords;
+}
+
+/** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
+export interface Store extends RecordStore, AsyncDisposable {
+  readonly audit: Audit;
   /** Writes a row that means nothing; rejects with what keeps it from being written. */
   checkWritable(): Promise<void>;
 }

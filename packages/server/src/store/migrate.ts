@@ -10,7 +10,7 @@ export interface Migration {
 }
 
 const table = `create table if not exists schema_migrations (
-  number integer primary key, name text not null, applied_at_ms integer not null)`;
+  number integer primary key, name text not null, applied_at_ms bigint not null)`;
 
 /** Brings the schema up to what this program knows, all of it or nothing. */
 export async function migrate(db: Kysely<Schema>, migrations: readonly Migration[]): Promise<void> {

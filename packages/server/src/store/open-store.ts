@@ -6,25 +6,15 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
-import { StoredApiKeys } from "./api-keys.ts";
-import { StoredApprovals } from "./approval-records.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
-import { StoredAttempts } from "./egress-attempts.ts";
-import { StoredPolicies } from "./egress-policies.ts";
-import { StoredIdempotency } from "./idempotency-records.ts";
-import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations/all.ts";
-import { StoredSandboxes } from "./sandbox-records.ts";
+import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
-import { StoredSecrets } from "./secret-records.ts";
 import { openSigner } from "./signing-key.ts";
-import { StoredSkills } from "./skill-records.ts";
-import { StoredSnapshots } from "./snapshot-records.ts";
 import { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
-import { StoredWebhooks } from "./webhooks.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
@@ -55,17 +45,7 @@ export async function openStore({
     await migrate(db, migrations);
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });
     return {
-      sandboxes: new StoredSandboxes(db),
-      keys: new StoredApiKeys(db),
-      snapshots: new StoredSnapshots(db),
-      skills: new StoredSkills(db),
-      artifacts: new StoredKeptArtifacts(db),
-      secrets: new StoredSecrets(db),
-      webhooks: new StoredWebhooks(db),
-      approvals: new StoredApprovals(db),
-      policies: new StoredPolicies(db),
-      attempts: new StoredAttempts(db),
-      idempotency: new StoredIdempotency(db, clock),
+      ...openRecords(db, clock),
       audit,
       checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>

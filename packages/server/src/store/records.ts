@@ -1,0 +1,32 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import type { RecordStore } from "../core/store.ts";
+import { StoredApiKeys } from "./api-keys.ts";
+import { StoredApprovals } from "./approval-records.ts";
+import { StoredAttempts } from "./egress-attempts.ts";
+import { StoredPolicies } from "./egress-policies.ts";
+import { StoredIdempotency } from "./idempotency-records.ts";
+import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
+import { StoredSandboxes } from "./sandbox-records.ts";
+import type { Schema } from "./schema.ts";
+import { StoredSecrets } from "./secret-records.ts";
+import { StoredSkills } from "./skill-records.ts";
+import { StoredSnapshots } from "./snapshot-records.ts";
+import { StoredWebhooks } from "./webhooks.ts";
+
+/** Whatever database is behind them: their SQL is SQLite's and PostgreSQL's. */
+export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
+  return {
+    sandboxes: new StoredSandboxes(db),
+    keys: new StoredApiKeys(db),
+    snapshots: new StoredSnapshots(db),
+    skills: new StoredSkills(db),
+    artifacts: new StoredKeptArtifacts(db),
+    secrets: new StoredSecrets(db),
+    webhooks: new StoredWebhooks(db),
+    approvals: new StoredApprovals(db),
+    policies: new StoredPolicies(db),
+    attempts: new StoredAttempts(db),
+    idempotency: new StoredIdempotency(db, clock),
+  };
+}

@@ -1,0 +1,13 @@
+import { spawnSync } from "node:child_process";
+
+/** Installs a Debian package that only tests need; `./caisson` brings what the product needs. */
+export function installPackage(name: string): void {
+  const apt = (...args: string[]) =>
+    spawnSync("apt-get", ["-q", "-o", "DPkg::Lock::Timeout=120", ...args], {
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+      stdio: ["ignore", "ignore", "inherit"],
+      timeout: 300_000,
+    });
+  apt("update");
+  apt("install", "-y", "--no-install-recommends", name);
+}
