@@ -24,6 +24,12 @@ const { outputFiles } = await build({
   format: "esm",
   target: "node24",
   sourcemap: true,
+  plugins: [
+    {
+      name: "english",
+      setup: ({ onLoad }) => onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "" })),
+    },
+  ],
   // CommonJS dependencies call require for Node's own modules.
   banner: {
     js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',

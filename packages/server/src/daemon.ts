@@ -12,6 +12,7 @@ import type { FleetSettings } from "./core/fleet.ts";
 import { serviceLimits } from "./core/limits.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
+import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import type { HttpApp } from "./http/http-app.ts";
@@ -49,12 +50,16 @@ export interface DaemonReady {
   setupPath: string | null;
 }
 
+const thorough = { type: "major", execution: "sync", flavor: "last-resort" } as const;
+
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const { home, version, hosts, origins } = configuration;
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
+  const collect = globalThis.gc;
+  if (collect !== undefined) opened.use(new IdleMemory({ collect: () => collect(thorough), busy: loopBusy() }));
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));

@@ -175,6 +175,8 @@ async function takeLock(helperPath: string, { run, home }: Layout): Promise<Help
 
 /** V8 lets a heap's young part grow to three times 16 MB before it looks for what can go; processes that stay are held to less. */
 const smallHeap = "--max-semi-space-size=2";
+/** The daemon collects when it is idle (host/idle-memory.ts). */
+const collects = "--expose-gc";
 
 function startEngine(
   layout: Layout,
@@ -202,12 +204,12 @@ function startDaemon(
   log: UpOptions["log"],
 ): Service<DaemonReady> {
   if (user === undefined) {
-    const process = startService(node, [smallHeap, join(code, "daemon.mjs")]);
+    const process = startService(node, [smallHeap, collects, join(code, "daemon.mjs")]);
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = (path: string) => path.replace(layout.home, viewOfHome);
   const ids = [String(user.uid), String(user.gid)];
-  const words = ["become", ...ids, layout.home, seen(node), smallHeap, seen(join(code, "daemon.mjs"))];
+  const words = ["become", ...ids, layout.home, seen(node), smallHeap, collects, seen(join(code, "daemon.mjs"))];
   const process = startService(join(bin, "caisson-helper"), words);
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });

@@ -27,6 +27,8 @@ import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
+/** A frame on its way out, of any connection: it is written or copied before the next one is made. */
+const outgoing = Buffer.alloc(wireLimits.toGuestFrameBytes);
 const helloBytes = 40;
 /** No ping's number: the pong says that all before it was read. */
 const pausePing = Number.MAX_SAFE_INTEGER;
@@ -51,7 +53,6 @@ export class WireConnection implements Wire {
   readonly #writer: FifoWriter;
   readonly #toGuestFd: number;
   readonly #buffers = new ReceiveBuffers();
-  readonly #frame = Buffer.alloc(wireLimits.toGuestFrameBytes);
   readonly #streams = new Map<number, StreamEnd>();
   readonly #tunnels: WireTunnels;
   readonly #epoch = 1 + (randomBytes(2).readUInt16LE() % 0xfffe);
@@ -248,9 +249,9 @@ export class WireConnection implements Wire {
       return;
     }
     const size = payload?.length ?? 0;
-    writeHeader(this.#frame, { size, type, channel, epoch: this.#epoch, stream, offset });
-    if (payload !== undefined) this.#frame.set(payload, wireLimits.headerBytes);
-    const frame = this.#frame.subarray(0, wireLimits.headerBytes + size);
+    writeHeader(outgoing, { size, type, channel, epoch: this.#epoch, stream, offset });
+    if (payload !== undefined) outgoing.set(payload, wireLimits.headerBytes);
+    const frame = outgoing.subarray(0, wireLimits.headerBytes + size);
     if (type === frameTypes.close || (type === frameTypes.open && channel >= streamKinds.listen))
       this.#writer.sendLater(frame);
     else this.#writer.send(frame);

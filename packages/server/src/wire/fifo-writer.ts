@@ -11,7 +11,8 @@ export class FifoWriter {
   readonly #fd: number;
   readonly #failed: (reason: string) => void;
   readonly #queue: Buffer[] = [];
-  readonly #batch = Buffer.alloc(wireLimits.toGuestFrameBytes);
+  /** Made for what waits: most of the time nothing does. */
+  #batch: Buffer | undefined;
   #batched = 0;
   #flush: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -63,17 +64,18 @@ export class FifoWriter {
   }
 
   #add(frame: Buffer): boolean {
-    if (this.#batched + frame.length > this.#batch.length) return false;
+    if (this.#batched + frame.length > wireLimits.toGuestFrameBytes) return false;
+    this.#batch ??= Buffer.allocUnsafe(wireLimits.toGuestFrameBytes);
     frame.copy(this.#batch, this.#batched);
     this.#batched += frame.length;
     return true;
   }
 
   #sendBatch(): void {
-    if (this.#batched === 0) return;
-    const size = this.#batched;
+    const batch = this.#batch?.subarray(0, this.#batched);
     this.#batched = 0;
-    this.#send(this.#batch.subarray(0, size));
+    this.#batch = undefined;
+    if (batch !== undefined) this.#send(batch);
   }
 
   #send(frame: Buffer): void {

@@ -1,0 +1,50 @@
+import { memoryUsage } from "node:process";
+import { serviceLimits } from "../core/limits.ts";
+
+export interface IdleMemoryParts {
+  /** V8's own; a process has it where it was started with `--expose-gc`. */
+  collect: () => void;
+  /** How much of a while this process was busy, from 0 to 1. */
+  busy: () => number;
+  usedBytes?: () => number;
+}
+
+/**
+ * Gives memory back when there is nothing else to do. V8 collects when it is asked for more: a daemon that nobody asks for
+ * anything would keep what its last requests left for as long as it lives.
+ */
+export class IdleMemory implements Disposable {
+  readonly #parts: IdleMemoryParts;
+  readonly #usedBytes: () => number;
+  readonly #timer: NodeJS.Timeout;
+  #leftBytes = 0;
+
+  constructor(parts: IdleMemoryParts) {
+    this.#parts = parts;
+    this.#usedBytes = parts.usedBytes ?? (() => memoryUsage().heapUsed);
+    this.#timer = setInterval(() => this.look(), serviceLimits.idleLookMs);
+    this.#timer.unref();
+  }
+
+  look(): void {
+    const isBusy = this.#parts.busy() > serviceLimits.idleShare;
+    if (isBusy || this.#usedBytes() < this.#leftBytes + serviceLimits.idleGarbageBytes) return;
+    this.#parts.collect();
+    this.#leftBytes = this.#usedBytes();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** How busy the event loop was since this was last called. */
+export function loopBusy(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
+}
