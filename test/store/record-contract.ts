@@ -4,6 +4,7 @@ import type { KeptArtifacts } from "../../packages/server/src/core/kept-artifact
 import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { RecordStore, Store } from "../../packages/server/src/core/store.ts";
+import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
 
 /** An empty store, which can be closed and opened again. */
@@ -280,4 +281,6 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(await store.artifacts.get("box-1")).toBeUndefined();
     });
   });
+
+  egressContract(name, () => store, reopen);
 }
