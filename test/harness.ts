@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Caisson, openCaisson } from "../packages/server/src/app.ts";
+import { type Caisson, type CaissonOptions, openCaisson } from "../packages/server/src/app.ts";
 import type { Engine, EngineName } from "../packages/server/src/core/engine.ts";
 import { createOciEngine } from "../packages/server/src/engines/oci/engine.ts";
 import { prepareHostImage } from "../packages/server/src/images/host.ts";
@@ -23,9 +23,9 @@ export interface TestCaisson extends AsyncDisposable {
 }
 
 /** A Caisson with a data folder of its own; disposing checks that nothing was left behind (SBX-17). */
-export async function openTestCaisson(): Promise<TestCaisson> {
+export async function openTestCaisson(options: Pick<CaissonOptions, "network"> = {}): Promise<TestCaisson> {
   const home = await mkdtemp("/var/tmp/caisson-test-");
-  const caisson = openCaisson({ home, root, guestPath });
+  const caisson = openCaisson({ home, root, guestPath, ...options });
   return {
     caisson,
     home,

@@ -56,7 +56,7 @@ int main(void) {
   epoch = in.epoch;
   if (MODE == QUIT) return 0;
   if (MODE == BLOCKING) for (;;) pause();
-  do receive(); while (in.type != 6); /* the first OPEN */
+  do receive(); while (in.type != 6 || in.channel != 1); /* the first OPEN of a process */
   uint8_t junk[65536];
   memset(junk, 0x5a, sizeof junk);
   switch (MODE) {

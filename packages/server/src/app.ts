@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { EgressPolicy } from "./core/egress.ts";
@@ -26,8 +27,12 @@ import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
+import { EventLog } from "./egress/event-log.ts";
+import { type GatesParts, openGate } from "./egress/gates.ts";
+import { hostWorld } from "./egress/host-world.ts";
 import { openPolicies, readPolicy, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
+import { proxyVariables } from "./egress/proxy-variables.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
@@ -97,6 +102,7 @@ export class Caisson implements AsyncDisposable {
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
   readonly #policies = new Once<Policies>();
+  #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
 
   constructor(options: CaissonOptions) {
@@ -112,6 +118,12 @@ export class Caisson implements AsyncDisposable {
         ...(runtimePaths === undefined ? {} : { runtimePaths }),
       });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
+    this.#way = {
+      log: new EventLog((happening) => this.#events.emit(happening)),
+      world: hostWorld(options.network?.dnsServers),
+      clock: systemClock,
+      onError: this.#onError,
+    };
   }
 
   get events(): Events {
@@ -131,6 +143,11 @@ export class Caisson implements AsyncDisposable {
   /** The key that signs manifests here; made, and kept in the data folder, at first use. */
   signer(): Promise<Signer> {
     return this.#signer.get(() => openSigner(this.#options.home));
+  }
+
+  /** Says who writes down what sandboxes try to reach, and who is asked about it; for sandboxes that come after. */
+  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world">>): void {
+    this.#way = { ...this.#way, ...way };
   }
 
   /** What its sandboxes may reach. */
@@ -179,7 +196,11 @@ export class Caisson implements AsyncDisposable {
     return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
-      environment: { PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
+      openGate: (created, wire) => openGate({ ...this.#way, policies }, created, wire),
+      environment: {
+        ...{ PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
+        ...proxyVariables,
+      },
       runLimits: this.#options.runLimits ?? {},
       redactor,
       openRun: async (id, domains) => policies.open(id, "run", await readRules(domains)),

@@ -103,6 +103,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   opened.use(approvals);
+  caisson.guard({
+    log: attempts,
+    asking: (id) => {
+      const namespace = inForce.sandbox(id)?.namespace;
+      return namespace === undefined ? undefined : { approvals, namespace };
+    },
+  });
   const fleet = await SandboxFleet.open({
     maker: caisson,
     records: store.sandboxes,

@@ -20,6 +20,8 @@ export interface PolicyDraft {
 export interface NetworkOptions extends PolicyDraft {
   /** Without it no rule counts: nothing leaves any sandbox. */
   enabled?: boolean;
+  /** Addresses of name servers, in place of this machine's own and its hosts file: `10.0.0.2`, `127.0.0.1:5353`. */
+  dnsServers?: readonly string[];
 }
 
 export interface NamespaceDraft extends PolicyDraft {

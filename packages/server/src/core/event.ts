@@ -1,6 +1,16 @@
 import type { EngineName } from "./engine.ts";
 import type { ErrorCode } from "./errors.ts";
 
+interface EgressNews {
+  attemptId: string;
+  host: string;
+  port: number;
+  /** That was dialled. */
+  address: string | null;
+  rule: string | null;
+  reason: string | null;
+}
+
 interface SandboxEvents {
   "sandbox.created": { engine: EngineName };
   /** A kept one has this owner now. */
@@ -26,6 +36,12 @@ interface SandboxEvents {
   /** There is room again: it goes on. */
   "disk.recovered": Record<never, never>;
   "artifact.signed": { files: number };
+  /** Of an owner without a daemon, which keeps its own log. Port 0: a name that was looked up. */
+  "egress.allowed": EgressNews;
+  "egress.denied": EgressNews;
+  "egress.failed": EgressNews;
+  /** One that was allowed; with a reason it was cut. */
+  "egress.ended": { attemptId: string; bytesUp: number; bytesDown: number; durationMs: number; reason: string | null };
   /** The run has its result, but no record of it could be kept. */
   "record.failed": { runId: string; reason: string };
 }

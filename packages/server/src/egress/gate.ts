@@ -1,5 +1,6 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
+import { AppError } from "../core/errors.ts";
 import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { Asker, type Asking } from "./ask.ts";
@@ -96,10 +97,11 @@ export class Gate {
     });
   }
 
-  /** What fails because the sandbox has ended is no news. */
+  /** What fails because the sandbox is lost is no news. */
   #run(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      if (!this.#closed.signal.aborted) this.#parts.onError(error);
+      const isLost = error instanceof AppError && error.code === "unavailable";
+      if (!isLost && !this.#closed.signal.aborted) this.#parts.onError(error);
     });
   }
 

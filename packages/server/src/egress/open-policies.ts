@@ -19,7 +19,11 @@ export async function readRules(domains: readonly string[]): Promise<AllowRule[]
 }
 
 /** Policies that begin with what is configured for every sandbox. */
-export async function openPolicies({ enabled = true, ...draft }: NetworkOptions = {}): Promise<Policies> {
+export async function openPolicies({
+  enabled = true,
+  dnsServers: _,
+  ...draft
+}: NetworkOptions = {}): Promise<Policies> {
   const configuration = await readPolicy(draft, egressLimits.namespaceRules).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
     const { code, message, hint } = error;

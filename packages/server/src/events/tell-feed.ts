@@ -29,6 +29,11 @@ function told(event: SandboxEvent): Told | undefined {
     case "disk.low":
     case "disk.recovered":
       return { type, data: {} };
+    // The daemon's own log tells of these.
+    case "egress.allowed":
+    case "egress.denied":
+    case "egress.failed":
+    case "egress.ended":
     case "sandbox.created":
     case "sandbox.attached":
     case "sandbox.detached":

@@ -10,7 +10,14 @@ export function openWire(created: CreatedSandbox, paused: boolean, parts: Sandbo
   const { engine, chronicle, environment } = parts;
   const died = engine.waitExit(created.id);
   const wire = new SandboxWire(
-    () => parts.attach(created, died, adopt),
+    async () => {
+      const attached = await parts.attach(created, died, adopt);
+      await parts.openGate(created, attached).catch((error: unknown) => {
+        attached.close(messageOf(error));
+        throw error;
+      });
+      return attached;
+    },
     {
       leaseMs: created.kept ? 0 : wireLimits.leaseMs,
       memoryBytes: created.limits.memoryBytes,

@@ -11,6 +11,8 @@ import type { Adopt, Wire } from "../core/wire.ts";
 export interface SandboxParts {
   engine: Engine;
   attach: (created: CreatedSandbox, died: Promise<string>, adopt: Adopt) => Promise<Wire>;
+  /** Puts the sandbox's way out into its place, before anything runs in it. */
+  openGate: (created: Pick<CreatedSandbox, "id" | "ownerFolder">, wire: Wire) => Promise<void>;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
   /** What a run gets that asks for no limits of its own. */

@@ -1,0 +1,181 @@
+import { accessSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Caisson } from "../../packages/server/src/app.ts";
+import type { SandboxEvent } from "../../packages/server/src/core/event.ts";
+import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { certificate } from "../egress/certificate.ts";
+import { dnsHost, type TestDns, type TestHost, tcpHost, type WebHost, webHost } from "../egress/hosts.ts";
+import { http, names, tcp, tls } from "../egress/rules.ts";
+import { engines, openTestCaisson, soak, type TestCaisson } from "../harness.ts";
+
+const scripts = join(import.meta.dirname, "network");
+const has = (program: string) => {
+  try {
+    accessSync(join("/usr/bin", program));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe.each(engines)("the network of a sandbox on %s", (engine) => {
+  let home: TestCaisson;
+  let caisson: Caisson;
+  let sandbox: Sandbox;
+  let dns: TestDns;
+  let web: WebHost;
+  let secure: WebHost;
+  let echo: TestHost;
+  const events: SandboxEvent[] = [];
+
+  beforeAll(async () => {
+    dns = await dnsHost(names);
+    [web, secure, echo] = await Promise.all([webHost(), webHost({ tls: true }), tcpHost()]);
+    home = await openTestCaisson({ network: { dnsServers: [dns.address] } });
+    caisson = home.caisson;
+    caisson.events.subscribe((event) => void events.push(event));
+    const allow = [
+      http("allowed.example", web.port),
+      tls("allowed.example", secure.port),
+      tcp("allowed.example", echo.port),
+    ];
+    sandbox = await caisson.createSandbox({ engine, network: { allow } });
+    await sandbox.files.write("/workspace/authority.pem", Buffer.from(certificate));
+    for (const name of ["clients.py", "clients.mjs", "outside.py", "many.py"])
+      await sandbox.files.write(`/workspace/${name}`, await readFile(join(scripts, name)));
+  });
+  afterAll(async () => {
+    await sandbox?.destroy();
+    await home?.[Symbol.asyncDispose]();
+    for (const host of [dns, web, secure, echo]) await host?.[Symbol.asyncDispose]();
+  });
+
+  async function lines(...command: (string | number)[]): Promise<unknown[]> {
+    const { stdout, stderr, exit_code: exitCode } = await sandbox.exec({ command: command.map(String) });
+    expect({ exitCode, stderr: String(stderr) }).toEqual({ exitCode: 0, stderr: "" });
+    return String(stdout)
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  }
+
+  it("[NET-03] [NET-04] reaches an allowed host in every way a program has, and another in none", async () => {
+    const ports = [web.port, secure.port, echo.port];
+    const told = await lines("python3", "clients.py", "allowed.example", "other.example", ...ports, "authority.pem");
+    expect(told).toEqual([
+      ["urllib, by proxy", "GET /proxy 0", "HTTP 403 forbidden"],
+      ["urllib, directly", "GET /direct 0", "no such name"],
+      ["https, by proxy", "GET /proxy 0", expect.stringContaining("403 Forbidden")],
+      ["https, directly", "GET /direct 0", "no such name"],
+      ["CONNECT", "GET /tunnel 0", expect.stringContaining("403 Forbidden")],
+      ["SOCKS5", "hello", "reply 2"],
+      ["a raw connection", "hello", "no such name"],
+      ["IPv4 only", "64", "no such name"],
+    ]);
+    expect(new Set(dns.asked)).toEqual(new Set(["allowed.example"]));
+  });
+
+  it.runIf(has("node"))("[NET-03] reaches an allowed host with Node, and another not", async () => {
+    expect(await lines("node", "clients.mjs", "allowed.example", "other.example", web.port)).toEqual([
+      ["fetch", "GET /fetch 0", "ENOTFOUND"],
+      ["http", "GET /http 0", "ENOTFOUND"],
+    ]);
+  });
+
+  it.runIf(has("curl"))("[NET-03] [NET-04] reaches an allowed host with curl, and another not", async () => {
+    const curl = async (...options: string[]) => {
+      const { stdout, exit_code: exitCode } = await sandbox.exec({
+        command: ["curl", "-s", "--cacert", "authority.pem", ...options],
+      });
+      return `${exitCode} ${String(stdout).slice(0, 20)}`;
+    };
+    const direct = ["--noproxy", "*"];
+    expect(await curl(`http://allowed.example:${web.port}/c`)).toBe("0 GET /c 0");
+    expect(await curl(...direct, `http://allowed.example:${web.port}/c`)).toBe("0 GET /c 0");
+    expect(await curl(`https://allowed.example:${secure.port}/c`)).toBe("0 GET /c 0");
+    expect(await curl(...direct, `https://allowed.example:${secure.port}/c`)).toBe("0 GET /c 0");
+    expect(await curl("--socks5-hostname", "127.64.0.1:1080", `https://allowed.example:${secure.port}/c`)).toBe(
+      "0 GET /c 0",
+    );
+    expect(await curl(`http://other.example:${web.port}/c`)).toMatch(/^0 \{"type":"urn:caiss/);
+    expect(await curl(...direct, `http://other.example:${web.port}/c`)).toBe("6 ");
+    expect(await curl(`https://other.example:${secure.port}/c`)).toBe("56 ");
+  });
+
+  it("[NET-01] [NET-05] gets nothing out where no rule lets it, and no name server hears of it", async () => {
+    const before = dns.asked.length;
+    expect(await lines("python3", "outside.py", dns.address.split(":")[1] ?? "")).toEqual([[]]);
+    expect(dns.asked.slice(before)).toEqual([]);
+  });
+
+  it(`holds ${soak ? "1,000" : "100 of 1,000"} connections at once`, async () => {
+    const count = soak ? 1_000 : 100;
+    const run = await sandbox.start({
+      command: ["python3", "many.py", "allowed.example", String(echo.port), String(count)],
+      stdin: "\n",
+    });
+    expect(String((await run.result).stdout).trim()).toBe(String(count));
+  });
+
+  it("[NET-10] loses an open download when its rule goes, and the log says why", async () => {
+    await using endless = await tcpHost((socket) => {
+      const more = () => {
+        while (socket.write(Buffer.alloc(16_384)));
+      };
+      socket.on("drain", more);
+      more();
+    });
+    await using box = await caisson.createSandbox({
+      engine,
+      network: { allow: [tcp("allowed.example", endless.port)] },
+    });
+    const code = `
+import socket
+connection = socket.create_connection(("allowed.example", ${endless.port}), 60)
+total = 0
+try:
+    while chunk := connection.recv(65536):
+        total += len(chunk)
+        if total - len(chunk) < 1000000 <= total:
+            print("a million", flush=True)
+    print("ended")
+except ConnectionResetError:
+    print("reset")
+`;
+    let told = "";
+    const run = await box.start({
+      command: ["python3", "-c", code],
+      onOutput: (_channel, chunk) => {
+        told += chunk;
+        return undefined;
+      },
+    });
+    await vi.waitFor(() => expect(told).toContain("a million"), { timeout: 50_000, interval: 10 });
+    (await caisson.policies()).setSandbox(box.id, { sandbox: { allow: [], deny: [] } });
+    await run.result;
+    expect(told).toBe("a million\nreset\n");
+    expect(events.findLast((event) => event.type === "egress.ended" && event.sandboxId === box.id)).toMatchObject({
+      reason: "the policy changed: no rule lets out allowed.example",
+    });
+  });
+
+  it("[NET-11] tells of each attempt, with what it carried", () => {
+    const own = events.filter((event) => event.sandboxId === sandbox.id);
+    expect(own.find((event) => event.type === "egress.denied" && event.host === "other.example")).toMatchObject({
+      address: null,
+      reason: "no rule lets out other.example",
+    });
+    const allowed = own.find((event) => event.type === "egress.allowed" && event.port === echo.port);
+    expect(allowed).toMatchObject({
+      host: "allowed.example",
+      address: "127.0.0.1",
+      rule: `allowed.example:${echo.port}`,
+    });
+    const ended = own.find(
+      (event) => event.type === "egress.ended" && event.attemptId === (allowed as { attemptId?: string })?.attemptId,
+    );
+    expect(ended).toMatchObject({ bytesUp: 5, bytesDown: 5, reason: null });
+  });
+});
