@@ -3,6 +3,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, sym
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines, ordinary } from "../harness.ts";
+import { openTestHost } from "./engine-host.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";
 
 const stranger = 54_321;
@@ -172,6 +173,34 @@ describe("output folders that the operator names", { timeout: upTimeoutMs }, () 
       const refused = await caisson(["up"], { CAISSON_HOME: home, CAISSON_FOLDERS_OUTPUT: `out=${path}` });
       expect(refused, refused.stderr).toMatchObject({ code: 125, stdout: "" });
       expect(refused.stderr).toMatch(why);
+    }
+  });
+});
+
+describe("an engine that is asked to copy into a folder", { timeout: upTimeoutMs }, () => {
+  it("[FIL-08] follows no link that appears in the path after it was looked at, and knows no other name", async () => {
+    const outside = await mkdtemp("/var/tmp/caisson-folders-");
+    await mkdir(join(outside, "above/results"), { recursive: true });
+    await mkdir(join(outside, "secret/results"), { recursive: true });
+    let looks = 0;
+    const check = async () => {
+      if (++looks === 1) return; // it is created
+      await rename(join(outside, "above"), join(outside, "before"));
+      await symlink("secret", join(outside, "above"));
+    };
+    const output = [{ id: "results", path: join(outside, "above/results") }];
+    try {
+      await using host = await openTestHost(undefined, { input: [], output, check });
+      await using owner = await host.open();
+      await using sandbox = await owner.createSandbox({ engine: "container", outputFolder: "results" });
+      await sandbox.exec({ command: "echo x > output/x" });
+      const refused = await sandbox.copyOutput("results").catch((error: unknown) => error);
+      expect(String(refused)).toContain("cannot open the output folder");
+      expect(String(refused)).not.toContain(outside);
+      expect(await readdir(join(outside, "secret/results"))).toEqual([]);
+      await expect(sandbox.copyOutput("others")).rejects.toMatchObject({ code: "not_found" });
+    } finally {
+      await rm(outside, { recursive: true });
     }
   });
 });
