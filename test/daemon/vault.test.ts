@@ -81,6 +81,10 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     await said("vault", "unbind", "TYPED", binding);
     expect(await said("exec", id, 'echo "[$TYPED]"')).toBe("[]");
     expect(await said("vault", "rotate")).toBe("3 wrapped anew");
+    await said("env", "set", id, "MODE=fast", "LEVEL=3");
+    await said("env", "unset", id, "LEVEL");
+    expect(JSON.parse(await said("env", "list", id, "--json"))).toEqual({ MODE: "fast" });
+    expect(await said("exec", id, 'echo "$MODE,$LEVEL"')).toBe("fast,");
     await said("vault", "delete", "TYPED");
     expect(await said("vault", "list")).not.toContain("TYPED");
   });

@@ -134,7 +134,10 @@ describe("who gets a secret", () => {
     await fleet.change(agent, own, { labels: { createdBy: "key-trusted" } });
     await fleet.stop(agent, own);
     expect(await environmentOf(test, own)).toBe("");
+    await vault.bind(operator, "API_KEY", { ...everywhere, target: { sandboxId: own } });
+    expect(await environmentOf(test, own)).toBe("for one key only");
     for (const id of [trusted, own]) await fleet.destroy(agent, id);
+    expect((await vault.get(operator, "API_KEY")).bindings).toMatchObject([{ target: { keyId: "key-trusted" } }]);
   });
 
   it("[SEC-07] [SEC-04] is in the log: who, which and where, and never the value; plain variables by name", async () => {

@@ -98,6 +98,21 @@ describe("secrets over REST", () => {
     expect((await operator.get(`${path}/API_KEY`)).json.bindings).toHaveLength(1);
   });
 
+  it("[SEC-04] have plain, visible counterparts: variables that are shown, changed and logged by name, and hide no secret", async () => {
+    const at = `/api/v1/sandboxes/${sandbox}`;
+    const echo = async () => (await agent.post(`${at}/exec`, { command: 'echo "$PLAIN/$TOKEN"' })).json.stdout;
+    const env = { PLAIN: "seen", TOKEN: "not the secret" };
+    expect(await agent.send("PATCH", at, { json: { env } })).toMatchObject({ json: { env_names: ["PLAIN", "TOKEN"] } });
+    expect(await echo()).toBe("seen/***REDACTED***\n");
+    expect((await agent.get(`${at}/env`)).json).toEqual(env);
+    expect((await (await server.as("viewer")).get(`${at}/env`)).status).toBe(403);
+    const [logged] = await server.store.audit.search({ type: "sandbox.environment", sandboxId: sandbox });
+    expect(logged?.detail).toEqual({ variables: "PLAIN TOKEN" });
+    expect((await agent.send("PATCH", at, { json: { env: { "A=B": "x" } }, bad: true })).status).toBe(400);
+    await agent.send("PATCH", at, { json: { env: {} } });
+    expect(await echo()).toBe("/***REDACTED***\n");
+  });
+
   it("[SEC-01] rotate on an administrator's word; deleted ones are gone", async () => {
     expect((await operator.post("/api/v1/vault/rotate", undefined, { bad: true })).status).toBe(403);
     const admin = await server.as("admin");

@@ -33,6 +33,8 @@ export interface SandboxInfo {
 }
 
 export interface SandboxChanges {
+  /** All of its variables, for what starts from then on. */
+  env?: Record<string, string>;
   labels?: Record<string, string>;
   idle_timeout_seconds?: number;
   lifetime_seconds?: number;
@@ -46,7 +48,6 @@ export interface CreateOptions extends SandboxChanges {
   image?: string;
   engine?: EngineName | "auto";
   storage_mb?: number;
-  env?: Record<string, string>;
   /** The same key gets the same sandbox. */
   session_key?: string;
   warm?: "start" | "first-use" | "never";

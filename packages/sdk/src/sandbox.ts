@@ -84,6 +84,11 @@ export class Sandbox implements AsyncDisposable {
     return this.#transport.json("GET", `${this.#path}/stats`);
   }
 
+  /** Its variables with their values; secrets are not among them. `change({ env })` sets them. */
+  env(): Promise<Record<string, string>> {
+    return this.#transport.json("GET", `${this.#path}/env`);
+  }
+
   async refresh(): Promise<SandboxInfo> {
     this.info = await this.#transport.json("GET", this.#path);
     return this.info;

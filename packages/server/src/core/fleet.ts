@@ -57,6 +57,8 @@ export interface Created {
 }
 
 export interface SandboxChanges {
+  /** All of its variables, for what starts from then on. */
+  env?: Readonly<Record<string, string>>;
   labels?: Readonly<Record<string, string>>;
   idleTimeoutMs?: number;
   lifetimeMs?: number;

@@ -8,9 +8,11 @@ export const secretLimits = {
   valueBytes: { min: redactionLimits.leastBytes, max: redactionLimits.mostBytes },
   warnBytes: redactionLimits.warnBytes,
   perNamespace: 1_000,
-  bindings: 64,
-  /** Of all values that one sandbox gets. */
+  bindings: 1_000,
+  /** Of all values that one sandbox gets, and of those that are variables: all of an environment goes in one message. */
   sandboxBytes: 1024 * KiB,
+  environmentBytes: 256 * KiB,
+  variableBytes: 8 * KiB,
   perSandbox: redactionLimits.values,
   uses: { min: 1, max: 1_000_000 },
   lifetimeSeconds: { min: 1, max: 10 * 365 * 86_400 },

@@ -69,6 +69,6 @@ export interface SecretRecords {
   lastDelivered(namespace: string, name: string): Promise<number>;
   /** Sandboxes that have had a secret. */
   holders(): Promise<string[]>;
-  /** Forgets what a sandbox had; gives the spent ones that nobody has now. */
+  /** Forgets what a sandbox had and what was bound to it alone; gives the spent ones that nobody has now. */
   release(sandboxId: string): Promise<SecretRecord[]>;
 }

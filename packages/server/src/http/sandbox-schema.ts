@@ -71,6 +71,7 @@ export const createSandbox = z
 
 export const changeSandbox = z
   .strictObject({
+    env: environment.optional().describe("all of its variables, for what starts from then on"),
     labels: labels.optional(),
     idle_timeout_seconds: amount.optional(),
     lifetime_seconds: amount.optional(),

@@ -8,7 +8,15 @@ import { toBytes, toMs } from "./amount.ts";
 import { toPolicy } from "./egress-schema.ts";
 import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { changeSandbox, createSandbox, sandbox, sandboxId, sessionKey, showSandbox } from "./sandbox-schema.ts";
+import {
+  changeSandbox,
+  createSandbox,
+  environment,
+  sandbox,
+  sandboxId,
+  sessionKey,
+  showSandbox,
+} from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes";
 const tag = "sandboxes";
@@ -111,7 +119,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
     method: "PATCH",
     path: `${path}/{id}`,
     tag,
-    summary: "Changes labels, timers and limits",
+    summary: "Changes variables, labels, timers and limits",
     permission: "use",
     audit: "fleet",
     params: sandboxId,
@@ -120,6 +128,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
     handler: async ({ caller, params, body }) => {
       const limits = toLimits(body);
       const changes = defined({
+        env: body.env,
         labels: body.labels,
         idleTimeoutMs: toMs(body.idle_timeout_seconds),
         lifetimeMs: toMs(body.lifetime_seconds),
@@ -127,6 +136,18 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
       });
       return { status: 200, json: showSandbox(await fleet.change(caller, params.id, changes)) };
     },
+  });
+
+  const showEnvironment = defineRoute({
+    method: "GET",
+    path: `${path}/{id}/env`,
+    tag,
+    summary: "Shows a sandbox's variables, with their values; secrets are not among them",
+    permission: "use",
+    audit: null,
+    params: sandboxId,
+    responses: { 200: { description: "by name", schema: environment } },
+    handler: async ({ caller, params }) => ({ status: 200, json: (await fleet.get(caller, params.id)).env }),
   });
 
   const destroy = defineRoute({
@@ -144,7 +165,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
     },
   });
 
-  return [create, list, get, change, destroy, ...moves.map((move) => moveRoute(fleet, move))];
+  return [create, list, get, change, showEnvironment, destroy, ...moves.map((move) => moveRoute(fleet, move))];
 }
 
 const moves = [

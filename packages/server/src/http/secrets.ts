@@ -46,7 +46,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
           .optional(),
         uses: z.coerce.number().int().min(secretLimits.uses.min).max(secretLimits.uses.max).optional(),
       }),
-      raw: ["application/octet-stream", "text/plain"],
+      raw: ["application/octet-stream", "*/*"],
       responses: {
         201: { description: "a new one", schema: secret.extend({ warnings: z.array(z.string()) }) },
         200: { description: "its next version", schema: secret.extend({ warnings: z.array(z.string()) }) },

@@ -156,6 +156,8 @@ export class StoredSecrets implements SecretRecords {
       const had = transaction.selectFrom("secret_deliveries").where("sandbox_id", "=", sandboxId);
       const names = await had.select(["namespace", "name"]).distinct().execute();
       await transaction.deleteFrom("secret_deliveries").where("sandbox_id", "=", sandboxId).execute();
+      const target = JSON.stringify({ sandboxId } satisfies BindingRecord["target"]);
+      await transaction.deleteFrom("secret_bindings").where("target", "=", target).execute();
       const spent: SecretRecord[] = [];
       for (const { namespace, name } of names) {
         const row = await transaction

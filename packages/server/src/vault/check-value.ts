@@ -25,6 +25,10 @@ export function checkFits(name: string, value: Buffer, delivery: SecretDelivery)
     throw new AppError("invalid", `the value of ${name} cannot be an environment variable: it is no text`, {
       hint: "bind it as a file",
     });
+  if (delivery.as === "env" && value.length > secretLimits.variableBytes)
+    throw new AppError("too_large", `the value of ${name} is past ${secretLimits.variableBytes} bytes for a variable`, {
+      hint: "bind it as a file",
+    });
   if (delivery.as === "header" && !value.every((byte) => byte >= 0x20 && byte < 0x7f))
     throw new AppError("invalid", `the value of ${name} cannot be in a header: it has other than printable characters`);
 }

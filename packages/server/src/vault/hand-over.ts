@@ -108,10 +108,12 @@ function gone(held: readonly HeldSecret[], before: readonly HeldSecret[], kept: 
 }
 
 function checkRoom({ id }: SecretHolder, bring: readonly BoundSecret[], held: number): void {
-  const bytes = bring.reduce((sum, { value }) => sum + value.length, 0);
-  if (bring.length + held <= secretLimits.perSandbox && bytes <= secretLimits.sandboxBytes) return;
-  const { perSandbox, sandboxBytes } = secretLimits;
-  throw new AppError("limit_exceeded", `more than ${perSandbox} secrets or ${sandboxBytes} bytes are bound to ${id}`);
+  const { perSandbox, sandboxBytes, environmentBytes } = secretLimits;
+  const bytesOf = (some: readonly BoundSecret[]) => some.reduce((sum, { value }) => sum + value.length, 0);
+  if (bring.length + held > perSandbox || bytesOf(bring) > sandboxBytes)
+    throw new AppError("limit_exceeded", `more than ${perSandbox} secrets or ${sandboxBytes} bytes are bound to ${id}`);
+  if (bytesOf(bring.filter(({ delivery }) => delivery.as === "env")) > environmentBytes)
+    throw new AppError("limit_exceeded", `more than ${environmentBytes} bytes of variables are bound to ${id}`);
 }
 
 function accessEntry(actor: Caller | undefined, { id, namespace }: SecretHolder, bound: BoundSecret) {

@@ -43,10 +43,6 @@ export class KeyRing {
     return first;
   }
 
-  get size(): number {
-    return this.#keys.length;
-  }
-
   find(id: string): MasterKey | undefined {
     return this.#keys.find((key) => key.id === id);
   }

@@ -156,8 +156,8 @@ export class StoredVault implements Vault, Disposable {
       const all = await records.bindings(namespace);
       const same = (one: BindingRecord) => placeOf(one) === placeOf({ name, delivery }) && sameTarget(one, { target });
       if (all.some(same)) throw new AppError("conflict", `the same place has a secret already: unbind that one first`);
-      if (all.filter((one) => one.name === name).length >= secretLimits.bindings)
-        throw new AppError("limit_exceeded", `a secret has at most ${secretLimits.bindings} bindings`);
+      if (all.length >= secretLimits.bindings)
+        throw new AppError("limit_exceeded", `a namespace has at most ${secretLimits.bindings} bindings`);
       const id = randomUUID();
       await this.#note(caller, "secret.bound", {
         secret: name,
@@ -187,8 +187,8 @@ export class StoredVault implements Vault, Disposable {
   async rotate(caller: Caller): Promise<number> {
     const { records } = this.#parts;
     return this.#turn.take(async () => {
-      await this.#note(caller, "vault.rotated", { keys: this.#ring.size });
       await this.#ring.begin();
+      await this.#note(caller, "vault.rotated", { key_id: this.#ring.primary.id });
       const done = await rewrapAll(this.#ring, records);
       await this.#ring.finish();
       return done;

@@ -4,7 +4,7 @@ import { AppError } from "../../core/errors.ts";
 import type { ParsedOptions } from "../options.ts";
 import { readSecret } from "../read-secret.ts";
 import { tellJson, tellLine, tellTable } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const add: Verb = {
   summary: "put a secret; its value is asked for, or read from standard input",
@@ -56,15 +56,9 @@ function showDelivery(name: string, { deliver }: SecretBinding): string {
   return `${deliver.header} at ${deliver.hosts.join(",")}, $${deliver.variable}`;
 }
 
-const remove: Verb = {
-  summary: "delete a secret; running sandboxes lose it",
-  usage: "NAME",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.secrets.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete a secret; running sandboxes lose it", ["NAME"], ({ caisson }, name) =>
+  caisson.secrets.delete(name),
+);
 
 const bind: Verb = {
   summary: "give a secret to sandboxes, as the file /run/secrets/NAME unless told otherwise; prints the binding's id",
@@ -115,15 +109,11 @@ function deliveryOf(name: string, options: ParsedOptions): SecretDelivery {
   return variable === undefined ? { as: "file" } : { as: "env", variable };
 }
 
-const unbind: Verb = {
-  summary: "take a binding away; sandboxes lose the secret",
-  usage: "NAME BINDING",
-  words: [2, 2],
-  run: async ({ caisson, words }) => {
-    await caisson.secrets.unbind(words[0] ?? "", words[1] ?? "");
-    return 0;
-  },
-};
+const unbind = quiet(
+  "take a binding away; sandboxes lose the secret",
+  ["NAME", "BINDING"],
+  async ({ caisson }, name, binding) => void (await caisson.secrets.unbind(name, binding)),
+);
 
 const rotate: Verb = {
   summary: "make a new master key, and wrap all secrets with it",

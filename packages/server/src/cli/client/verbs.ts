@@ -1,6 +1,7 @@
 import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
 import { egressVerbs } from "./egress.ts";
+import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { keyVerbs } from "./keys.ts";
@@ -26,6 +27,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...placeVerbs,
   ...keyVerbs,
   ...vaultVerbs,
+  ...envVerbs,
   ...webhookVerbs,
   ...approvalVerbs,
 };

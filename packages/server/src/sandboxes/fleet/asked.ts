@@ -80,7 +80,7 @@ export function checkLabels(labels: Readonly<Record<string, string>>): Readonly<
   return labels;
 }
 
-function checkEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function checkEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (bytesOf(checkEnvironment(env)) > fleetLimits.envBytes)
     throw new AppError("too_large", `environment: more than ${fleetLimits.envBytes} bytes`);
   return env;

@@ -33,6 +33,11 @@ export class Equipment {
     await this.refresh(actor, sandbox, terms);
   }
 
+  /** The variables that are no secrets, for what starts from now on. */
+  setPlain(sandbox: Sandbox, env: Terms["env"]): void {
+    sandbox.setEnvironment({ ...env, ...this.#given.get(sandbox)?.variables });
+  }
+
   /** The secrets alone: what is bound to it now, and nothing else. */
   async refresh(actor: Actor, sandbox: Sandbox, terms: Omit<Terms, "limits">): Promise<void> {
     const prepared = await this.prepare(actor, { ...terms, id: sandbox.id }, this.#given.get(sandbox)?.held);

@@ -1,5 +1,6 @@
 import type { Approvals } from "../../core/approval.ts";
 import type { Clock } from "../../core/clock.ts";
+import { defined } from "../../core/defined.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -20,7 +21,7 @@ import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { type Asked, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
+import { type Asked, checkEnv, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type Restore } from "./creation.ts";
 import { Equipment } from "./equipment.ts";
@@ -173,7 +174,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
     this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
-    const { labels, idleTimeoutMs, lifetimeMs } = changes;
+    const { env, labels, idleTimeoutMs, lifetimeMs } = changes;
+    if (env !== undefined) checkEnv(env);
     if (labels !== undefined) checkLabels(labels);
     if (idleTimeoutMs !== undefined) checkIdle(idleTimeoutMs);
     if (lifetimeMs !== undefined) checkLifetime(lifetimeMs, this.#parts.settings);
@@ -181,10 +183,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       member.checkThere();
       const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
       if (changes.limits !== undefined && member.sandbox !== undefined) await member.sandbox.updateLimits(limits);
-      const changed = { ...(labels === undefined ? {} : { labels }), ...member.retime(changes), limits };
+      if (env !== undefined && member.sandbox !== undefined) this.#equipment.setPlain(member.sandbox, env);
+      const changed = { ...defined({ env, labels }), ...member.retime(changes), limits };
       member.record = { ...member.record, ...changed };
       const what = Object.keys(changes).sort().join(",");
       await this.#ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+      if (env !== undefined) await this.#ledger.noteEnvironment(member.record, caller);
     });
     return member.record;
   }

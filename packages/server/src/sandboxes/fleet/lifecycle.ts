@@ -76,8 +76,7 @@ export class Lifecycle {
   refresh(member: Member): Promise<void> {
     return member.turn.take(async () => {
       const { sandbox, record } = member;
-      if (record.status === "running" && sandbox !== undefined)
-        await this.#parts.equipment.refresh(undefined, sandbox, record);
+      if (sandbox !== undefined && !sandbox.paused) await this.#parts.equipment.refresh(undefined, sandbox, record);
     });
   }
 

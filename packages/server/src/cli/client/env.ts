@@ -1,0 +1,47 @@
+import { AppError } from "../../core/errors.ts";
+import { namedValues } from "../named-values.ts";
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellTable } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+
+const most = 256;
+
+const list: Verb = {
+  summary: "list a sandbox's variables, with their values; secrets are not among them",
+  usage: "SANDBOX",
+  words: [1, 1],
+  run: async (call) => {
+    const env = await (await namedSandbox(call)).env();
+    return call.json ? tellJson(call.io, env) : tellTable(call.io, ["NAME", "VALUE"], Object.entries(env));
+  },
+};
+
+/** What is there, changed by one caller: of two at once the later one wins. */
+async function change(call: VerbCall, act: (env: Record<string, string>) => Record<string, string>): Promise<number> {
+  const sandbox = await namedSandbox(call);
+  const env = act(await sandbox.env());
+  await sandbox.change({ env });
+  return call.json ? tellJson(call.io, env) : 0;
+}
+
+const set: Verb = {
+  summary: "set variables of a sandbox, for what starts from then on; not for secrets: those are caisson vault's",
+  usage: "SANDBOX NAME=VALUE…",
+  words: [2, most],
+  run: (call) => change(call, (env) => ({ ...env, ...namedValues(call.words.slice(1), "env") })),
+};
+
+const unset: Verb = {
+  summary: "take variables of a sandbox away",
+  usage: "SANDBOX NAME…",
+  words: [2, most],
+  run: (call) =>
+    change(call, (env) => {
+      const names = call.words.slice(1);
+      const missing = names.find((name) => !Object.hasOwn(env, name));
+      if (missing !== undefined) throw new AppError("not_found", `there is no variable '${missing}'`);
+      return Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
+    }),
+};
+
+export const envVerbs: Record<string, Verb> = { "env list": list, "env set": set, "env unset": unset };
