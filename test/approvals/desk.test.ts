@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ApprovalEffect } from "../../packages/server/src/core/approval.ts";
 import { approvalLimits } from "../../packages/server/src/core/approval-limits.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { AppError } from "../../packages/server/src/core/errors.ts";
 import { as, DeskHome, question, type TestDesk, usual } from "./fixture.ts";
 
 const agent = as("agent");
@@ -165,6 +167,28 @@ describe("a question to a human", () => {
     expect(held).toEqual([["api.example.com:443", decision]]);
     expect((await waiting).state).toBe("approved");
     await expect(desk.revoke(operator, asked.id)).rejects.toMatchObject({ code: "conflict" });
+    // Whoever asks once more asks because the rule is there no longer.
+    expect((await desk.ask(question())).state).toBe("pending");
+  });
+
+  it("is not asked in advance about what holds already, nor answered without effect", async () => {
+    await using own = await DeskHome.make();
+    const egress: ApprovalEffect = {
+      known: ({ subject }) => (subject === "known:443" ? { approve: true, reason: "a rule allows it" } : undefined),
+      check: (_, { scope }) => {
+        if (scope === "once") throw new AppError("invalid", "nobody would ask for it");
+      },
+      hold: async () => undefined,
+    };
+    await using other = await own.open({ effects: { egress } });
+    const { desk } = other;
+    const known = await desk.request(agent, question({ subject: "known:443" }));
+    expect(known).toMatchObject({ state: "approved", reason: "a rule allows it", decidedBy: null });
+    expect(await desk.get(agent, known.id)).toEqual(known);
+    expect(other.events()).toEqual([]);
+    const asked = await desk.request(agent, question());
+    await expect(desk.decide(operator, asked.id, { approve: true })).rejects.toMatchObject({ code: "invalid" });
+    expect((await desk.decide(operator, asked.id, { approve: true, scope: "sandbox" })).state).toBe("approved");
   });
 
   it("is withdrawn with its sandbox", async () => {
@@ -172,9 +196,13 @@ describe("a question to a human", () => {
     const [gone, stays] = [await desk.ask(question()), await desk.ask(question({ sandboxId: "box-2" }))];
     const waiting = desk.settled(gone.id);
     expect(desk.askers().sort()).toEqual(["box-1", "box-2"]);
-    await desk.cancelFor("box-1");
+    await desk.forget("box-1");
     expect(await waiting).toMatchObject({ state: "cancelled", reason: "its sandbox was destroyed" });
     expect(await desk.get(agent, stays.id)).toMatchObject({ state: "pending" });
+    await desk.decide(operator, stays.id, { approve: true, scope: "sandbox" });
+    await desk.forget("box-2");
+    expect((await desk.get(agent, stays.id)).revokedAtMs).not.toBeNull();
+    expect((await desk.ask(question({ sandboxId: "box-2" }))).state).toBe("pending");
   });
 
   it("expires with a reason when the daemon ends, and what was decided holds in the next one", async () => {

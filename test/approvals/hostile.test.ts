@@ -70,6 +70,63 @@ describe("what would misuse questions to humans", () => {
     expect(log.length).toBe(2 * subjects.length);
   });
 
+  /** A desk whose store answers what it is asked next only after the gate opens. */
+  const withSlowStore = async (home: DeskHome) => {
+    let slow: { verb: keyof ApprovalRecords; gate: Promise<void>; begun: () => void } | undefined;
+    const records = new Proxy(under.store.approvals, {
+      get: (target, name: keyof ApprovalRecords) => {
+        const verb = (target[name] as (...args: unknown[]) => Promise<unknown>).bind(target);
+        return async (...args: unknown[]) => {
+          const result = await verb(...args);
+          const now = slow;
+          if (now?.verb !== name) return result;
+          slow = undefined;
+          now.begun();
+          await now.gate;
+          return result;
+        };
+      },
+    });
+    const other = await home.open({ records });
+    const delay = (verb: keyof ApprovalRecords) => {
+      const [gate, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      slow = { verb, gate: gate.promise, begun: begun.resolve };
+      return { begun: begun.promise, open: gate.resolve };
+    };
+    return { ...other, delay };
+  };
+
+  it("is not told that it expired when its answer came while it was looked up", async () => {
+    await using own = await DeskHome.make();
+    await using other = await withSlowStore(own);
+    const { desk, delay } = other;
+    const asked = await desk.ask(question());
+    const reading = delay("get");
+    const looking = desk.get(agent, asked.id);
+    await reading.begun;
+    await desk.decide(operator, asked.id, { approve: true });
+    reading.open();
+    expect((await looking).state).toBe("approved");
+  });
+
+  it("uses a yes for once in one attempt, also when that gives up while the answer is written", async () => {
+    await using own = await DeskHome.make();
+    await using other = await withSlowStore(own);
+    const { desk, delay } = other;
+    const asked = await desk.ask(question());
+    const giving = new AbortController();
+    const waiting = desk.settled(asked.id, giving.signal);
+    const writing = delay("update");
+    const deciding = desk.decide(operator, asked.id, { approve: true });
+    await writing.begun;
+    giving.abort();
+    const again = desk.ask(question());
+    writing.open();
+    expect((await deciding).usedAtMs).not.toBeNull();
+    expect((await waiting).state).toBe("approved");
+    expect((await again).state).toBe("pending");
+  });
+
   it("cannot ask without end: of a sandbox, of a namespace, in a minute", async () => {
     const { desk } = under;
     const { pendingPerSandbox, pendingPerNamespace, askedPerMinute } = approvalLimits;

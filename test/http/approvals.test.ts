@@ -54,8 +54,30 @@ describe("approvals over REST", () => {
     expect(decided.json).toMatchObject({ state: "approved", scope: "sandbox", reason: "fine" });
     expect((await waiting).json).toEqual(decided.json);
     const again = await agent.post(path, { host: "api.example.com", sandbox_id: id });
-    expect([again.status, again.json.id]).toEqual([200, made.json.id]);
+    expect([again.status, again.json.state]).toEqual([200, "approved"]);
+    expect(again.json.reason).toBe("the rule api.example.com allows it already");
+    expect((await agent.get(`${path}/${again.json.id}`)).json).toEqual(again.json);
     expect((await decide(made.json.id, { approve: false })).status).toBe(409);
+  });
+
+  it("[NET-09] an answer becomes a rule of the sandbox or of the namespace, and is refused where it would have no effect", async () => {
+    const other = await agent.create();
+    const ask = async (host: string) => (await agent.post(path, { host, sandbox_id: id })).json;
+    const verdict = async (host: string, sandbox: string) =>
+      (await agent.get(`/api/v1/egress/explain?host=${host}&port=443&sandbox_id=${sandbox}`)).json.action;
+    const explained = async (host: string) => [await verdict(host, id), await verdict(host, other)];
+    await decide((await ask("box.example.com")).id, { approve: true, scope: "sandbox" });
+    expect(await explained("box.example.com")).toEqual(["allow", "deny"]);
+    const all = await ask("all.example.com");
+    const useless = await decide(all.id, { approve: true, scope: "once" });
+    expect([useless.status, useless.json.hint]).toEqual([409, "approve it with the scope sandbox or always"]);
+    await decide(all.id, { approve: true, scope: "always" });
+    expect(await explained("all.example.com")).toEqual(["allow", "allow"]);
+    expect((await operator.post(`${path}/${all.id}/revoke`)).status).toBe(409);
+    const bad = await ask("bad.example.com");
+    await decide(bad.id, { approve: false, scope: "always" });
+    expect(await ask("bad.example.com")).toMatchObject({ state: "denied" });
+    await agent.delete(`/api/v1/sandboxes/${other}`);
   });
 
   it("answers a wait that was too short, and one of many pages", async () => {

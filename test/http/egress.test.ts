@@ -212,15 +212,16 @@ describe("egress over REST", () => {
     const operator = await server.as("operator", "answers");
     const agent = await server.as("agent", "answers");
     const id = await agent.create();
-    const ask = async (host: string, scope: string, approve = true) => {
+    const ask = async (host: string, scope: string, approve = true, expected = 200) => {
       const { json } = await agent.post("/api/v1/approvals", { kind: "egress", host, port: 443, sandbox_id: id });
       const { status } = await operator.post(`/api/v1/approvals/${json.id}/decide`, { approve, scope });
-      expect(status).toBe(200);
+      expect(status).toBe(expected);
     };
     await ask("always.example.com", "always");
     await ask("box.example.com", "sandbox");
     await ask("never.example.com", "always", false);
-    await ask("once.example.com", "once");
+    // Nobody would ask again: unknown names are denied there.
+    await ask("once.example.com", "once", true, 409);
     expect(await explain(operator, "always.example.com")).toMatchObject({ action: "allow", layer: "namespace" });
     expect(await explain(operator, "box.example.com")).toMatchObject({ action: "deny" });
     expect(await explain(operator, "box.example.com", id)).toMatchObject({ action: "allow", layer: "approval" });

@@ -99,7 +99,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     feed,
     clock,
     settings: parts.approvals,
-    effects: { egress: holdAnswers(policies) },
+    effects: { egress: holdAnswers(policies, inForce) },
     onError,
   });
   opened.use(approvals);

@@ -1,57 +1,70 @@
-/** Where questions to humans are asked, waited for and decided (NET-09). Each is settled once, whoever comes at the same time. */
+/** Where questions to humans are asked, waited for and decided (NET-09, S51). */
 import type {
   Approval,
   ApprovalEffects,
   ApprovalQuery,
-  ApprovalRecords,
   ApprovalSettings,
   Approvals,
   Decision,
   Question,
 } from "../core/approval.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { type Caller, requirePermission } from "../core/principal.ts";
 import { refused } from "../core/refusal.ts";
+import { Asking } from "./asking.ts";
 import { holds, scopeOf, settledAlready } from "./decision.ts";
 import { ended } from "./ended.ts";
-import { type Pending, PendingQuestions } from "./pending.ts";
-import { checkQuestion, digestOf, keyOf, newApproval, timeoutOf } from "./question.ts";
+import { ApprovalLedger, type LedgerParts } from "./ledger.ts";
+import { PendingQuestions } from "./pending.ts";
 import { raced } from "./raced.ts";
-import { type ApprovalNews, logApproval, publishApproval, type TellParts } from "./tell-approval.ts";
+import { Settling } from "./settling.ts";
 import { Waiters } from "./waiters.ts";
 
-export interface DeskParts extends TellParts {
-  records: ApprovalRecords;
-  clock: Clock;
+export interface DeskParts extends LedgerParts {
   settings: ApprovalSettings;
   effects?: ApprovalEffects;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
 
-type Outcome = Pick<Approval, "scope" | "reason"> & { state: Exclude<Approval["state"], "pending"> };
-
 export class ApprovalDesk implements Approvals, AsyncDisposable {
   readonly #parts: DeskParts;
+  readonly #effects: ApprovalEffects;
   readonly #pending = new PendingQuestions();
+  readonly #ledger: ApprovalLedger;
+  readonly #settling: Settling;
+  readonly #asking: Asking;
   readonly #waiters = new Waiters();
   readonly #pruning: NodeJS.Timeout;
   #closed = false;
 
   private constructor(parts: DeskParts) {
+    const { settings, clock, effects = {}, onError } = parts;
+    const pending = this.#pending;
+    const ledger = new ApprovalLedger(parts);
+    const settling = new Settling({ pending, ledger, clock, effects, onError });
     this.#parts = parts;
-    const prune = () => void this.#prune().catch(parts.onError);
-    this.#pruning = setInterval(prune, approvalLimits.pruneIntervalMs).unref();
+    this.#effects = effects;
+    this.#ledger = ledger;
+    this.#settling = settling;
+    this.#asking = new Asking({
+      pending,
+      ledger,
+      clock,
+      settings,
+      effects,
+      checkOpen: (question) => this.#checkOpen(question),
+      late: (entry) => settling.late(entry),
+    });
+    this.#pruning = setInterval(() => void this.#prune().catch(onError), approvalLimits.pruneIntervalMs).unref();
   }
 
   /** Whoever waited for what an earlier daemon was asked is gone. */
   static async open(parts: DeskParts): Promise<ApprovalDesk> {
     const desk = new ApprovalDesk(parts);
     const changes = { state: "expired", reason: ended.restarted } as const;
-    for (const left of await parts.records.pending())
-      await desk.#write({ ...left, ...changes }, changes, "expired", undefined);
+    for (const left of await parts.records.pending()) await desk.#ledger.changed(left, changes, "expired", undefined);
     await desk.#prune();
     return desk;
   }
@@ -65,95 +78,22 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   ask(question: Question): Promise<Approval> {
-    return this.#join(question, undefined);
+    return this.#asking.ask(question, undefined);
   }
 
   async request(caller: Caller, question: Omit<Question, "namespace">): Promise<Approval> {
     requirePermission(caller.principal, "use");
-    return this.#join({ ...question, namespace: caller.principal.namespace }, caller);
-  }
-
-  /** One question for all who ask the same. An attempt is counted from here on, so that a yes for once is not lost on its way. */
-  async #join(question: Question, caller: Caller | undefined): Promise<Approval> {
-    this.#checkOpen(question);
-    checkQuestion(question);
-    const timeoutMs = timeoutOf(question, this.#parts.settings.timeoutMs);
-    const digest = digestOf(question);
-    const key = keyOf({ ...question, digest });
-    const attempt = caller === undefined ? 1 : 0;
-    for (;;) {
-      const known = this.#pending.withKey(key);
-      if (known === undefined) {
-        const entry = this.#pending.reserve(key, question.namespace, question.sandboxId);
-        entry.asked = 1;
-        entry.attempts = attempt;
-        entry.opened = this.#openQuestion(entry, { ...question, timeoutMs }, digest, caller);
-        return entry.opened;
-      }
-      if (known.settling !== undefined) {
-        await known.settling;
-        continue;
-      }
-      if (known.attempts + attempt > approvalLimits.attempts)
-        throw new AppError("limit_exceeded", `${approvalLimits.attempts} attempts wait for this answer already`);
-      known.asked++;
-      known.attempts += attempt;
-      const opened = await known.opened;
-      if (known.approval !== undefined) return known.approval;
-      if (opened.scope !== "once") return opened;
-    }
-  }
-
-  async #openQuestion(
-    entry: Pending,
-    question: Question & { timeoutMs: number },
-    digest: string,
-    caller: Caller | undefined,
-  ): Promise<Approval> {
-    const { records, clock } = this.#parts;
-    try {
-      const answered = await this.#answered({ ...question, digest }, caller);
-      if (answered !== undefined) {
-        this.#pending.release(entry);
-        return answered;
-      }
-      this.#pending.countNew(question.namespace, question.sandboxId, clock.monotonicMs());
-      const approval = newApproval(question, digest, clock.wallMs(), caller);
-      this.#pending.publish(entry, approval);
-      await both(records.insert(approval), logApproval(this.#parts, approval, "requested", caller));
-      entry.timer = setTimeout(() => this.#late(entry), question.timeoutMs);
-      publishApproval(this.#parts, approval, "requested");
-      if (this.#closed) this.#expire(entry, ended.stopped);
-      return approval;
-    } catch (error) {
-      this.#pending.release(entry);
-      throw error;
-    }
-  }
-
-  /** How the same was answered before, with its one use taken where it has one and this is an attempt. */
-  async #answered(
-    question: Pick<Approval, "namespace" | "kind" | "sandboxId" | "digest">,
-    caller: Caller | undefined,
-  ): Promise<Approval | undefined> {
-    const { records, clock } = this.#parts;
-    for (;;) {
-      const nowMs = clock.wallMs();
-      const found = await records.standing(question, nowMs - approvalLimits.onceMs);
-      if (found === undefined || found.scope !== "once" || caller !== undefined) return found;
-      if (!(await records.use(found.id, nowMs))) continue;
-      const used = { ...found, usedAtMs: nowMs };
-      await logApproval(this.#parts, used, "used", undefined);
-      return used;
-    }
+    return this.#asking.ask({ ...question, namespace: caller.principal.namespace }, caller);
   }
 
   async settled(id: string, signal?: AbortSignal): Promise<Approval> {
     const entry = this.#pending.withId(id);
-    if (entry?.approval === undefined) return this.#stored(id);
+    if (entry?.approval === undefined) return this.#find(id);
     const settled = await raced(entry.settled.promise, signal);
     if (settled !== undefined) return settled;
-    entry.attempts--;
+    // An answer that is being written may be for this very attempt.
+    await entry.settling;
+    if (entry.approval.state === "pending") entry.attempts--;
     return entry.approval;
   }
 
@@ -167,41 +107,39 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     });
   }
 
+  /** What is of another namespace does not exist. */
   async get({ principal }: Caller, id: string): Promise<Approval> {
-    const found = await this.#parts.records.get(id);
-    if (found?.namespace !== principal.namespace) throw unknown(id);
-    return this.#current(found);
+    return this.#find(id, principal.namespace);
   }
 
   async list({ principal }: Caller, query: ApprovalQuery): Promise<Approval[]> {
     const found = await this.#parts.records.list({ ...query, namespace: principal.namespace });
-    return found.map((one) => this.#current(one));
+    return Promise.all(found.map((one) => this.#current(one)));
   }
 
   async decide(caller: Caller, id: string, decision: Decision): Promise<Approval> {
     requirePermission(caller.principal, "operate");
     const found = await this.get(caller, id);
     const scope = scopeOf(found, decision);
-    if (scope !== "once") await this.#checkStanding(found.namespace);
+    if (scope !== "once") await this.#checkStanding(found);
     const entry = this.#pending.withId(id);
     await entry?.opened;
     if (entry?.approval === undefined || entry.settling !== undefined) throw settledAlready(await this.get(caller, id));
-    const state = decision.approve ? "approved" : "denied";
-    return this.#settle(entry, entry.approval, { state, scope, reason: decision.reason ?? null }, caller);
+    const { approve, reason = null } = decision;
+    this.#effects[found.kind]?.check?.(found, { approve, scope });
+    const answer = { state: approve ? "approved" : "denied", scope, reason } as const;
+    return this.#settling.decide(entry, entry.approval, answer, caller);
   }
 
   async revoke(caller: Caller, id: string): Promise<Approval> {
     requirePermission(caller.principal, "operate");
     const found = await this.get(caller, id);
     if (!holds(found)) throw new AppError("conflict", `approval ${id} is no answer that holds`);
-    if (found.scope !== "once" && this.#parts.effects?.[found.kind] !== undefined)
+    if (found.scope !== "once" && this.#effects[found.kind] !== undefined)
       throw new AppError("conflict", `approval ${id} has become a rule of the policy`, {
         hint: "take the rule out of the policy: caisson egress shows it",
       });
-    const revokedAtMs = this.#parts.clock.wallMs();
-    const revoked = { ...found, revokedAtMs };
-    await this.#write(revoked, { revokedAtMs }, "revoked", caller);
-    return revoked;
+    return this.#ledger.changed(found, { revokedAtMs: this.#parts.clock.wallMs() }, "revoked", caller);
   }
 
   /** Sandboxes whose questions are pending. */
@@ -209,123 +147,44 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     return [...new Set(this.#pending.all.flatMap(({ sandboxId }) => sandboxId ?? []))];
   }
 
-  /** Withdraws what a sandbox that is gone has asked. */
-  async cancelFor(sandboxId: string): Promise<void> {
+  /** Withdraws what a sandbox that is gone has asked, and what was answered for it. */
+  async forget(sandboxId: string): Promise<void> {
     const own = this.#pending.all.filter((entry) => entry.sandboxId === sandboxId);
-    await this.#endAll(own, { state: "cancelled", scope: null, reason: ended.destroyed });
+    await this.#settling.endAll(own, "cancelled", ended.destroyed);
+    await this.#parts.records.forget(sandboxId, this.#parts.clock.wallMs()).catch(this.#parts.onError);
   }
 
-  /** Also those that are just being written down, or decided. */
-  async #endAll(entries: readonly Pending[], outcome: Outcome): Promise<void> {
-    const end = async (entry: Pending) => {
-      const opened = await entry.opened.catch(() => undefined);
-      await entry.settling;
-      if (opened !== undefined) await this.#end(entry, outcome);
-    };
-    await Promise.all(entries.map(end));
-  }
-
-  #late(entry: Pending): void {
-    entry.isOverdue = true;
-    this.#expire(entry, ended.late);
-  }
-
-  #expire(entry: Pending, reason: string): void {
-    void this.#end(entry, { state: "expired", scope: null, reason });
-  }
-
-  /** Whoever waits is told even when it cannot be written: no answer is a no. */
-  async #end(entry: Pending, outcome: Outcome): Promise<void> {
-    const { approval } = entry;
-    if (approval === undefined || entry.settling !== undefined) return;
-    await this.#settle(entry, approval, outcome, undefined).catch((error: unknown) => {
-      this.#finish(entry, { ...approval, ...outcome });
-      this.#parts.onError(error);
-    });
-  }
-
-  /** Only while nobody else settles it: from here on nobody can. When it fails the question is pending as before. */
-  async #settle(entry: Pending, approval: Approval, outcome: Outcome, caller: Caller | undefined): Promise<Approval> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    entry.settling = promise;
-    try {
-      await this.#hold(approval, outcome, caller);
-      const nowMs = this.#parts.clock.wallMs();
-      const isUsed = outcome.state === "approved" && outcome.scope === "once" && entry.attempts > 0;
-      const changes = {
-        ...outcome,
-        decidedBy: caller?.principal.id ?? null,
-        decidedAtMs: nowMs,
-        usedAtMs: isUsed ? nowMs : null,
-        asked: entry.asked,
-      };
-      await this.#write({ ...approval, ...changes }, changes, outcome.state, caller);
-      return this.#finish(entry, { ...approval, ...changes });
-    } catch (error) {
-      entry.settling = undefined;
-      if (entry.isOverdue && caller !== undefined) this.#expire(entry, ended.late);
-      throw error;
-    } finally {
-      resolve();
-    }
-  }
-
-  async #hold(approval: Approval, { state, scope }: Outcome, caller: Caller | undefined): Promise<void> {
-    if (caller === undefined || scope === null || scope === "once") return;
-    await this.#parts.effects?.[approval.kind]?.hold(approval, { approve: state === "approved", scope }, caller);
-  }
-
-  #finish(entry: Pending, settled: Approval): Approval {
-    clearTimeout(entry.timer);
-    this.#pending.release(entry);
-    entry.approval = settled;
-    entry.settled.resolve(settled);
-    return settled;
-  }
-
-  /** Store and log, then events: what this resolves would survive a kill -9. */
-  async #write(
-    approval: Approval,
-    changes: Partial<Approval>,
-    news: Exclude<ApprovalNews, "requested" | "used">,
-    caller: Caller | undefined,
-  ): Promise<void> {
-    await both(this.#parts.records.update(approval.id, changes), logApproval(this.#parts, approval, news, caller));
-    publishApproval(this.#parts, approval, news);
-  }
-
-  async #stored(id: string): Promise<Approval> {
+  async #find(id: string, namespace?: string): Promise<Approval> {
     const found = await this.#parts.records.get(id);
-    if (found === undefined) throw unknown(id);
+    if (found === undefined || (namespace !== undefined && found.namespace !== namespace))
+      throw new AppError("not_found", `there is no approval ${id.slice(0, 64)}`);
     return this.#current(found);
   }
 
   /** Pending is what this process knows to be: of the rest nobody would hear an answer. */
-  #current(stored: Approval): Approval {
+  async #current(stored: Approval): Promise<Approval> {
     if (stored.state !== "pending") return stored;
     const entry = this.#pending.withId(stored.id);
-    return entry === undefined
-      ? { ...stored, state: "expired", reason: ended.late }
-      : { ...stored, asked: entry.asked };
+    if (entry !== undefined) return { ...stored, asked: entry.asked };
+    // Settled since it was read, unless that could not be written.
+    const now = await this.#parts.records.get(stored.id);
+    return now === undefined || now.state === "pending" ? { ...stored, state: "expired", reason: ended.late } : now;
   }
 
-  async #checkStanding(namespace: string): Promise<void> {
+  async #checkStanding({ namespace, kind }: Approval): Promise<void> {
     const most = approvalLimits.standingPerNamespace;
-    if ((await this.#parts.records.countStanding(namespace)) < most) return;
-    throw new AppError("limit_exceeded", `a namespace has ${most} lasting answers at most`, {
+    if (this.#effects[kind] !== undefined) return;
+    if ((await this.#parts.records.countStanding(namespace, kind)) < most) return;
+    throw new AppError("limit_exceeded", `a namespace has ${most} lasting answers of a kind at most`, {
       hint: "revoke some: caisson approvals revoke ID",
     });
   }
 
-  #checkOpen(question: Question): void {
+  #checkOpen({ kind, subject }: Question): void {
     if (this.#closed) throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: 5_000 });
-    if (!this.attended)
-      throw refused({
-        kind: question.kind,
-        what: question.subject,
-        why: "it takes a human's approval, and nobody attends this place",
-        rule: null,
-      });
+    if (this.attended) return;
+    const why = "it takes a human's approval, and nobody attends this place";
+    throw refused({ kind, what: subject, why, rule: null });
   }
 
   #prune(): Promise<void> {
@@ -336,15 +195,6 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     clearInterval(this.#pruning);
-    await this.#endAll(this.#pending.all, { state: "expired", scope: null, reason: ended.stopped });
+    await this.#settling.endAll(this.#pending.all, "expired", ended.stopped);
   }
-}
-
-function unknown(id: string): AppError {
-  return new AppError("not_found", `there is no approval ${id.slice(0, 64)}`);
-}
-
-async function both(stored: Promise<void>, logged: Promise<void>): Promise<void> {
-  const failed = (await Promise.allSettled([stored, logged])).find((one) => one.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
 }

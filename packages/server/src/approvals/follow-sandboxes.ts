@@ -4,14 +4,14 @@ import type { ApprovalDesk } from "./desk.ts";
 /** Withdraws the questions of sandboxes that are destroyed, until it is disposed of. */
 export function followSandboxes(
   feed: Pick<Feed, "read">,
-  desk: Pick<ApprovalDesk, "cancelFor" | "askers">,
+  desk: Pick<ApprovalDesk, "forget" | "askers">,
   isThere: (sandboxId: string) => boolean,
 ): Disposable {
   const reader = feed.read({ types: ["sandbox.destroyed"] });
   const follow = async () => {
     for await (const event of reader) {
       const gone = event.type === "events.lag" ? desk.askers().filter((id) => !isThere(id)) : [event.sandboxId];
-      for (const id of gone) if (id !== null) await desk.cancelFor(id);
+      for (const id of gone) if (id !== null) await desk.forget(id);
     }
   };
   void follow();

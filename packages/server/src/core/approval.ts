@@ -11,7 +11,7 @@ export type ApprovalState = (typeof approvalStates)[number];
 export const approvalScopes = ["once", "sandbox", "always"] as const;
 export type ApprovalScope = (typeof approvalScopes)[number];
 
-export type ApprovalDetail = Readonly<Record<string, string | number | boolean | null>>;
+type ApprovalDetail = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface Question {
   kind: ApprovalKind;
@@ -59,10 +59,14 @@ export interface Decision {
 }
 
 /**
- * Makes an answer hold beyond its attempt, where more than the memory of it is needed: a rule in a policy. A kind without
- * one is answered by the approval itself when the same is asked again.
+ * Makes an answer hold beyond its attempt, where more than the memory of it is needed: a rule in a policy, which then
+ * decides without asking. A kind without one is answered by the approval itself when the same is asked again.
  */
-interface ApprovalEffect {
+export interface ApprovalEffect {
+  /** What holds already for whoever asks in advance; undefined for what a human must decide. */
+  known?(question: Omit<Question, "timeoutMs">): { approve: boolean; reason: string } | undefined;
+  /** Refuses, as an AppError for whoever decides, an answer that would have no effect. */
+  check?(approval: Approval, answer: { approve: boolean; scope: ApprovalScope }): void;
   /** Refuses, as an AppError for whoever decides, what must not hold: the question stays pending then. */
   hold(approval: Approval, answer: { approve: boolean; scope: "sandbox" | "always" }, by: Caller): Promise<void>;
 }
@@ -118,14 +122,17 @@ export interface ApprovalRecords {
   /** The answer that holds for a question: a no before a yes, then the widest; a yes for once when it is unused and not older than `sinceMs`. */
   standing(
     question: Pick<Approval, "namespace" | "kind" | "sandboxId" | "digest">,
+    scopes: readonly ApprovalScope[],
     sinceMs: number,
   ): Promise<Approval | undefined>;
   /** How many answers of a namespace hold for a sandbox or for always. */
-  countStanding(namespace: string): Promise<number>;
+  countStanding(namespace: string, kind: ApprovalKind): Promise<number>;
   /** Takes the one use of it; false when it was taken already. */
   use(id: string, atMs: number): Promise<boolean>;
   update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>): Promise<void>;
   pending(): Promise<Approval[]>;
+  /** What was answered for a sandbox holds no more. */
+  forget(sandboxId: string, atMs: number): Promise<void>;
   /** Removes those made before; what is pending or still holds stays. */
   prune(beforeMs: number): Promise<void>;
 }

@@ -1,21 +1,59 @@
-import type { ApprovalEffects } from "../core/approval.ts";
+import type { Approval, ApprovalEffect, Question } from "../core/approval.ts";
+import type { Destination, EgressVerdict } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import type { PolicyChange } from "./change-policy.ts";
+import { decide } from "./decide.ts";
+import type { Policies } from "./policies.ts";
 import type { PolicyDesk } from "./policy-desk.ts";
+import { formatAllowRule } from "./rule-text.ts";
 
-type Effect = NonNullable<ApprovalEffects["egress"]>;
+type Asked = Pick<Question, "namespace" | "sandboxId" | "detail">;
 
 /** An answer about a name that holds for longer is a rule of the policy: of the sandbox, or of the namespace. */
-export function holdAnswers(desk: PolicyDesk): Effect {
+export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffect {
+  const verdictOf = (asked: Asked): EgressVerdict => {
+    const { namespace, sandboxId } = asked;
+    const layers = sandboxId === null ? policies.policyIn(namespace) : policies.policyOf(sandboxId);
+    return decide(layers, destinationOf(asked));
+  };
   return {
-    async hold({ detail, sandboxId }, { approve, scope }, by) {
-      const { host, port } = detail;
-      if (typeof host !== "string" || typeof port !== "number")
-        throw new AppError("invalid", "this question names no host and port", { hint: "Answer it for once." });
-      const change: PolicyChange = { add: { [approve ? "allow" : "deny"]: [{ host, port }] } };
+    known(question) {
+      if (!policies.enabled) return { approve: false, reason: "the network is turned off here" };
+      const verdict = verdictOf(question);
+      if (verdict.action === "allow")
+        return { approve: true, reason: `the rule ${formatAllowRule(verdict.rule)} allows it already` };
+      return verdict.action === "deny" && verdict.rule !== null
+        ? { approve: false, reason: verdict.reason }
+        : undefined;
+    },
+
+    check(approval, { approve, scope }) {
+      if (!approve) return;
+      const verdict = verdictOf(approval);
+      if (verdict.action === "deny" && verdict.rule !== null)
+        throw without(approval, verdict.reason, "take that rule out");
+      if (scope === "once" && verdict.action === "deny")
+        throw without(
+          approval,
+          "unknown names are not asked about there",
+          "approve it with the scope sandbox or always",
+        );
+    },
+
+    async hold(approval, { approve, scope }, by) {
+      const change: PolicyChange = { add: { [approve ? "allow" : "deny"]: [destinationOf(approval)] } };
       if (scope === "always") await desk.holdInNamespace(by, change);
-      else if (sandboxId !== null) await desk.holdInSandbox(by, sandboxId, change);
-      else throw new AppError("invalid", "this question is of no sandbox", { hint: "Answer it for always." });
+      else if (approval.sandboxId !== null) await desk.holdInSandbox(by, approval.sandboxId, change);
+      else throw new AppError("invalid", "this question is of no sandbox", { hint: "answer it for always" });
     },
   };
+}
+
+function destinationOf({ detail: { host, port } }: Pick<Question, "detail">): Destination {
+  if (typeof host === "string" && typeof port === "number") return { host, port };
+  throw new AppError("invalid", "this question names no host and port");
+}
+
+function without({ id }: Approval, why: string, hint: string): AppError {
+  return new AppError("conflict", `approval ${id} would have no effect: ${why}`, { hint });
 }

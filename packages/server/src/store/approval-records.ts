@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Approval, ApprovalQuery, ApprovalRecords } from "../core/approval.ts";
+import type { Approval, ApprovalKind, ApprovalQuery, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -43,6 +43,7 @@ export class StoredApprovals implements ApprovalRecords {
 
   async standing(
     { namespace, kind, sandboxId, digest }: Parameters<ApprovalRecords["standing"]>[0],
+    scopes: readonly ApprovalScope[],
     sinceMs: number,
   ): Promise<Approval | undefined> {
     const rows = await this.#db
@@ -52,6 +53,7 @@ export class StoredApprovals implements ApprovalRecords {
       .where("kind", "=", kind)
       .where("digest", "=", digest)
       .where("state", "in", ["approved", "denied"])
+      .where("scope", "in", scopes)
       .where("revoked_at_ms", "is", null)
       .where((eb) =>
         eb.or([
@@ -77,10 +79,11 @@ export class StoredApprovals implements ApprovalRecords {
     return rows[0] === undefined ? undefined : mapping.toRecord(rows[0]);
   }
 
-  async countStanding(namespace: string): Promise<number> {
+  async countStanding(namespace: string, kind: ApprovalKind): Promise<number> {
     const row = await this.#db
       .selectFrom("approvals")
       .where("namespace", "=", namespace)
+      .where("kind", "=", kind)
       .where("scope", "in", lasting)
       .where("revoked_at_ms", "is", null)
       .select(({ fn }) => fn.countAll<number>().as("rows"))
@@ -106,6 +109,16 @@ export class StoredApprovals implements ApprovalRecords {
   async pending(): Promise<Approval[]> {
     const rows = await this.#db.selectFrom("approvals").selectAll().where("state", "=", "pending").execute();
     return rows.map((row) => mapping.toRecord(row));
+  }
+
+  async forget(sandboxId: string, atMs: number): Promise<void> {
+    await this.#db
+      .updateTable("approvals")
+      .set({ revoked_at_ms: atMs })
+      .where("sandbox_id", "=", sandboxId)
+      .where("scope", "=", "sandbox")
+      .where("revoked_at_ms", "is", null)
+      .execute();
   }
 
   async prune(beforeMs: number): Promise<void> {

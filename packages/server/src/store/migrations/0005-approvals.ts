@@ -28,6 +28,7 @@ export const approvals: Migration = {
     "create index approvals_by_age on approvals (namespace, created_at_ms, id)",
     "create index approvals_by_question on approvals (namespace, kind, digest)",
     "create index approvals_pending on approvals (id) where state = 'pending'",
-    "create index approvals_standing on approvals (namespace) where scope in ('sandbox', 'always') and revoked_at_ms is null",
+    "create index approvals_standing on approvals (namespace, kind) where scope in ('sandbox', 'always') and revoked_at_ms is null",
+    "create index approvals_of_sandbox on approvals (sandbox_id) where scope = 'sandbox' and revoked_at_ms is null",
   ],
 };
