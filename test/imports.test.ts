@@ -38,6 +38,14 @@ const SDK_IMPORTERS = ["cli", "mcp"];
 const SPAWN_FILE = `${source}/engines/spawn.ts`;
 const ENV_FILE = `${source}/config/env.ts`;
 
+/** Files with sockets that lead nowhere outside this machine. */
+const NO_WAY_OUT: Record<string, string> = {
+  [`${source}/engines/client.ts`]: "the engine's Unix socket",
+  [`${source}/engines/oci/watch.ts`]: "a descriptor of the helper's",
+  [`${source}/host/control.ts`]: "the Unix socket of `caisson up`",
+  [`${source}/wire/connection.ts`]: "the FIFOs of a sandbox",
+};
+
 const BARRELS = ["packages/sdk/src/index.ts", `${source}/index.ts`];
 const EMPTY_NAMES = /^(utils?|helpers?|managers?|common)$/;
 const MAX_LINES = 400;
@@ -138,6 +146,14 @@ describe("danger has one door", () => {
   it("only the spawn file imports node:child_process", () => {
     const found = filesThat((code) => findImports(code).some((target) => /^(node:)?child_process$/.test(target)));
     expect(found).toEqual(folders.includes("engines") ? [SPAWN_FILE] : []);
+  });
+
+  it("only the dialer can connect to the world and ask name servers", () => {
+    const able =
+      /import \{[^}]*(?<!type )\b(Socket|connect|createConnection|request|get)\b[^}]*\} from "node:(net|tls|http2?|https)"|from "node:(dns|dgram|https)|\bfetch\(/;
+    expect(filesThat((code) => able.test(code)).filter((file) => !(file in NO_WAY_OUT))).toEqual(
+      folders.includes("egress") ? [`${source}/egress/dialer.ts`] : [],
+    );
   });
 
   it("only the env file reads process.env", () => {

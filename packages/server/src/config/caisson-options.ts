@@ -52,6 +52,7 @@ export function caissonOptions({ home, root, settings }: Configuration): Configu
       allow: settings.allowed_domains,
       deny: settings["network.deny"],
       unknown: settings["network.unknown"],
+      dnsServers: settings["network.dns_servers"],
     },
     ...(settings["runs.record"]
       ? {

@@ -153,14 +153,22 @@ describe("the configuration", () => {
   });
 
   it("[API-07] takes what sandboxes may reach, and whether any may", async () => {
-    expect(caissonOptions(await load({})).network).toEqual({ enabled: true, allow: [], deny: [], unknown: "deny" });
-    const yaml = "allowed_domains: [api.example.com]\nnetwork:\n  deny: ['*.example.org']\n  unknown: ask\n";
+    expect(caissonOptions(await load({})).network).toEqual({
+      enabled: true,
+      allow: [],
+      deny: [],
+      unknown: "deny",
+      dnsServers: [],
+    });
+    const yaml =
+      "allowed_domains: [api.example.com]\nnetwork:\n  deny: ['*.example.org']\n  unknown: ask\n  dns_servers: [10.0.0.2]\n";
     const configuration = await load({ yaml, variables: { CAISSON_NETWORK: "off" } });
     expect(caissonOptions(configuration).network).toEqual({
       enabled: false,
       allow: ["api.example.com"],
       deny: ["*.example.org"],
       unknown: "ask",
+      dnsServers: ["10.0.0.2"],
     });
   });
 

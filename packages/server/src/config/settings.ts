@@ -172,6 +172,12 @@ const settingSpecs = {
     env: "CAISSON_NETWORK_UNKNOWN",
     help: "what becomes of a name that no rule knows, where no policy says it",
   },
+  "network.dns_servers": {
+    type: "list",
+    default: [],
+    env: "CAISSON_NETWORK_DNS_SERVERS",
+    help: "name servers for what sandboxes reach, in place of this machine's own and its hosts file: 10.0.0.2, 127.0.0.1:5353",
+  },
   "network.max_rules": {
     type: "number",
     range: egressLimits.sandboxRules,

@@ -110,6 +110,18 @@ export function requestOver(connection: Duplex, options: RequestOptions): Client
   return requestPlain({ ...options, createConnection: () => connection });
 }
 
+/** Refuses what is no address of a name server. */
+export function checkServers(servers: readonly string[]): void {
+  try {
+    new Resolver().setServers([...servers]);
+  } catch (error) {
+    throw new AppError("invalid", `network.dns_servers: ${servers.join(", ")} are not addresses of name servers`, {
+      hint: "10.0.0.2, 127.0.0.1:5353, [2001:db8::53]:53",
+      cause: error,
+    });
+  }
+}
+
 /** Asks DNS servers for the addresses of a name that may be asked for: those of this machine unless told which. */
 export async function resolveAddresses(name: string, servers: readonly string[]): Promise<string[]> {
   // Made anew each time: which servers a machine has can change while it runs.

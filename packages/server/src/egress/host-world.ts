@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
-import { dial, resolveAddresses } from "./dialer.ts";
+import { checkServers, dial, resolveAddresses } from "./dialer.ts";
 import { addressesIn } from "./hosts-file.ts";
 import { isOwnAddress } from "./own-addresses.ts";
 import type { World } from "./reach.ts";
 
 /** The world as this machine sees it: its hosts file and its name servers, or those that are configured alone. */
 export function hostWorld(dnsServers: readonly string[] = []): World {
+  checkServers(dnsServers);
   let open = 0;
   return {
     isOwnAddress,

@@ -1,7 +1,7 @@
 /** SOCKS5 (RFC 1928) without its methods of authentication: who can reach it is in the sandbox. Only CONNECT. */
 import type { Destination } from "../core/egress.ts";
 
-export const socksReplies = {
+const socksReplies = {
   ok: 0,
   failed: 1,
   notAllowed: 2,
