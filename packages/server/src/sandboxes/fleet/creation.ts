@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { defined } from "../../core/defined.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { EngineName, SandboxLimits } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -68,7 +69,7 @@ async function takeWarm(
     const { sandbox, isWell } = taken;
     try {
       const limits = { ...asked.limits, storageBytes: sandbox.limits.storageBytes };
-      await parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits));
+      await whileWell(isWell, parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits)));
       return { ...taken, origin: "pool" };
     } catch (error) {
       parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
@@ -77,6 +78,16 @@ async function takeWarm(
       return { cold: "the one from the pool could not be given its limits" };
     }
   }
+}
+
+/** What waits for one that never answers is given up with it. */
+async function whileWell(isWell: Promise<boolean>, work: Promise<void>): Promise<void> {
+  work.catch(() => undefined);
+  const given = async () => {
+    if (!(await isWell)) throw new AppError("unavailable", "the sandbox does not answer");
+    await work;
+  };
+  await Promise.race([work, given()]);
 }
 
 function startCold(
