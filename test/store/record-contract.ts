@@ -6,6 +6,7 @@ import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts"
 import type { RecordStore, Store } from "../../packages/server/src/core/store.ts";
 import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
+import { secretContract } from "./secret-contract.ts";
 
 /** An empty store, which can be closed and opened again. */
 export interface StoreUnderTest<S = Store> extends AsyncDisposable {
@@ -283,4 +284,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   });
 
   egressContract(name, () => store, reopen);
+  secretContract(name, () => store, reopen);
 }

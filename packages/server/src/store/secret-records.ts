@@ -208,12 +208,12 @@ async function countUse(db: Transaction<Schema>, { namespace, name, version }: D
     .executeTakeFirst();
   if (secret === undefined) return "changed";
   if (secret.uses_left === null) return undefined;
-  if (secret.uses_left === 0) return "spent";
-  await db
+  const { numUpdatedRows } = await db
     .updateTable("secrets")
-    .set({ uses_left: secret.uses_left - 1 })
+    .set(({ eb }) => ({ uses_left: eb("uses_left", "-", 1) }))
     .where("namespace", "=", namespace)
     .where("name", "=", name)
-    .execute();
-  return undefined;
+    .where("uses_left", ">", 0)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n ? undefined : "spent";
 }
