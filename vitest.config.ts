@@ -7,7 +7,7 @@ const sanitizedTests = [
   "test/guest/sanitized.test.ts",
   "test/wire/attach.test.ts",
   "test/wire/hostile-host.test.ts",
-  ...sandboxTests("exec", "files", "processes", "snapshots", "tar", "terminal", "warm"),
+  ...sandboxTests("exec", "files", "processes", "snapshots", "tar", "terminal", "tunnels", "tunnels-inside", "warm"),
   ...(soak ? sandboxTests("contexts", "kept", "limits", "newborns", "pause", "search") : []),
 ];
 

@@ -31,7 +31,7 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     let asked = "";
     const seen: Tunnel["local"][] = [];
     using listener = closing(
-      await sandbox.wire.tunnels.listen("127.64.0.1", 3128, (tunnel) => {
+      await sandbox.wire.tunnels.listen("127.77.0.1", 3128, (tunnel) => {
         seen.push(tunnel.local);
         tunnel.on("data", (chunk: Buffer) => {
           asked += chunk.toString();
@@ -39,52 +39,52 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
         tunnel.on("end", () => tunnel.end("and so on"));
       }),
     );
-    expect(listener).toMatchObject({ address: "127.64.0.1", port: 3128 });
+    expect(listener).toMatchObject({ address: "127.77.0.1", port: 3128 });
     const body = "s.sendall(b'x' * 300000); s.shutdown(socket.SHUT_WR); print(s.makefile().read())";
-    const { stdout, stderr } = await python(client("127.64.0.1", 3128, body));
+    const { stdout, stderr } = await python(client("127.77.0.1", 3128, body));
     expect({ stdout, stderr }).toEqual({ stdout: "and so on\n", stderr: "" });
     expect(asked).toBe("x".repeat(300_000));
-    expect(seen).toEqual([{ address: "127.64.0.1", port: 3128 }]);
+    expect(seen).toEqual([{ address: "127.77.0.1", port: 3128 }]);
   });
 
   it("[NET-03] tell at which address they came, where the guest listens at all of them", async () => {
     const seen: string[] = [];
     using _listener = closing(
-      await sandbox.wire.tunnels.listen("0.0.0.0", 80, (tunnel) => {
+      await sandbox.wire.tunnels.listen("0.0.0.0", 81, (tunnel) => {
         seen.push(`${tunnel.local.address}:${tunnel.local.port}`);
         tunnel.end();
       }),
     );
     const { stdout } = await python(
-      `import socket\nfor a in ["127.64.0.9", "127.99.1.2", "127.0.0.1"]:\n  print(socket.create_connection((a, 80), 20).recv(9))`,
+      `import socket\nfor a in ["127.64.0.9", "127.99.1.2", "127.0.0.1"]:\n  print(socket.create_connection((a, 81), 20).recv(9))`,
     );
     expect(stdout).toBe("b''\nb''\nb''\n");
-    expect(seen).toEqual(["127.64.0.9:80", "127.99.1.2:80", "127.0.0.1:80"]);
+    expect(seen).toEqual(["127.64.0.9:81", "127.99.1.2:81", "127.0.0.1:81"]);
   });
 
   it("[NET-05] are reset where the owner says so, and not ended as if all had been said", async () => {
-    using _listener = closing(await sandbox.wire.tunnels.listen("127.64.0.1", 1080, (tunnel) => tunnel.reset()));
+    using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1080, (tunnel) => tunnel.reset()));
     const body = "try:\n  print(s.recv(9))\nexcept ConnectionResetError: print('reset')";
-    expect((await python(client("127.64.0.1", 1080, body))).stdout).toBe("reset\n");
+    expect((await python(client("127.77.0.1", 1080, body))).stdout).toBe("reset\n");
   });
 
   it("end as reset for the owner too, where the program does that", async () => {
     const ended = Promise.withResolvers<unknown>();
     using _listener = closing(
-      await sandbox.wire.tunnels.listen("127.64.0.1", 1081, (tunnel) => {
+      await sandbox.wire.tunnels.listen("127.77.0.1", 1081, (tunnel) => {
         tunnel.on("error", ended.resolve).resume();
       }),
     );
     const body =
       "import struct\ns.sendall(b'x'); s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0)); s.close()";
-    await python(client("127.64.0.1", 1081, body));
+    await python(client("127.77.0.1", 1081, body));
     expect(await ended.promise).toMatchObject({ errno: "ECONNRESET" });
   });
 
   it("[NET-03] hold back a program whose bytes nobody reads, and cost no more than a window", async () => {
     const came = Promise.withResolvers<Tunnel>();
-    using _listener = closing(await sandbox.wire.tunnels.listen("127.64.0.1", 1082, came.resolve));
-    const run = python(client("127.64.0.1", 1082, "s.sendall(b'y' * 20_000_000); print('sent')"));
+    using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1082, came.resolve));
+    const run = python(client("127.77.0.1", 1082, "s.sendall(b'y' * 20_000_000); print('sent')"));
     const tunnel = await came.promise;
     await once(tunnel, "readable");
     expect(tunnel.readableLength).toBeLessThan(1024 ** 2);

@@ -15,7 +15,7 @@ export interface Datagram {
   bytes: Buffer;
 }
 
-/** Ends when its owner closes it, or the sandbox ends. */
+/** Ends when its owner closes it, or the sandbox ends. A port below 1024 stays the guest's: connections to it are reset then. */
 export interface TunnelListener {
   readonly address: string;
   readonly port: number;
@@ -24,7 +24,11 @@ export interface TunnelListener {
 
 /** What the wire of a sandbox can do about connections. All addresses are in the sandbox's own loopback. */
 export interface Tunnels {
-  /** Listens inside, as the guest, before user code can take the place. A connection comes to `accept`; nobody else can hold the address then. */
+  /**
+   * Listens inside, as the guest, before user code can take the place. A connection comes to `accept`; nobody else can hold
+   * the address then. A listener of a former owner is taken over. A place that is taken is a `conflict`, with the errno in
+   * its details.
+   */
   listen(address: string, port: number, accept: (tunnel: Tunnel) => void): Promise<TunnelListener>;
   /** A UDP socket inside; answers go by `send`, lost when the sandbox does not take them. */
   listenDatagrams(

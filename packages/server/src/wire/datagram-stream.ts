@@ -21,7 +21,7 @@ export class DatagramStream implements StreamEnd {
   readonly spot: number;
   readonly ready: Promise<void>;
   claimed = false;
-  receive: Receive | undefined;
+  take: Receive | undefined;
   readonly #flow: TunnelFlow;
   readonly #gate = Promise.withResolvers<void>();
   #received: number;
@@ -67,7 +67,7 @@ export class DatagramStream implements StreamEnd {
   #deliver(record: Buffer): void {
     const port = record.readUInt32LE(4);
     const from = { address: showAddress(record.readUInt32LE(8)), port };
-    this.receive?.({ from, bytes: Buffer.from(record.subarray(headBytes)) }, (bytes) => this.#answer(from, bytes));
+    this.take?.({ from, bytes: Buffer.from(record.subarray(headBytes)) }, (bytes) => this.#answer(from, bytes));
   }
 
   #answer(to: Datagram["from"], bytes: Buffer): void {

@@ -13,7 +13,7 @@ export class ListenerStream implements StreamEnd {
   readonly ready: Promise<void>;
   /** Whether this owner has asked for it. */
   claimed = false;
-  accept: ((tunnel: Tunnel) => void) | undefined;
+  take: ((tunnel: Tunnel) => void) | undefined;
   readonly #gate = Promise.withResolvers<void>();
 
   readonly #ended: () => void;

@@ -24,6 +24,9 @@ export interface TunnelWire {
   drop(id: number): void;
 }
 
+/** Ports below are not for programs. */
+const firstUserPort = 1024;
+
 type Accept = (tunnel: Tunnel) => void;
 
 /**
@@ -58,7 +61,7 @@ export class WireTunnels implements Tunnels, TunnelFlow {
       listener = this.#wire.openEnd("listen", { spot }, (id) => new ListenerStream(id, spot, () => this.#forget(id)));
       this.#listeners.set(listener.id, listener);
     }
-    listener.accept = accept;
+    listener.take = accept;
     this.#await();
     return this.#listening(listener);
   }
@@ -79,7 +82,7 @@ export class WireTunnels implements Tunnels, TunnelFlow {
       );
       this.#datagrams.set(listener.id, listener);
     }
-    listener.receive = receive;
+    listener.take = receive;
     return this.#listening(listener);
   }
 
@@ -149,7 +152,17 @@ export class WireTunnels implements Tunnels, TunnelFlow {
   async #listening(listener: ListenerStream | DatagramStream): Promise<TunnelListener> {
     listener.claimed = true;
     await listener.ready;
-    return { ...unpackSpot(listener.spot), close: () => this.#forget(listener.id) };
+    const { address, port } = unpackSpot(listener.spot);
+    return { address, port, close: () => (port < firstUserPort ? this.#retire(listener) : this.#forget(listener.id)) };
+  }
+
+  /**
+   * The place stays the guest's: connections that were made there block it for a minute, in which it could not listen again.
+   * Programs have no use for it.
+   */
+  #retire(listener: ListenerStream | DatagramStream): void {
+    listener.claimed = false;
+    listener.take = undefined;
   }
 
   #forget(id: number): void {
@@ -180,7 +193,7 @@ export class WireTunnels implements Tunnels, TunnelFlow {
     this.#awaited--;
     if (this.#awaited === 0) this.#awaitedWish = Math.min(2 * this.#awaitedWish, wireLimits.awaitedMost);
     const tunnel = this.#connect(id, unpackSpot(spot));
-    const accept = this.#listeners.get(of)?.accept;
+    const accept = this.#listeners.get(of)?.take;
     if (accept === undefined) tunnel.reset();
     else accept(tunnel);
     this.#await();
