@@ -18,7 +18,8 @@ enum {
   SMALL_RING_BYTES = 16 * 1024,
   PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
-  INPUT_RING_BYTES = 64 * 1024,
+  INPUT_WINDOW_BYTES = 64 * 1024,
+  TUNNEL_WINDOW_BYTES = 256 * 1024, /* of input; the owner lets few of many connections have it at once */
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */
   SLOTS_MAX = STREAMS_MAX + TUNNELS_MAX,
@@ -169,7 +170,8 @@ struct output {
 /* Bytes from the host to a process. [consumed, received) is in the ring. */
 struct input {
   int fd;
-  uint8_t *ring;
+  uint8_t *ring; /* as large as what waits in it, or twice that */
+  uint32_t size;
   uint64_t consumed, received, credited;
   bool armed, end, end_sent, wanted; /* wanted: the process was given a pipe */
 };
@@ -230,6 +232,7 @@ void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size);
 void stream_fail(struct stream *s, int error);
 void stream_finish(struct stream *s, const struct exit_record *record);
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
+uint32_t stream_input_window(const struct stream *s);
 void stream_input_end(struct stream *s);
 void stream_acked(struct stream *s, int channel, uint64_t offset);
 uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);

@@ -14,7 +14,7 @@ uint32_t streams_end; /* no slot from here on is taken, up to STREAMS_MAX */
 uint32_t tunnels_end = STREAMS_MAX; /* nor from here on */
 uint32_t streams_highest; /* ids only grow: an OPEN that is repeated after a resync runs nothing twice */
 static uint32_t rings_bytes;
-static uint8_t *spare_ring, *spare_input;
+static uint8_t *spare_ring;
 static struct stream *pump_due; /* tunnels whose input came with what is being read of the wire */
 
 enum { BUCKETS = 256 };
@@ -133,15 +133,37 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
 }
 
 static void input_ring_give(struct input *in) {
-  if (!spare_input) spare_input = in->ring;
+  if (in->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = in->ring;
   else free(in->ring);
   in->ring = NULL;
 }
 
-static void input_ring_take(struct input *in) {
-  in->ring = spare_input ? spare_input : malloc(INPUT_RING_BYTES);
-  spare_input = NULL;
-  if (!in->ring) die("out of memory");
+static void input_ring_put(struct input *in, uint64_t offset, const uint8_t *data, uint32_t size) {
+  uint32_t at = (uint32_t)(offset % in->size), run = in->size - at;
+  if (run > size) run = size;
+  memcpy(in->ring + at, data, run);
+  memcpy(in->ring, data + run, size - run);
+}
+
+/* Makes room for so many bytes in all. */
+static void input_ring_fit(struct input *in, uint64_t need) {
+  struct input old = *in;
+  if (in->ring && need <= in->size) return;
+  if (!in->ring && spare_ring) {
+    in->ring = spare_ring;
+    in->size = OUTPUT_RING_BYTES;
+    spare_ring = NULL;
+    return;
+  }
+  for (in->size = SMALL_RING_BYTES; in->size < need;) in->size *= 2;
+  if (!(in->ring = malloc(in->size))) die("out of memory");
+  for (uint64_t offset = old.consumed; old.ring && offset < old.received;) {
+    uint32_t at = (uint32_t)(offset % old.size), run = old.size - at;
+    if (run > old.received - offset) run = (uint32_t)(old.received - offset);
+    input_ring_put(in, offset, old.ring + at, run);
+    offset += run;
+  }
+  if (old.ring) input_ring_give(&old);
 }
 
 void stream_input_stop(struct stream *s) {
@@ -171,11 +193,13 @@ void streams_pump_due(void) {
   }
 }
 
+uint32_t stream_input_window(const struct stream *s) { return is_tunnel(s->kind) ? TUNNEL_WINDOW_BYTES : INPUT_WINDOW_BYTES; }
+
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size) {
   struct input *in = &s->in;
   if (s->kind == KIND_DATAGRAMS) return datagrams_send(s, offset, data, size);
   if (offset + size <= in->received) return; /* sent again after a resync */
-  if (offset > in->received || offset + size - in->consumed > INPUT_RING_BYTES || in->end)
+  if (offset > in->received || offset + size - in->consumed > stream_input_window(s) || in->end)
     return wire_error(s->id, EPROTO, "input out of order");
   data += in->received - offset;
   size -= (uint32_t)(in->received - offset);
@@ -184,14 +208,9 @@ void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32
     in->consumed = in->received;
     return;
   }
-  if (!in->ring) input_ring_take(in);
-  for (uint32_t done = 0; done < size;) {
-    uint32_t at = (uint32_t)(in->received % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
-    if (run > size - done) run = size - done;
-    memcpy(in->ring + at, data + done, run);
-    in->received += run;
-    done += run;
-  }
+  input_ring_fit(in, in->received - in->consumed + size);
+  input_ring_put(in, in->received, data, size);
+  in->received += size;
   pump_input_later(s);
 }
 
@@ -204,7 +223,7 @@ void stream_pump_input(struct stream *s) {
   struct input *in = &s->in;
   if (in->fd < 0) return;
   while (in->consumed < in->received) {
-    uint32_t at = (uint32_t)(in->consumed % INPUT_RING_BYTES), run = INPUT_RING_BYTES - at;
+    uint32_t at = (uint32_t)(in->consumed % in->size), run = in->size - at;
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
     ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;

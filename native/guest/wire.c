@@ -125,7 +125,7 @@ static void receive_frame(const struct header *h, uint8_t *payload) {
 }
 
 void wire_receive(void) {
-  static uint8_t buffer[64 * 1024];
+  static uint8_t buffer[256 * 1024]; /* as much as the FIFO holds */
   static size_t have;
   ssize_t size = read(WIRE_IN, buffer + have, sizeof buffer - have);
   if (size <= 0) return; /* never the end: this program holds the FIFO open for writing too */
@@ -160,7 +160,7 @@ static void put(enum frame_type type, uint8_t channel, uint32_t stream, uint64_t
 static bool room(void) { return control_size + CONTROL_FRAME_MAX <= CONTROL_BYTES; }
 
 static void put_hello(void) {
-  struct hello hello = {{0}, WIRE_VERSION, SLOTS_MAX, INPUT_RING_BYTES, OUTPUT_RING_BYTES, streams_highest, 0};
+  struct hello hello = {{0}, WIRE_VERSION, SLOTS_MAX, INPUT_WINDOW_BYTES, OUTPUT_RING_BYTES, streams_highest, 0};
   for (uint32_t i = streams_from(0); i < tunnels_end; i = streams_from(i + 1))
     if (streams[i] && streams[i]->state_due) hello.live++;
   memcpy(hello.nonce, nonce, NONCE_BYTES);
@@ -175,7 +175,7 @@ static void put_state(const struct stream *s) {
 
 static bool credit_due(const struct stream *s) {
   uint64_t owed = s->in.consumed - s->in.credited;
-  return owed >= INPUT_RING_BYTES / 4 || (owed && s->in.consumed == s->in.received);
+  return owed >= stream_input_window(s) / 4 || (owed && s->in.consumed == s->in.received);
 }
 
 /* What the host must learn of a stream follows from its state, so nothing is queued and a resync repeats it all. */

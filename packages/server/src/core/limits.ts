@@ -35,6 +35,7 @@ export const wireLimits = {
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
+  tunnelWindowBytes: 256 * KiB,
   /** Bytes owed before credit is given: half of the guest's smallest ring. */
   creditBytes: 8 * KiB,
   streams: 256,
@@ -44,7 +45,7 @@ export const wireLimits = {
   /** Connections that are awaited: more when they came faster than that. */
   awaited: 4,
   awaitedMost: 64,
-  /** What of the bytes of all tunnels of a sandbox may wait on the host beyond a small ring each. */
+  /** What of the bytes of all tunnels of a sandbox may be under way, each way, beyond a small ring each. */
   tunnelsBytes: 4 * MiB,
   smallRingBytes: 16 * KiB,
   datagramBytes: 4096 - 24 - 16,

@@ -8,7 +8,15 @@ export type SendFrame = (type: number, channel: number, stream: number, offset: 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const inputChannel = 0;
 
-/** Input of one stream: what was sent, and what of it the guest says was taken. */
+/** What the connections of a wire have under way together. */
+export class InputBudget {
+  usedBytes = 0;
+}
+
+/**
+ * Input of one stream: what was sent, and what of it the guest says was taken. Connections share a budget: each may always
+ * have a little under way, and much only while few do.
+ */
 export class InputWindow {
   readonly #id: number;
   readonly #send: SendFrame;
@@ -18,7 +26,15 @@ export class InputWindow {
   #open = true;
   #roomGate: PromiseWithResolvers<void> | undefined;
 
-  constructor(id: number, send: SendFrame, congestion: Congestion, sent = 0, taken = 0) {
+  readonly #budget: InputBudget | undefined;
+
+  constructor(
+    id: number,
+    send: SendFrame,
+    congestion: Congestion,
+    { sent = 0, taken = 0, budget }: { sent?: number; taken?: number; budget?: InputBudget } = {},
+  ) {
+    this.#budget = budget;
     this.#id = id;
     this.#send = send;
     this.#congestion = congestion;
@@ -29,7 +45,7 @@ export class InputWindow {
   /** Resolves when the guest has room for more; false when nobody takes it. */
   async write(chunk: Uint8Array): Promise<boolean> {
     for (let at = 0; at < chunk.length && this.#open; ) {
-      const room = this.#taken + wireLimits.inputWindowBytes - this.#sent;
+      const room = this.#windowBytes() - (this.#sent - this.#taken);
       const wait = room <= 0 ? this.#room() : this.#congestion();
       if (wait !== undefined) {
         await wait;
@@ -38,9 +54,15 @@ export class InputWindow {
       const size = Math.min(payloadBytes, room, chunk.length - at);
       this.#send(frameTypes.data, inputChannel, this.#id, this.#sent, chunk.subarray(at, at + size));
       this.#sent += size;
+      if (this.#budget !== undefined) this.#budget.usedBytes += size;
       at += size;
     }
     return this.#open;
+  }
+
+  #windowBytes(): number {
+    if (this.#budget === undefined) return wireLimits.inputWindowBytes;
+    return this.#budget.usedBytes < wireLimits.tunnelsBytes ? wireLimits.tunnelWindowBytes : wireLimits.smallRingBytes;
   }
 
   #room(): Promise<void> {
@@ -60,8 +82,15 @@ export class InputWindow {
     this.#wake();
   }
 
+  /** What is under way is nobody's any more. */
+  forget(): void {
+    this.close();
+    this.onCredit(this.#sent);
+  }
+
   onCredit(offset: number): void {
     if (offset < this.#taken || offset > this.#sent) throw new WireViolation(`credit for ${offset} of ${this.#sent}`);
+    if (this.#budget !== undefined) this.#budget.usedBytes -= offset - this.#taken;
     this.#taken = offset;
     this.#wake();
   }

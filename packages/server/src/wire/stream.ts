@@ -105,7 +105,10 @@ export class HostStream implements HeldStream {
       stdout: outputFrom(from?.acknowledged.stdout ?? 0),
       stderr: outputFrom(from?.acknowledged.stderr ?? 0),
     };
-    this.#input = new InputWindow(id, send, congestion, from?.inputReceived, from?.inputConsumed);
+    this.#input = new InputWindow(id, send, congestion, {
+      sent: from?.inputReceived ?? 0,
+      taken: from?.inputConsumed ?? 0,
+    });
     this.#listener = listener;
     this.#send = send;
     this.started = this.#startedGate.promise;

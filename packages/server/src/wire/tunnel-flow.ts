@@ -1,10 +1,11 @@
-import type { Congestion, SendFrame } from "./input-window.ts";
+import type { Congestion, InputBudget, SendFrame } from "./input-window.ts";
 import type { TunnelStream } from "./tunnel-stream.ts";
 
 /** What the connections of one wire share. */
 export interface TunnelFlow {
   readonly send: SendFrame;
   readonly congestion: Congestion;
+  readonly budget: InputBudget;
   /** Bytes that wait for their reader: more, or fewer. */
   waiting(bytes: number): void;
   /** It has taken bytes that are too few to be told of at once. */

@@ -28,11 +28,11 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
   #done = false;
 
   constructor(id: number, local: Spot, flow: TunnelFlow) {
-    super({ readableHighWaterMark: wireLimits.inputWindowBytes, writableHighWaterMark: wireLimits.inputWindowBytes });
+    super({ readableHighWaterMark: wireLimits.inputWindowBytes, writableHighWaterMark: wireLimits.tunnelWindowBytes });
     this.id = id;
     this.local = local;
     this.#flow = flow;
-    this.#input = new InputWindow(id, flow.send, flow.congestion);
+    this.#input = new InputWindow(id, flow.send, flow.congestion, { budget: flow.budget });
     this.on("error", () => undefined); // what a sandbox does to its connections may not end the daemon
   }
 
@@ -87,6 +87,7 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
   #drop(): void {
     if (this.#done) return;
     this.#done = true;
+    this.#input.forget();
     this.#flow.drop(this.id);
   }
 
@@ -130,7 +131,6 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
     const record = parseExit(payload);
     if (!this.#outputEnded) throw new WireViolation("an exit before the end of output");
     this.#drop();
-    this.#input.close();
     if (record.startError !== null) this.destroy(this.#broken("ECONNRESET"));
   }
 

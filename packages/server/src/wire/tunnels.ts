@@ -5,7 +5,7 @@ import { type StreamKind, type StreamSpec, type StreamState, streamKinds, type W
 import { AwaitedStream } from "./awaited-stream.ts";
 import { DatagramStream } from "./datagram-stream.ts";
 import { WireViolation } from "./frame.ts";
-import type { Congestion, SendFrame } from "./input-window.ts";
+import { type Congestion, InputBudget, type SendFrame } from "./input-window.ts";
 import { ListenerStream } from "./listener-stream.ts";
 import { placed } from "./placed.ts";
 import { isPort, packSpot, unpackSpot } from "./spot.ts";
@@ -37,6 +37,7 @@ export class WireTunnels implements Tunnels, TunnelFlow {
   readonly #wire: TunnelWire;
   readonly #listeners = new Map<number, ListenerStream>();
   readonly #datagrams = new Map<number, DatagramStream>();
+  readonly budget = new InputBudget();
   readonly #owing = new Set<TunnelStream>();
   #owingTimer: NodeJS.Timeout | undefined;
   #connections = 0;
