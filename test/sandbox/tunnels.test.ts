@@ -81,6 +81,20 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     expect(await ended.promise).toMatchObject({ errno: "ECONNRESET" });
   });
 
+  it("[NET-03] bring a program all of a long answer in order, however slowly it reads", async () => {
+    const numbers = Buffer.from(Uint32Array.from({ length: 1_000_000 }, (_, i) => i).buffer);
+    using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1083, (tunnel) => tunnel.end(numbers)));
+    const body = `import array, time
+got = b""
+while True:
+  piece = s.recv(1 + len(got) % 70001)
+  if not piece: break
+  got += piece
+  if len(got) < 100000: time.sleep(0.002)
+print(array.array("I", got) == array.array("I", range(1000000)))`;
+    expect((await python(client("127.77.0.1", 1083, body))).stdout).toBe("True\n");
+  });
+
   it("[NET-03] hold back a program whose bytes nobody reads, and cost no more than a window", async () => {
     const came = Promise.withResolvers<Tunnel>();
     using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1082, came.resolve));

@@ -9,7 +9,17 @@ import { engines, openTestEngine, seed, soak, type TestEngine } from "../harness
 import { encodeFrame, type HostFrame, HostileHost, row } from "./hostile-host.ts";
 
 const { config, open, data, credit, end, close, signal, exit, state } = frameTypes;
-const tags = { argument: 1, environment: 2, timeoutMs: 4, cpuMs: 5, memoryBytes: 7, flags: 9, path: 10, leaseMs: 15 };
+const tags = {
+  argument: 1,
+  environment: 2,
+  timeoutMs: 4,
+  cpuMs: 5,
+  memoryBytes: 7,
+  flags: 9,
+  path: 10,
+  leaseMs: 15,
+  spot: 23,
+};
 const kinds = { process: 1, read: 2, write: 3, list: 4 };
 const spec = 3;
 const most = 2n ** 64n - 1n;
@@ -155,7 +165,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
   });
 
   /** No lease: that is a way to end without a word. */
-  const tag = fc.constantFrom(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17);
+  const tag = fc.constantFrom(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, tags.spot);
   const u64 = fc.bigInt({ min: 0n, max: most });
   const rows = fc
     .array(
@@ -164,6 +174,8 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
         fc.tuple(tag, u64).map(([which, value]) => row(which, value)),
         fc.constant(row(tags.path, "a/b")),
         fc.constant(row(tags.flags, 7n)),
+        fc.bigInt({ min: 5000n, max: 5003n }).map((port) => row(tags.spot, 0x7f40_0001n * 65_536n + port)),
+        fc.bigInt({ min: 5000n, max: 5003n }).map((port) => row(tags.spot, port)),
         fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes)),
       ),
       { maxLength: 5 },
@@ -171,7 +183,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     .map((list) => Buffer.concat(list));
   const frame: fc.Arbitrary<HostFrame> = fc.oneof(
     fc
-      .record({ kind: fc.nat(9), stream: fc.integer({ min: 1, max: ids }), rows })
+      .record({ kind: fc.nat(18), stream: fc.integer({ min: 1, max: ids }), rows })
       .map((one) => opening(one.stream, one.rows, one.kind)),
     fc.record(
       {

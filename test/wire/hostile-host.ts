@@ -4,7 +4,7 @@ import type { CreatedSandbox } from "../../packages/server/src/core/engine.ts";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
 import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import { frameTypes, readU64 } from "../../packages/server/src/wire/frame.ts";
-import { processesOf } from "../leaks.ts";
+import { processesOf, readIfThere } from "../leaks.ts";
 
 export interface HostFrame {
   type: number;
@@ -142,14 +142,19 @@ export class HostileHost implements Disposable {
     return found !== undefined;
   }
 
+  #findGuest(): number | undefined {
+    return processesOf(this.#id).find((one) => readIfThere(`/proc/${one}/comm`) === "guest\n");
+  }
+
   get guestPid(): number {
-    const pid = processesOf(this.#id).find((one) => readFileSync(`/proc/${one}/comm`, "utf8") === "guest\n");
+    const pid = this.#findGuest();
     if (pid === undefined) throw new Error("there is no guest");
     return pid;
   }
 
   /** Returns once the guest has used no processor for a while; a guest that spins never has. */
   async calm(): Promise<void> {
+    while (this.#findGuest() === undefined && !this.dead) await sleep(5); // the runtime has not become it yet
     const usedNs = () => Number(readFileSync(`/proc/${this.guestPid}/schedstat`, "utf8").split(" ")[0]);
     for (let before = -1, calm = 0; calm < 5; ) {
       const now = usedNs();
