@@ -4,6 +4,7 @@ import type { KeptArtifacts } from "../../packages/server/src/core/kept-artifact
 import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { RecordStore, Store } from "../../packages/server/src/core/store.ts";
+import { approvalContract } from "./approval-contract.ts";
 import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
 import { secretContract } from "./secret-contract.ts";
@@ -285,4 +286,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
 
   egressContract(name, () => store, reopen);
   secretContract(name, () => store, reopen);
+  approvalContract(name, () => store, reopen);
 }

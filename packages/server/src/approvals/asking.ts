@@ -120,6 +120,6 @@ export class Asking {
     if (known === undefined) return undefined;
     pending.countNew(question.namespace, question.sandboxId, clock.monotonicMs());
     const approval = newApproval(question, digest, clock.wallMs(), caller);
-    return ledger.known(approval, known.approve, known.reason, caller);
+    return ledger.known(approval, known.approve, known.reason);
   }
 }

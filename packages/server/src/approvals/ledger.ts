@@ -23,10 +23,10 @@ export class ApprovalLedger {
   }
 
   /** On record, so that it can be looked up like any other; nobody was asked, and nobody is told. */
-  async known(approval: Approval, approve: boolean, reason: string, caller: Caller | undefined): Promise<Approval> {
+  async known(approval: Approval, approve: boolean, reason: string): Promise<Approval> {
     const state = approve ? "approved" : "denied";
     const settled: Approval = { ...approval, state, reason, decidedAtMs: approval.createdAtMs };
-    await both(this.#parts.records.insert(settled), logApproval(this.#parts, settled, state, caller));
+    await both(this.#parts.records.insert(settled), logApproval(this.#parts, settled, state, undefined));
     return settled;
   }
 

@@ -20,7 +20,7 @@ export function logApproval(
   news: ApprovalNews,
   actor: Caller | undefined,
 ): Promise<void> {
-  const { id, kind, namespace, sandboxId, subject, digest, scope, reason, asked } = approval;
+  const { id, kind, namespace, sandboxId, subject, digest, scope, reason, asked, askedBy } = approval;
   return audit.record({
     type: `approval.${news}`,
     namespace,
@@ -32,6 +32,7 @@ export function logApproval(
       kind,
       ...(named[kind] ? { subject } : {}),
       question_sha256: digest,
+      asked_by: askedBy,
       ...(news === "requested" ? {} : { scope, reason, asked }),
     },
   });

@@ -58,10 +58,10 @@ export class StoredApprovals implements ApprovalRecords {
       .where((eb) =>
         eb.or([
           eb("scope", "=", "always"),
-          eb.and([eb("scope", "=", "sandbox"), eb("sandbox_id", "is", sandboxId)]),
+          eb.and([eb("scope", "=", "sandbox"), eb("sandbox_id", "=", sandboxId)]),
           eb.and([
             eb("scope", "=", "once"),
-            eb("sandbox_id", "is", sandboxId),
+            eb("sandbox_id", "=", sandboxId),
             eb("state", "=", "approved"),
             eb("used_at_ms", "is", null),
             eb("decided_at_ms", ">=", sinceMs),
