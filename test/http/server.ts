@@ -5,6 +5,7 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
+import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
@@ -43,6 +44,7 @@ interface TestServerOptions extends Partial<HttpParts> {
   daemonFolder?: string;
   approvals?: Partial<ApprovalSettings>;
   commands?: Partial<CommandPolicy>;
+  network?: NetworkOptions;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -54,6 +56,7 @@ export async function openTestServer(
     daemonFolder,
     approvals: asked,
     commands,
+    network = {},
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -62,7 +65,7 @@ export async function openTestServer(
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const records = { keep: 100, days: 1, outputBytes: 1024 };
-  const caisson = openCaisson({ home, root, guestPath, runtimePaths, records, onError });
+  const caisson = openCaisson({ home, root, guestPath, runtimePaths, records, network, onError });
   const feed = new EventFeed();
   const settings: FleetSettings = {
     engine,
