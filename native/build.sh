@@ -58,8 +58,8 @@ compile() {
     sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
   elif [ "$1" = fuzz ]; then
     sanitize -O1 -fsanitize-coverage=trace-pc -Wl,--wrap=socket,--wrap=bind,--wrap=listen,--wrap=accept4,--wrap=connect \
-      -o "$new" native/guest/wire.c native/guest/stream.c native/guest/spec.c native/guest/tunnel.c native/guest/listen.c \
-      native/guest/datagram.c native/guest/untar.c native/fuzz/*.c
+      -o "$new" native/guest/wire.c native/guest/stream.c native/guest/input.c native/guest/spec.c native/guest/tunnel.c \
+      native/guest/listen.c native/guest/datagram.c native/guest/untar.c native/fuzz/*.c
   else
     musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
       -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c

@@ -16,7 +16,7 @@
 
 #include <sys/epoll.h>
 
-#include "../guest/guest.h"
+#include "../guest/tunnel.h"
 #include "network.h"
 
 size_t __sanitizer_get_current_allocated_bytes(void);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "guest.h"
+#include "tunnel.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

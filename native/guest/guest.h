@@ -83,7 +83,6 @@ enum stream_kind {
   KIND_DATAGRAMS,
   KIND_LAST = KIND_DATAGRAMS,
 };
-static inline bool is_tunnel(uint8_t kind) { return kind >= KIND_LISTEN; }
 
 enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };
 
@@ -232,15 +231,11 @@ void stream_spec_bytes(struct stream *s, const uint8_t *data, uint32_t size);
 void stream_fail(struct stream *s, int error);
 void stream_finish(struct stream *s, const struct exit_record *record);
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
-uint32_t stream_input_window(const struct stream *s);
 void stream_input_end(struct stream *s);
 void stream_acked(struct stream *s, int channel, uint64_t offset);
 uint64_t stream_end_due_ms(const struct stream *s, const struct output *o);
 void stream_close(struct stream *s);
 void stream_pump_input(struct stream *s);
-void stream_input_stop(struct stream *s);
-void stream_output_stop(struct stream *s);
-void streams_pump_due(void);
 void stream_input_event(struct stream *s, uint32_t events);
 void stream_pump_output(struct stream *s, int index);
 struct iovec;
@@ -356,31 +351,6 @@ struct sock_fprog;
 extern const struct sock_fprog *seccomp_of_newborns; /* on top of the guest's own, or NULL */
 void seccomp_apply(void);
 void seccomp_refuse_listeners(void);
-
-/* tunnel.c */
-void tunnel_start(struct stream *s, const struct spec *spec);
-void tunnel_connected(struct stream *s, int fd);
-void tunnel_interest(struct stream *s, uint32_t events);
-void tunnel_settle(struct stream *s);
-void tunnel_drop(struct stream *s);
-void tunnel_resync(struct stream *s);
-void tunnel_event(struct stream *s, uint32_t events);
-
-/* listen.c */
-void listen_start(struct stream *s, const struct spec *spec);
-void listen_event(struct stream *s);
-void listen_wait(struct stream *s);
-void listen_forget(struct stream *s);
-void listeners_again(void);
-bool listen_holds(uint16_t port);
-
-/* datagram.c */
-void datagrams_start(struct stream *s, const struct spec *spec);
-void datagrams_event(struct stream *s);
-void datagrams_send(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size);
-
-/* loopback.c */
-void loopback_prepare(void);
 
 /* file.c */
 void file_start(struct stream *s, struct spec *spec);

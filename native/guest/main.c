@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "guest.h"
+#include "tunnel.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,124 @@
+#define _GNU_SOURCE
+#include "tunnel.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Bytes from the host on their way to a process or a connection. */
+
+static struct stream *pump_due; /* tunnels whose input came with what is being read of the wire */
+
+static void input_ring_give(struct input *in) {
+  if (in->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = in->ring;
+  else free(in->ring);
+  in->ring = NULL;
+}
+
+static void input_ring_put(struct input *in, uint64_t offset, const uint8_t *data, uint32_t size) {
+  uint32_t at = (uint32_t)(offset % in->size), run = in->size - at;
+  if (run > size) run = size;
+  memcpy(in->ring + at, data, run);
+  memcpy(in->ring, data + run, size - run);
+}
+
+/* Makes room for so many bytes in all. */
+static void input_ring_fit(struct input *in, uint64_t need) {
+  struct input old = *in;
+  if (in->ring && need <= in->size) return;
+  if (!in->ring && spare_ring) {
+    in->ring = spare_ring;
+    in->size = OUTPUT_RING_BYTES;
+    spare_ring = NULL;
+    return;
+  }
+  for (in->size = SMALL_RING_BYTES; in->size < need;) in->size *= 2;
+  if (!(in->ring = malloc(in->size))) die("out of memory");
+  for (uint64_t offset = old.consumed; old.ring && offset < old.received;) {
+    uint32_t at = (uint32_t)(offset % old.size), run = old.size - at;
+    if (run > old.received - offset) run = (uint32_t)(old.received - offset);
+    input_ring_put(in, offset, old.ring + at, run);
+    offset += run;
+  }
+  if (old.ring) input_ring_give(&old);
+}
+
+void stream_input_stop(struct stream *s) {
+  if (s->in.fd >= 0 && is_tunnel(s->kind)) shutdown(s->in.fd, SHUT_WR);
+  else if (s->in.fd >= 0) close(s->in.fd);
+  s->in.fd = -1;
+  s->in.consumed = s->in.received;
+  if (s->in.ring) input_ring_give(&s->in);
+}
+
+/* What comes for a connection in many frames goes out in one write. */
+static void pump_input_later(struct stream *s) {
+  if (!is_tunnel(s->kind)) return stream_pump_input(s);
+  if (s->pump_due) return;
+  s->pump_due = true;
+  s->next_due = pump_due;
+  pump_due = s;
+}
+
+void streams_pump_due(void) {
+  while (pump_due) {
+    struct stream *s = pump_due;
+    pump_due = s->next_due;
+    s->pump_due = false;
+    stream_pump_input(s);
+    tunnel_settle(s);
+  }
+}
+
+uint32_t stream_input_window(const struct stream *s) { return is_tunnel(s->kind) ? TUNNEL_WINDOW_BYTES : INPUT_WINDOW_BYTES; }
+
+void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size) {
+  struct input *in = &s->in;
+  if (s->kind == KIND_DATAGRAMS) return datagrams_send(s, offset, data, size);
+  if (offset + size <= in->received) return; /* sent again after a resync */
+  if (offset > in->received || offset + size - in->consumed > stream_input_window(s) || in->end)
+    return wire_error(s->id, EPROTO, "input out of order");
+  data += in->received - offset;
+  size -= (uint32_t)(in->received - offset);
+  if (in->fd < 0) { /* nobody reads: taken and dropped */
+    in->received += size;
+    in->consumed = in->received;
+    return;
+  }
+  input_ring_fit(in, in->received - in->consumed + size);
+  input_ring_put(in, in->received, data, size);
+  in->received += size;
+  pump_input_later(s);
+}
+
+void stream_input_end(struct stream *s) {
+  s->in.end = true;
+  pump_input_later(s);
+}
+
+void stream_pump_input(struct stream *s) {
+  struct input *in = &s->in;
+  if (in->fd < 0) return;
+  while (in->consumed < in->received) {
+    uint32_t at = (uint32_t)(in->consumed % in->size), run = in->size - at;
+    if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
+    ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
+    if (written < 0 && errno == EAGAIN) break;
+    if (written < 0) return stream_input_stop(s); /* EPIPE: the process closed its input */
+    in->consumed += (uint64_t)written;
+  }
+  if (in->consumed == in->received && in->end) return stream_input_stop(s);
+  if (in->consumed == in->received && in->ring) input_ring_give(in);
+  if (s->terminal) return;
+  bool wanted = in->consumed < in->received;
+  if (wanted != in->armed && !is_tunnel(s->kind)) poll_change(in->fd, wanted ? EPOLLOUT : 0, POLL_INPUT, s->slot);
+  in->armed = wanted;
+}
+
+/* epoll tells of a pipe's end whatever it was asked, again and again: what is not to be read now is taken out of it. */
+void stream_input_event(struct stream *s, uint32_t events) {
+  if (events & EPOLLERR && !s->terminal) stream_input_stop(s); /* the process closed its input */
+  else stream_pump_input(s);
+}
