@@ -161,6 +161,28 @@ except ConnectionResetError:
     });
   });
 
+  it("keeps the addresses of names for the next owner, who is reached by them", async () => {
+    const network = { allow: [tcp("allowed.example", echo.port), tcp("www.allowed.example", echo.port)] };
+    const first = await caisson.createSandbox({ engine, keep: true, network });
+    const look = "import socket; print([socket.gethostbyname(n) for n in ('www.allowed.example', 'allowed.example')])";
+    const { stdout } = await first.exec({ command: ["python3", "-c", look] });
+    await first.detach();
+    const second = await caisson.attachSandbox(first.id);
+    try {
+      (await caisson.policies()).setSandbox(second.id, { sandbox: { ...network, deny: [] } });
+      const speak = `
+import socket
+connection = socket.create_connection((${stdout.trim()}[1], ${echo.port}), 60)
+connection.sendall(b"again")
+print(connection.recv(5).decode())
+`;
+      expect((await second.exec({ command: ["python3", "-c", speak] })).stdout).toBe("again\n");
+      expect((await second.exec({ command: ["python3", "-c", look] })).stdout).toBe(stdout);
+    } finally {
+      await second.destroy();
+    }
+  });
+
   it("[NET-11] tells of each attempt, with what it carried", () => {
     const own = events.filter((event) => event.sandboxId === sandbox.id);
     expect(own.find((event) => event.type === "egress.denied" && event.host === "other.example")).toMatchObject({
