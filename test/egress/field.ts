@@ -46,7 +46,7 @@ export async function field(options: FieldOptions) {
     },
     ...(approvals === undefined ? {} : { asking: () => ({ approvals, namespace: "default" }) }),
     world: {
-      resolve: (name) => resolveAddresses(name, options.dns === undefined ? ["127.0.0.1:1"] : [options.dns]),
+      resolve: async (name) => (await resolveAddresses(name, [options.dns ?? "127.0.0.1:1"])).addresses,
       dial: (address, port, signal) =>
         dial(options.addresses?.[address] ?? address, options.ports?.[port] ?? port, signal),
       isOwnAddress: () => false,

@@ -54,6 +54,9 @@ export const gateLimits = {
   /** Resolving one name, in all. */
   resolveMs: 10_000,
   addresses: 8,
+  /** Names whose addresses are remembered, and how long at most. */
+  remembered: 1_024,
+  rememberedMs: 30_000,
   /** Connecting to one address, and to all of a name. */
   connectMs: 10_000,
   connectAllMs: 30_000,

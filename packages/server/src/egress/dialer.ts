@@ -122,16 +122,28 @@ export function checkServers(servers: readonly string[]): void {
   }
 }
 
+export interface FoundAddresses {
+  addresses: string[];
+  /** How long they may be believed. */
+  ttlMs: number;
+}
+
 /** Asks DNS servers for the addresses of a name that may be asked for: those of this machine unless told which. */
-export async function resolveAddresses(name: string, servers: readonly string[]): Promise<string[]> {
+export async function resolveAddresses(name: string, servers: readonly string[]): Promise<FoundAddresses> {
   // Made anew each time: which servers a machine has can change while it runs.
   const resolver = new Resolver({ timeout: gateLimits.resolveMs / 4, tries: 2 });
   if (servers.length > 0) resolver.setServers([...servers]);
   const timer = setTimeout(() => resolver.cancel(), gateLimits.resolveMs);
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const answers = await Promise.allSettled([
+    resolver.resolve4(name, { ttl: true }),
+    resolver.resolve6(name, { ttl: true }),
+  ]);
   clearTimeout(timer);
   const found = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-  if (found.length > 0) return found.slice(0, gateLimits.addresses);
+  if (found.length > 0) {
+    const addresses = found.map(({ address }) => address).slice(0, gateLimits.addresses);
+    return { addresses, ttlMs: Math.min(...found.map(({ ttl }) => ttl)) * 1_000 };
+  }
   const [first] = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
   throw new AppError("unavailable", `${name} does not resolve: ${errnoOf(first) ?? "no address"}`, { cause: first });
 }

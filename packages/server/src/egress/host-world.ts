@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { AddressCache } from "./address-cache.ts";
 import { checkServers, dial, resolveAddresses } from "./dialer.ts";
 import { addressesIn } from "./hosts-file.ts";
 import { isOwnAddress } from "./own-addresses.ts";
@@ -10,12 +11,16 @@ import type { World } from "./reach.ts";
 export function hostWorld(dnsServers: readonly string[] = []): World {
   checkServers(dnsServers);
   let open = 0;
+  const cache = new AddressCache(
+    (name) => resolveAddresses(name, dnsServers),
+    () => performance.now(),
+  );
   return {
     isOwnAddress,
     async resolve(name) {
       const own = dnsServers.length > 0 ? "" : await readFile("/etc/hosts", "latin1").catch(() => "");
       const known = addressesIn(own, name).slice(0, gateLimits.addresses);
-      return known.length > 0 ? known : resolveAddresses(name, dnsServers);
+      return known.length > 0 ? known : cache.resolve(name);
     },
     async dial(address, port, signal) {
       if (open >= gateLimits.sockets)
