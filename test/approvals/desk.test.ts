@@ -155,7 +155,9 @@ describe("a question to a human", () => {
       if (refuses) throw new Error("the policy is full");
       held.push([subject, answer]);
     };
-    await using other = await own.open({ effects: { egress: { hold } } });
+    const release = async ({ subject }: { subject: string }, answer: object) =>
+      void held.push(["released", subject, answer]);
+    await using other = await own.open({ effects: { egress: { hold, release } } });
     const { desk } = other;
     const asked = await desk.ask(question());
     const waiting = desk.settled(asked.id);
@@ -166,9 +168,11 @@ describe("a question to a human", () => {
     await desk.decide(operator, asked.id, decision);
     expect(held).toEqual([["api.example.com:443", decision]]);
     expect((await waiting).state).toBe("approved");
-    await expect(desk.revoke(operator, asked.id)).rejects.toMatchObject({ code: "conflict" });
     // Whoever asks once more asks because the rule is there no longer.
     expect((await desk.ask(question())).state).toBe("pending");
+    await desk.revoke(operator, asked.id);
+    expect(held.at(-1)).toEqual(["released", "api.example.com:443", decision]);
+    await expect(desk.revoke(operator, asked.id)).rejects.toMatchObject({ code: "conflict" });
   });
 
   it("is not asked in advance about what holds already, nor answered without effect", async () => {
@@ -179,6 +183,7 @@ describe("a question to a human", () => {
         if (scope === "once") throw new AppError("invalid", "nobody would ask for it");
       },
       hold: async () => undefined,
+      release: async () => undefined,
     };
     await using other = await own.open({ effects: { egress } });
     const { desk } = other;

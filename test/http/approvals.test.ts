@@ -73,6 +73,8 @@ describe("approvals over REST", () => {
     expect([useless.status, useless.json.hint]).toEqual([409, "approve it with the scope sandbox or always"]);
     await decide(all.id, { approve: true, scope: "always" });
     expect(await explained("all.example.com")).toEqual(["allow", "allow"]);
+    expect((await operator.post(`${path}/${all.id}/revoke`)).status).toBe(200);
+    expect(await explained("all.example.com")).toEqual(["deny", "deny"]);
     expect((await operator.post(`${path}/${all.id}/revoke`)).status).toBe(409);
     const bad = await ask("bad.example.com");
     await decide(bad.id, { approve: false, scope: "always" });

@@ -135,10 +135,9 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     requirePermission(caller.principal, "operate");
     const found = await this.get(caller, id);
     if (!holds(found)) throw new AppError("conflict", `approval ${id} is no answer that holds`);
-    if (found.scope !== "once" && this.#effects[found.kind] !== undefined)
-      throw new AppError("conflict", `approval ${id} has become a rule of the policy`, {
-        hint: "take the rule out of the policy: caisson egress shows it",
-      });
+    const { scope, state } = found;
+    if (scope === "sandbox" || scope === "always")
+      await this.#effects[found.kind]?.release(found, { approve: state === "approved", scope }, caller);
     return this.#ledger.changed(found, { revokedAtMs: this.#parts.clock.wallMs() }, "revoked", caller);
   }
 

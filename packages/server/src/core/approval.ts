@@ -69,6 +69,8 @@ export interface ApprovalEffect {
   check?(approval: Approval, answer: { approve: boolean; scope: ApprovalScope }): void;
   /** Refuses, as an AppError for whoever decides, what must not hold: the question stays pending then. */
   hold(approval: Approval, answer: { approve: boolean; scope: "sandbox" | "always" }, by: Caller): Promise<void>;
+  /** Ends that; it may have ended already. */
+  release(approval: Approval, answer: { approve: boolean; scope: "sandbox" | "always" }, by: Caller): Promise<void>;
 }
 export type ApprovalEffects = Readonly<Partial<Record<ApprovalKind, ApprovalEffect>>>;
 

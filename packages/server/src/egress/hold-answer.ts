@@ -1,6 +1,7 @@
-import type { Approval, ApprovalEffect, Question } from "../core/approval.ts";
+import type { Approval, ApprovalEffect, ApprovalScope, Question } from "../core/approval.ts";
 import type { Destination, EgressVerdict } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
+import type { Caller } from "../core/principal.ts";
 import type { PolicyChange } from "./change-policy.ts";
 import { decide } from "./decide.ts";
 import type { Policies } from "./policies.ts";
@@ -15,6 +16,16 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
     const { namespace, sandboxId } = asked;
     const layers = sandboxId === null ? policies.policyIn(namespace) : policies.policyOf(sandboxId);
     return decide(layers, destinationOf(asked));
+  };
+  const change = async (
+    { sandboxId }: Approval,
+    scope: ApprovalScope,
+    by: Caller,
+    what: PolicyChange,
+  ): Promise<void> => {
+    if (scope === "always") await desk.holdInNamespace(by, what);
+    else if (sandboxId !== null) await desk.holdInSandbox(by, sandboxId, what);
+    else throw new AppError("invalid", "this question is of no sandbox", { hint: "answer it for always" });
   };
   return {
     known(question) {
@@ -40,11 +51,18 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
         );
     },
 
-    async hold(approval, { approve, scope }, by) {
-      const change: PolicyChange = { add: { [approve ? "allow" : "deny"]: [destinationOf(approval)] } };
-      if (scope === "always") await desk.holdInNamespace(by, change);
-      else if (approval.sandboxId !== null) await desk.holdInSandbox(by, approval.sandboxId, change);
-      else throw new AppError("invalid", "this question is of no sandbox", { hint: "answer it for always" });
+    hold(approval, { approve, scope }, by) {
+      return change(approval, scope, by, { add: { [approve ? "allow" : "deny"]: [destinationOf(approval)] } });
+    },
+
+    async release(approval, { approve, scope }, by) {
+      const { host, port } = destinationOf(approval);
+      const text = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+      await change(approval, scope, by, { remove: { [approve ? "allow" : "deny"]: [text] } }).catch(
+        (error: unknown) => {
+          if (!(error instanceof AppError && error.code === "not_found")) throw error;
+        },
+      );
     },
   };
 }
