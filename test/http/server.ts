@@ -11,6 +11,7 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
+import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
@@ -26,6 +27,8 @@ export interface TestServer extends Service {
   base: string;
   home: string;
   keyring: Keyring;
+  /** For browsers; a test lets it listen. */
+  browsers: PortServer;
   judge: Judge;
   routes: readonly Route[];
   setupLink(): string;
@@ -101,6 +104,7 @@ export async function openTestServer(
     base,
     home,
     keyring,
+    browsers: doors.ports,
     judge,
     routes,
     setupLink: issueSetupLink,

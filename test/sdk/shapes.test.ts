@@ -4,6 +4,7 @@ import type * as approvals from "../../packages/server/src/http/approval-schema.
 import type * as contexts from "../../packages/server/src/http/context-schema.ts";
 import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
 import type * as egress from "../../packages/server/src/http/egress-schema.ts";
+import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as processes from "../../packages/server/src/http/process-schema.ts";
 import type * as runs from "../../packages/server/src/http/run-schema.ts";
 import type * as sandboxes from "../../packages/server/src/http/sandbox-schema.ts";
@@ -34,6 +35,9 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.SnapshotFile>().toEqualTypeOf<keyof Shown<typeof snapshots.snapshotFile>>();
   expectTypeOf<keyof sdk.SnapshotDiff>().toEqualTypeOf<keyof Shown<typeof snapshots.diff>>();
   expectTypeOf<keyof sdk.Restored>().toEqualTypeOf<keyof Shown<typeof snapshots.restored>>();
+  expectTypeOf<keyof sdk.PortInfo>().toEqualTypeOf<keyof Shown<typeof ports.port>>();
+  expectTypeOf<keyof sdk.PortLink>().toEqualTypeOf<keyof Shown<typeof ports.link>>();
+  expectTypeOf<Shown<typeof ports.port>>().toExtend<sdk.PortInfo>();
   expectTypeOf<keyof sdk.SecretInfo>().toEqualTypeOf<keyof Shown<typeof secrets.secret>>();
   expectTypeOf<Shown<typeof secrets.secret>>().toExtend<sdk.SecretInfo>();
   expectTypeOf<keyof sdk.NetworkRequest>().toEqualTypeOf<keyof Asked<typeof egress.policyBody>>();

@@ -47,6 +47,7 @@ export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult,
 export type { KeptArtifacts, KeptArtifactsInfo } from "./kept-artifacts.ts";
 export type { ApiKeyInfo, CreateKey, Keys, Role } from "./keys.ts";
 export type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
+export type { PortInfo, PortLink, Ports, PortVisibility } from "./ports.ts";
 export type {
   OutputMessage,
   OutputOptions,

@@ -3,6 +3,7 @@ import { Contexts } from "./contexts.ts";
 import { SandboxEgressRules } from "./egress.ts";
 import { Files } from "./files.ts";
 import { type LiveOptions, readLive } from "./live.ts";
+import { Ports } from "./ports.ts";
 import { Processes } from "./processes.ts";
 import type { RunMessage, RunOptions, RunResult } from "./run.ts";
 import type { RunRecord, SandboxStats } from "./run-record.ts";
@@ -26,6 +27,7 @@ export class Sandbox implements AsyncDisposable {
   readonly contexts: Contexts;
   readonly artifacts: Artifacts;
   readonly snapshots: SandboxSnapshots;
+  readonly ports: Ports;
   readonly egress: SandboxEgressRules;
   readonly #transport: Transport;
   readonly #path: string;
@@ -40,6 +42,7 @@ export class Sandbox implements AsyncDisposable {
     this.contexts = new Contexts(transport, this.#path);
     this.snapshots = new SandboxSnapshots(transport, this.#path);
     this.artifacts = new Artifacts(transport, this.#path);
+    this.ports = new Ports(transport, this.#path);
     this.egress = new SandboxEgressRules(transport, this.#path);
   }
 

@@ -67,6 +67,12 @@ export class Transport {
     }
   }
 
+  /** A request that is somebody else's to answer: whatever the status, it is the answer. */
+  raw(path: string, init: RequestInit): Promise<Response> {
+    const headers = this.#headers(init.headers);
+    return this.#fetch(this.#url(path), { redirect: "manual", ...init, headers });
+  }
+
   /** For what cannot be fetched: a WebSocket. */
   socketUrl(path: string, query: Query): URL {
     const url = this.#url(path, query);
@@ -79,6 +85,14 @@ export class Transport {
     return new URL(path, this.#base).href;
   }
 
+  #headers(given: RequestInit["headers"]): Headers {
+    const { key, namespace } = this.#options;
+    const headers = new Headers(given);
+    if (key !== undefined) headers.set("x-api-key", key);
+    if (namespace !== undefined) headers.set("x-caisson-namespace", namespace);
+    return headers;
+  }
+
   #url(path: string, query: Query = {}): URL {
     const url = new URL(`${this.#base.pathname.replace(/\/$/, "")}${path}`, this.#base);
     for (const [name, value] of Object.entries(query)) {
@@ -89,10 +103,7 @@ export class Transport {
   }
 
   async #once(method: string, path: string, call: Call): Promise<Response> {
-    const { key, namespace } = this.#options;
-    const headers = new Headers(call.headers);
-    if (key !== undefined) headers.set("x-api-key", key);
-    if (namespace !== undefined) headers.set("x-caisson-namespace", namespace);
+    const headers = this.#headers(call.headers);
     if (call.idempotencyKey !== undefined) headers.set("idempotency-key", call.idempotencyKey);
     if (call.json !== undefined) headers.set("content-type", "application/json");
     const body = call.json === undefined ? call.body : JSON.stringify(call.json);

@@ -17,6 +17,7 @@ import { layoutOf } from "./host/layout.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import type { HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
+import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
 import { openDoors, openService, type Service } from "./service.ts";
@@ -27,6 +28,8 @@ export interface DaemonConfiguration {
   home: string;
   version: string;
   listen: { host: string; port: number };
+  /** For browsers; 0: the one after the API's, if nobody has it. */
+  portsPort: number;
   hosts: readonly string[];
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
@@ -83,6 +86,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const keyFile = join(daemon, "admin-key");
   const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
   const address = await listen(http, configuration.listen);
+  await listenForBrowsers(doors.ports, configuration);
   opened.defer(() => drain(http, service));
   const kept = opened.move();
   const told: DaemonReady = {
@@ -123,9 +127,21 @@ async function listen({ app }: HttpApp, place: Place): Promise<string> {
   }
 }
 
-function explainListen(error: unknown, { host, port }: Place): AppError {
+/** Where no port was asked for, a daemon whose next port is taken does without: keys reach every port by its path. */
+async function listenForBrowsers({ server }: PortServer, { portsPort, listen }: DaemonConfiguration): Promise<void> {
+  const place = { host: "127.0.0.1", port: portsPort === 0 ? Math.min(listen.port + 1, 65_535) : portsPort };
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(place, resolve)).catch(
+    (error: unknown) => {
+      const explained = explainListen(error, place, "CAISSON_PORTS_PORT");
+      if (portsPort !== 0) throw explained;
+      logError(explained);
+    },
+  );
+}
+
+function explainListen(error: unknown, { host, port }: Place, variable = "CAISSON_PORT"): AppError {
   if (errnoOf(error) === "EADDRINUSE")
-    return new AppError("conflict", `port ${port} of ${host} is taken`, { hint: "set CAISSON_PORT to another one" });
+    return new AppError("conflict", `port ${port} of ${host} is taken`, { hint: `set ${variable} to another one` });
   return new AppError("unavailable", `cannot listen on ${host}, port ${port}: ${errnoOf(error)}`, { cause: error });
 }
 

@@ -20,14 +20,18 @@ import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
+import { PortServer } from "./http/port-server.ts";
+import { portRoutes } from "./http/ports.ts";
 import { secretRoutes } from "./http/secrets.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
+import { PortPasses } from "./identity/port-passes.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
+import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
@@ -63,6 +67,7 @@ export interface Service extends AsyncDisposable {
   policies: PolicyDesk;
   attempts: AttemptLog;
   fleet: SandboxFleet;
+  ports: PortDesk;
 }
 
 export async function openService(parts: ServiceParts): Promise<Service> {
@@ -125,6 +130,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   opened.use(fleet);
+  const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
   await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);
   const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
@@ -144,6 +150,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     policies,
     attempts,
     fleet,
+    ports,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -156,12 +163,17 @@ type Told = "settings" | "ready" | "version" | "onError";
 
 interface Doors extends AsyncDisposable {
   http: HttpApp;
+  /** For browsers; it listens nowhere by itself. */
+  ports: PortServer;
   keyring: Keyring;
 }
 
+/** Every name below it is this machine, to browsers (RFC 6761). */
+const portDomain = "localhost";
+
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(service: Service, { webhooks, ...parts }: DoorParts): Promise<Doors> {
-  const { caisson, feed, store, storage, approvals, vault, fleet } = service;
+  const { caisson, feed, store, storage, approvals, vault, fleet, ports: desk } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
     feed,
@@ -171,6 +183,16 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     onError: parts.onError,
   });
   const keyring = new Keyring({ keys: store.keys });
+  const passes = new PortPasses();
+  const ports = new PortServer({
+    fleet,
+    desk,
+    passes,
+    keyring,
+    audit: store.audit,
+    domain: portDomain,
+    onError: parts.onError,
+  });
   const http = createHttpApp({
     fleet,
     keyring,
@@ -186,6 +208,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),
+      ...portRoutes({ fleet, desk, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
     ],
@@ -193,8 +216,10 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
   });
   return {
     http,
+    ports,
     keyring,
     [Symbol.asyncDispose]: async () => {
+      await ports.close();
       http.app.server.closeAllConnections();
       await http.app.close();
       await sender[Symbol.asyncDispose]();

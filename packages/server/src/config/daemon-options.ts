@@ -33,6 +33,7 @@ export function daemonOptions(configuration: Configuration) {
   const { home: _home, root: _root, runtimePaths: _paths, ...caisson } = caissonOptions(configuration);
   return {
     listen: listenOptions(configuration),
+    portsPort: configuration.settings["ports.port"],
     hosts,
     origins,
     webhooksMayBePrivate,

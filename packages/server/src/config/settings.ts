@@ -1,6 +1,7 @@
 import { unknownChoices } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
+import { portLimits } from "../core/http-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
@@ -203,6 +204,13 @@ const settingSpecs = {
     default: false,
     env: "CAISSON_LISTEN_WITHOUT_TLS",
     help: "whether it may listen where others can reach it: keys and files then cross the network unencrypted",
+  },
+  "ports.port": {
+    type: "number",
+    range: portLimits.listen,
+    whole: true,
+    env: "CAISSON_PORTS_PORT",
+    help: "the port, on loopback, at which browsers find the ports of a daemon's sandboxes; 0 for the one after its own",
   },
   hosts: {
     type: "list",

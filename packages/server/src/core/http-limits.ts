@@ -64,3 +64,19 @@ export const httpLimits = {
   terminalMessageBytes: 64 * KiB,
   searchMatches: 10_000,
 } as const;
+
+/** Ports of sandboxes, seen from outside. */
+export const portLimits = {
+  /** Where browsers find them; 0 is the port after the API's. */
+  listen: { default: 0, min: 0, max: 65_535 },
+  /** Of one sandbox that are more than private. */
+  shared: 64,
+  linkSeconds: { default: 3_600, min: 1, max: 7 * 86_400 },
+  tokenChars: 512,
+  /** Of a program that does not answer a request. */
+  answerMs: 300_000,
+  headBytes: 64 * KiB,
+  /** To the port for browsers, in all. */
+  connections: 2_048,
+  messageBytes: 16 * MiB,
+} as const;

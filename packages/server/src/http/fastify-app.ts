@@ -81,6 +81,13 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
 
 /** Routes that take raw bodies have a scope of their own, in which no body is parsed. */
 export function registerAll(app: FastifyInstance, routes: readonly Route[], parts: RegistrarParts): void {
+  const raw = (chosen: readonly Route[]) => async (scope: FastifyInstance) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    for (const route of chosen) register(scope, route, parts);
+  };
+  // Before the plugin: it answers every upgrade of routes that come after it.
+  app.register(raw(routes.filter(({ takesOver }) => takesOver)));
   app.register(websocket, {
     options: { maxPayload: httpLimits.terminalMessageBytes, perMessageDeflate: false },
     // A client that does not say goodbye holds nothing up.
@@ -99,11 +106,7 @@ export function registerAll(app: FastifyInstance, routes: readonly Route[], part
     });
     for (const route of routes) if (route.raw === undefined) register(scope, route, parts);
   });
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-    for (const route of routes) if (route.raw !== undefined) register(scope, route, parts);
-  });
+  app.register(raw(routes.filter((route) => route.raw !== undefined && !route.takesOver)));
 }
 
 function sendProblem(reply: FastifyReply, error: AppError, requestId: string): FastifyReply {

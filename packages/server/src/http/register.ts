@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
@@ -90,12 +91,22 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   return send(reply, answer);
 }
 
-function send(reply: FastifyReply, { status, json, text, stream, headers = {} }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, json, text, stream, takeOver, headers = {} }: Answer): FastifyReply {
+  if (takeOver !== undefined) return handOver(reply, takeOver);
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
   reply.header("server-timing", `total;dur=${reply.elapsedTime.toFixed(3)}`);
   reply.status(status);
   if (json !== undefined) return reply.type("application/json; charset=utf-8").send(JSON.stringify(json));
   return reply.send(stream ?? text);
+}
+
+function handOver(reply: FastifyReply, takeOver: (socket: Duplex) => void): FastifyReply {
+  const { socket } = reply.request.raw;
+  reply.hijack();
+  reply.raw.detachSocket(socket);
+  socket.setTimeout(0);
+  takeOver(socket);
+  return reply;
 }
 
 function openCall(

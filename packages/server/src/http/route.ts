@@ -1,4 +1,4 @@
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Note } from "../core/audit.ts";
@@ -7,12 +7,14 @@ import type { Caller, Permission } from "../core/principal.ts";
 
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** What a handler gives back; at most one of `json`, `text` and `stream`. */
+/** What a handler gives back; at most one of `json`, `text`, `stream` and `takeOver`. */
 export interface Answer {
   status: number;
   json?: unknown;
   text?: string;
   stream?: Readable;
+  /** Takes the connection over, on which nothing was answered yet. */
+  takeOver?: (socket: Duplex) => void;
   headers?: Readonly<Record<string, string | number>>;
 }
 
@@ -65,6 +67,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   responses: Readonly<Record<number, Response>>;
   /** Takes Idempotency-Key. */
   idempotent?: boolean;
+  /** An answer may take over a connection that asks for an upgrade; so WebSockets are none of the framework's business here. */
+  takesOver?: boolean;
   /** Becomes a WebSocket; `handler` is not called then, `socket` is. */
   socket?: (call: Call<z.output<P>, z.output<Q>, z.output<B>>, socket: import("ws").WebSocket) => Promise<void>;
 }

@@ -7,6 +7,7 @@ import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
+import { StoredPorts } from "./port-records.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
 import { StoredSecrets } from "./secret-records.ts";
@@ -25,6 +26,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
     secrets: new StoredSecrets(db),
     webhooks: new StoredWebhooks(db),
     approvals: new StoredApprovals(db),
+    ports: new StoredPorts(db),
     policies: new StoredPolicies(db),
     attempts: new StoredAttempts(db),
     idempotency: new StoredIdempotency(db, clock),

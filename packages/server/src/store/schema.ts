@@ -4,6 +4,7 @@ import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
+import type { PortVisibility } from "../core/port.ts";
 import type { Role } from "../core/principal.ts";
 import type { Delivery } from "../core/webhook.ts";
 import type { Checkpoint } from "./audit/checkpoint.ts";
@@ -16,6 +17,7 @@ export interface Schema {
   audit: AuditTableRow;
   audit_checkpoints: CheckpointRow;
   idempotency_records: IdempotencyRow;
+  ports: PortRow;
   webhooks: WebhookRow;
   webhook_deliveries: DeliveryRow;
   snapshots: SnapshotRow;
@@ -216,6 +218,12 @@ interface SecretDeliveryRow {
   delivery: string;
   placeholder: string | null;
   delivered_at_ms: number;
+}
+
+interface PortRow {
+  sandbox_id: string;
+  port: number;
+  visibility: PortVisibility;
 }
 
 interface AttemptRow {

@@ -6,6 +6,7 @@ import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { keyVerbs } from "./keys.ts";
 import { placeVerbs } from "./place.ts";
+import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
 import { skillVerbs } from "./skills.ts";
@@ -20,6 +21,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...execVerbs,
   ...processVerbs,
   ...fileVerbs,
+  ...portVerbs,
   ...snapshotVerbs,
   ...skillVerbs,
   ...artifactVerbs,

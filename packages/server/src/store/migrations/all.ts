@@ -7,6 +7,7 @@ import { approvals } from "./0005-approvals.ts";
 import { keptArtifacts } from "./0006-kept-artifacts.ts";
 import { secrets } from "./0007-secrets.ts";
 import { egress } from "./0008-egress.ts";
+import { ports } from "./0009-ports.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   keptArtifacts,
   secrets,
   egress,
+  ports,
 ];

@@ -1,0 +1,113 @@
+/** From a request that was let in to a program in a sandbox, and back without what must not leave (NET-14). */
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { type Duplex, pipeline, type Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { AppError, messageOf } from "../core/errors.ts";
+import { portLimits } from "../core/http-limits.ts";
+import type { Tunnel } from "../core/tunnel.ts";
+import { requestOver } from "../egress/dialer.ts";
+import { forwardable, requestFraming } from "../egress/forward-headers.ts";
+import { formatHead } from "../egress/http-answer.ts";
+import { CleanBytes } from "../sandboxes/clean-bytes.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+
+export interface PortRequest {
+  port: number;
+  method: string;
+  /** With its query. */
+  path: string;
+  /** Names and values in turn, as the client sent them. */
+  raw: readonly string[];
+  /** Fields that are the daemon's own business, in lower case. */
+  leaveOut: readonly string[];
+  /** Fields of its own about the client. */
+  added: readonly string[];
+}
+
+export interface PortAnswer {
+  status: number;
+  text: string;
+  headers: string[];
+  body: Readable;
+}
+
+/** A program that has agreed to a WebSocket. */
+export interface PortSocket {
+  head: string;
+  tunnel: Tunnel;
+}
+
+/** A client's word about who it is counts for nothing. */
+const ofForwarding = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "expect"];
+
+async function send(sandbox: Sandbox, request: PortRequest, framing: string[]): Promise<[ClientRequest, Tunnel]> {
+  const { port, method, path, raw, leaveOut, added } = request;
+  const tunnel = await sandbox.wire.tunnels.dial(port);
+  tunnel.on("error", () => undefined);
+  const out = requestOver(tunnel, {
+    method,
+    path,
+    headers: [...forwardable(raw, [...leaveOut, ...ofForwarding]), ...added, ...framing],
+    maxHeaderSize: portLimits.headBytes,
+    timeout: portLimits.answerMs,
+  });
+  out.once("timeout", () => out.destroy(new AppError("timeout", `port ${port} of the sandbox did not answer`)));
+  return [out, tunnel];
+}
+
+function explain(error: unknown, port: number): AppError {
+  if (error instanceof AppError) return error;
+  return new AppError("unavailable", `port ${port} of the sandbox gave no answer: ${messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): PortAnswer {
+  const body = new CleanBytes(sandbox.redactor);
+  pipeline(answer, body, () => tunnel.destroy());
+  const headers = sandbox.redactor.value(forwardable(answer.rawHeaders));
+  return { status: answer.statusCode ?? 502, text: answer.statusMessage ?? "", headers, body };
+}
+
+export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Readable): Promise<PortAnswer> {
+  const [out, tunnel] = await send(sandbox, request, requestFraming(request.method, request.raw));
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  out.once("response", resolve).on("error", reject);
+  if (body === undefined) out.end();
+  else body.on("error", (error) => out.destroy(error)).pipe(out);
+  try {
+    return answerOf(sandbox, await promise, tunnel);
+  } catch (error) {
+    tunnel.destroy();
+    throw explain(error, request.port);
+  }
+}
+
+/** Asks for a WebSocket; what a program answers that wants none is an answer. */
+export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
+  const upgrade = ["Connection", "Upgrade", "Upgrade", "websocket"];
+  const [out, tunnel] = await send(sandbox, request, upgrade);
+  const { promise, resolve, reject } = Promise.withResolvers<PortSocket | PortAnswer>();
+  out.on("error", reject);
+  out.once("response", (answer) => resolve(answerOf(sandbox, answer, tunnel)));
+  out.once("upgrade", (answer, _socket, first) => {
+    if (first.length > 0) tunnel.unshift(first);
+    const fields = [...sandbox.redactor.value(forwardable(answer.rawHeaders)), ...upgrade];
+    resolve({ head: formatHead(101, "Switching Protocols", fields), tunnel });
+  });
+  out.end();
+  try {
+    return await promise;
+  } catch (error) {
+    tunnel.destroy();
+    throw explain(error, request.port);
+  }
+}
+
+/** Both ways until one of them ends. */
+export async function joinSocket(sandbox: Sandbox, client: Duplex, { head, tunnel }: PortSocket): Promise<void> {
+  client.write(head);
+  pipeline(tunnel, new CleanBytes(sandbox.redactor), client, () => tunnel.destroy());
+  pipeline(client, tunnel, () => client.destroy());
+  await finished(client, { readable: false }).catch(() => undefined); // whoever it was is gone
+}

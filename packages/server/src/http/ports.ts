@@ -1,0 +1,192 @@
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { portLimits } from "../core/http-limits.ts";
+import { portVisibilities, type SharedPort } from "../core/port.ts";
+import type { PortPasses } from "../identity/port-passes.ts";
+import type { PortDesk } from "../sandboxes/port-desk.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
+import { pathAnswerHeaders } from "./port-headers.ts";
+import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { sandboxId } from "./sandbox-schema.ts";
+
+const tag = "ports";
+const path = "/api/v1/sandboxes/{id}/ports";
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+const number = z.coerce.number().int().min(1).max(65_535);
+const portId = sandboxId.extend({ port: number });
+const portPath = portId.extend({ path: z.string() });
+
+export const port = z
+  .object({
+    port: z.number().int(),
+    visibility: z.enum(portVisibilities).describe("private: with a key; token: with a link too; public: for anybody"),
+    url: z.string().nullable().describe("for browsers; null where none may come"),
+  })
+  .meta({ id: "Port" });
+
+export const setPort = z.strictObject({ visibility: z.enum(portVisibilities) }).meta({ id: "SetPort" });
+
+export const linkBody = z
+  .strictObject({
+    port: z.number().int().min(1).max(65_535),
+    expires_in_seconds: z
+      .number()
+      .min(portLimits.linkSeconds.min)
+      .max(portLimits.linkSeconds.max)
+      .default(portLimits.linkSeconds.default),
+  })
+  .meta({ id: "CreatePortLink" });
+
+export const link = z.object({ url: z.string(), expires_at: z.iso.datetime() }).meta({ id: "PortLink" });
+
+export interface PortParts {
+  fleet: Fleet<Sandbox>;
+  desk: PortDesk;
+  passes: PortPasses;
+  /** Where a browser finds a port; null when nothing listens for browsers. */
+  urlOf: (sandboxId: string, port: number) => string | null;
+}
+
+/** Ports of programs, for whoever has a key (NET-14). No cookie lets anybody in here. */
+export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
+  const show = ({ sandboxId, port, visibility }: SharedPort) => ({
+    port,
+    visibility,
+    url: visibility === "private" ? null : urlOf(sandboxId, port),
+  });
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Ports that others than key holders may reach",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "all of them", schema: z.array(port) } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: (await desk.list(caller, params.id)).map(show),
+      }),
+    }),
+    defineRoute({
+      method: "PUT",
+      path: `${path}/{port}`,
+      tag,
+      summary: "Who may reach a port",
+      permission: "operate",
+      audit: ["port.shared"],
+      params: portId,
+      body: setPort,
+      responses: { 200: { description: "from now on", schema: port } },
+      handler: async ({ caller, params, body }) => {
+        const shared = { sandboxId: params.id, port: params.port, visibility: body.visibility };
+        await desk.set(caller, shared);
+        return { status: 200, json: show(shared) };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/sandboxes/{id}/port-links",
+      tag,
+      summary: "A link that opens a port in a browser",
+      permission: "use",
+      audit: ["port.link"],
+      params: sandboxId,
+      body: linkBody,
+      responses: { 201: { description: "good until then, or until the daemon starts again", schema: link } },
+      handler: async ({ caller, params: { id }, body, note }) => {
+        await fleet.get(caller, id);
+        const url = urlOf(id, body.port);
+        if (url === null) throw new AppError("unsupported", "nothing listens here for browsers");
+        if (desk.visibilityOf(id, body.port) === "private")
+          throw new AppError("conflict", `port ${body.port} is private`, {
+            hint: `an operator opens it: caisson ports set ${id} ${body.port} token`,
+          });
+        const expiresAtMs = Date.now() + body.expires_in_seconds * 1000;
+        const { id: keyId, namespace } = caller.principal;
+        const token = passes.sign({ keyId, namespace, sandboxId: id, port: body.port, expiresAtMs });
+        const expires_at = new Date(expiresAtMs).toISOString();
+        note({ type: "port.link", sandboxId: id, detail: { port: body.port, expires_at } });
+        return { status: 201, json: { url: `${url}?caisson_token=${token}`, expires_at } };
+      },
+    }),
+    ...methods.map((method) =>
+      defineRoute({
+        method,
+        path: `${path}/{port}/{path}`,
+        tag,
+        summary: "A request to a program in the sandbox; a WebSocket by GET",
+        permission: "use",
+        audit: ["port.request"],
+        params: portPath,
+        query: z.looseObject({}),
+        raw: ["*/*"],
+        takesOver: true,
+        responses: {
+          200: { description: "what the program answers, with its status", media: ["*/*"] },
+          101: { description: "a WebSocket" },
+        },
+        handler: (call) => {
+          call.note({ type: "port.request", sandboxId: call.params.id, detail: { port: call.params.port, method } });
+          return forward(fleet, call, method);
+        },
+      }),
+    ),
+  ];
+}
+
+type PortCall = Call<z.output<typeof portPath>, unknown, unknown>;
+
+/** The daemon's key stays with the daemon. */
+const ofDaemon = [
+  "authorization",
+  "x-api-key",
+  "x-caisson-namespace",
+  "cookie",
+  "origin",
+  "referer",
+  "idempotency-key",
+];
+
+function requestOf({ params, request }: PortCall, method: string): PortRequest {
+  const base = `${path.replace("{id}", params.id)}/${params.port}`;
+  const rest = (request.raw.url ?? "").slice(base.length) || "/";
+  return { port: params.port, method, path: rest, raw: request.raw.rawHeaders, leaveOut: ofDaemon, added: [] };
+}
+
+/** The sandbox is lent for as long as the answer takes. */
+function forward(fleet: Fleet<Sandbox>, call: PortCall, method: string): Promise<Answer> {
+  const release = call.openStream();
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { params, request } = call;
+  const base = `${path.replace("{id}", params.id)}/${params.port}`;
+  const isSocket = method === "GET" && request.headers.upgrade?.toLowerCase() === "websocket";
+  fleet
+    .use(call.caller, params.id, async (sandbox) => {
+      const asked = requestOf(call, method);
+      const body = request.body instanceof Readable ? request.body : undefined;
+      const answer = isSocket ? await askSocket(sandbox, asked) : await askPort(sandbox, asked, body);
+      if ("tunnel" in answer) {
+        const done = Promise.withResolvers<void>();
+        resolve({
+          status: 101,
+          takeOver: (socket) => void joinSocket(sandbox, socket, answer).then(done.resolve, done.reject),
+        });
+        return done.promise;
+      }
+      const stop = () => answer.body.destroy();
+      call.signal.addEventListener("abort", stop, { once: true });
+      if (call.signal.aborted) stop();
+      resolve({ status: answer.status, headers: pathAnswerHeaders(answer.headers, base), stream: answer.body });
+      await finished(answer.body).catch(() => undefined); // whoever reads it sees the error
+    })
+    .catch(reject)
+    .finally(release);
+  return promise;
+}

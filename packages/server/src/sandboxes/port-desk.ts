@@ -1,0 +1,89 @@
+import { type Audit, entryOf } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import type { Fleet } from "../core/fleet.ts";
+import { portLimits } from "../core/http-limits.ts";
+import type { PortRecords, PortVisibility, SharedPort } from "../core/port.ts";
+import type { Caller } from "../core/principal.ts";
+
+interface DeskParts {
+  records: PortRecords;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "read">;
+  fleet: Pick<Fleet<unknown>, "get" | "namespaceOf">;
+  onError: (error: unknown) => void;
+}
+
+/** Who may reach which port. What is not said is private. */
+export class PortDesk implements Disposable {
+  readonly #parts: DeskParts;
+  readonly #shared = new Map<string, Map<number, PortVisibility>>();
+  readonly #events: Disposable;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(parts: DeskParts, shared: readonly SharedPort[]) {
+    this.#parts = parts;
+    for (const port of shared) this.#note(port);
+    const reader = parts.feed.read({ types: ["sandbox.destroyed"] });
+    const follow = async () => {
+      for await (const event of reader)
+        for (const id of event.type === "events.lag" ? [...this.#shared.keys()] : [event.sandboxId ?? ""])
+          await this.#dropGone(id).catch(parts.onError);
+    };
+    void follow();
+    this.#events = reader;
+  }
+
+  /** After the fleet knows its sandboxes: what is kept of others goes. */
+  static async open(parts: DeskParts): Promise<PortDesk> {
+    const desk = new PortDesk(parts, await parts.records.all());
+    for (const id of [...desk.#shared.keys()]) await desk.#dropGone(id);
+    return desk;
+  }
+
+  visibilityOf(sandboxId: string, port: number): PortVisibility {
+    return this.#shared.get(sandboxId)?.get(port) ?? "private";
+  }
+
+  async list(caller: Caller, sandboxId: string): Promise<SharedPort[]> {
+    await this.#parts.fleet.get(caller, sandboxId);
+    const shared = this.#shared.get(sandboxId) ?? new Map<number, PortVisibility>();
+    return [...shared].map(([port, visibility]) => ({ sandboxId, port, visibility }));
+  }
+
+  /** In the log and on the disk before it holds. One change after the other. */
+  set(caller: Caller, port: SharedPort): Promise<void> {
+    const done = this.#last.then(() => this.#set(caller, port));
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  async #set(caller: Caller, shared: SharedPort): Promise<void> {
+    const { records, audit, fleet } = this.#parts;
+    const { sandboxId, port, visibility } = shared;
+    await fleet.get(caller, sandboxId);
+    const known = this.#shared.get(sandboxId);
+    if (visibility !== "private" && known?.has(port) !== true && (known?.size ?? 0) >= portLimits.shared)
+      throw new AppError("limit_exceeded", `sandbox ${sandboxId} shares ${portLimits.shared} ports already`);
+    await audit.record(entryOf(caller, { type: "port.shared", sandboxId, detail: { port, visibility } }));
+    await records.put(shared);
+    this.#note(shared);
+  }
+
+  #note({ sandboxId, port, visibility }: SharedPort): void {
+    const known = this.#shared.get(sandboxId) ?? new Map<number, PortVisibility>();
+    if (visibility === "private") known.delete(port);
+    else known.set(port, visibility);
+    if (known.size > 0) this.#shared.set(sandboxId, known);
+    else this.#shared.delete(sandboxId);
+  }
+
+  async #dropGone(sandboxId: string): Promise<void> {
+    if (this.#parts.fleet.namespaceOf(sandboxId) !== undefined || !this.#shared.delete(sandboxId)) return;
+    await this.#parts.records.deleteOf(sandboxId);
+  }
+
+  [Symbol.dispose](): void {
+    this.#events[Symbol.dispose]();
+  }
+}

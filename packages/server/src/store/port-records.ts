@@ -1,0 +1,37 @@
+import type { Kysely } from "kysely";
+import type { PortRecords, SharedPort } from "../core/port.ts";
+import { mapRows } from "./columns.ts";
+import type { Schema } from "./schema.ts";
+
+const rows = mapRows<SharedPort, never>([]);
+
+/** Ports that are more than private. */
+export class StoredPorts implements PortRecords {
+  readonly #db: Kysely<Schema>;
+
+  constructor(db: Kysely<Schema>) {
+    this.#db = db;
+  }
+
+  async all(): Promise<SharedPort[]> {
+    return (await this.#db.selectFrom("ports").selectAll().execute()).map((row) => rows.toRecord(row));
+  }
+
+  async put(port: SharedPort): Promise<void> {
+    const row = rows.toRow(port);
+    if (port.visibility === "private") {
+      const { sandbox_id, port: number } = row;
+      await this.#db.deleteFrom("ports").where("sandbox_id", "=", sandbox_id).where("port", "=", number).execute();
+      return;
+    }
+    await this.#db
+      .insertInto("ports")
+      .values(row)
+      .onConflict((conflict) => conflict.columns(["sandbox_id", "port"]).doUpdateSet(row))
+      .execute();
+  }
+
+  async deleteOf(sandboxId: string): Promise<void> {
+    await this.#db.deleteFrom("ports").where("sandbox_id", "=", sandboxId).execute();
+  }
+}
