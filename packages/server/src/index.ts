@@ -10,6 +10,7 @@ import type { Sandbox } from "./sandboxes/sandbox.ts";
 export type { Caisson, CreateOptions } from "./app.ts";
 export type { Settings } from "./config/settings.ts";
 export type { ContextOptions, ContextRunOptions, ContextRunResult } from "./core/context.ts";
+export type { PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
 export { AppError, type ErrorCode } from "./core/errors.ts";
 export type { EventFilter, EventStream, Events, LagEvent, SandboxEvent } from "./core/event.ts";
 export type { Artifact, ArtifactContent, Manifest, Signer } from "./core/manifest.ts";
