@@ -159,6 +159,9 @@ describe("egress over REST", () => {
     expect((await agent.post(`/api/v1/sandboxes/${id}/exec`, run)).json.exit_code).toBe(0);
     for (const path of [policyPath, `/api/v1/sandboxes/${id}/egress`])
       expect((await put(agent, path, { allow: [] })).status).toBe(403);
+    await put(operator, policyPath, { agents_may_allow: ["plain.example.org"] });
+    expect(await explain(agent, "api.example.com", id)).toMatchObject({ action: "deny" });
+    expect(await explain(agent, "plain.example.org", id)).toMatchObject({ action: "allow" });
   });
 
   it("[EXE-01] opens the allowed_domains of a run for as long as it goes on", async () => {

@@ -203,7 +203,7 @@ export class Caisson implements AsyncDisposable {
       },
       runLimits: this.#options.runLimits ?? {},
       redactor,
-      openRun: async (id, domains) => policies.open(id, "run", await readRules(domains)),
+      openRun: async (id, domains) => policies.open(id, "run", { allow: await readRules(domains) }),
       background: background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max },
       chronicle: new Chronicle({
         engine: engine.name,

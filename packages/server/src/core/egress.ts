@@ -38,6 +38,8 @@ export interface EgressPolicy {
   unknown?: UnknownChoice;
   /** Bytes a second, each way, of all its connections together; none unless told. */
   bytesPerSecond?: number;
+  /** An agent opened it: it holds as far as the namespace leaves that to agents. */
+  byAgent?: true;
 }
 
 /** That of a namespace holds for each of its sandboxes. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AllowRule } from "../core/egress.ts";
+import type { AllowRule, EgressPolicy } from "../core/egress.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import { checkAllowRules } from "./check-policy.ts";
@@ -20,6 +20,16 @@ export function agentRules(
     if (!isDeepStrictEqual(asked, { host, port, protocol }) && !isDeepStrictEqual(asked, rule)) throw forbidden(asked);
     return rule;
   });
+}
+
+/** Of what an agent has opened, what is still left to agents, on the conditions that stand there now. */
+export function stillGranted(policy: EgressPolicy, permits: readonly AllowRule[]): EgressPolicy {
+  if (policy.byAgent !== true) return policy;
+  const allow = policy.allow.flatMap((rule) => {
+    const permit = permits.find((one) => covers(one, rule));
+    return permit === undefined ? [] : [{ ...permit, host: rule.host }];
+  });
+  return { ...policy, allow };
 }
 
 /** For the agent that asked: nothing is broken, and somebody can be asked. */

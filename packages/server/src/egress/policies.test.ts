@@ -2,6 +2,9 @@ import { describe, expect, it } from "vitest";
 import { parseAllowRule, parseDenyRule } from "./check-rule.ts";
 import { decide } from "./decide.ts";
 import { emptyNamespace, emptyPolicy, Policies } from "./policies.ts";
+import { loadPublicSuffixes } from "./public-suffix.ts";
+
+await loadPublicSuffixes();
 
 const allowing = (...texts: string[]) => ({ ...emptyPolicy, allow: texts.map(parseAllowRule) });
 const at = (host: string) => ({ host, port: 443 });
@@ -18,14 +21,14 @@ describe("the policies in force", () => {
     const off = new Policies({ configuration, enabled: false });
     off.admit("box", "team", { sandbox: configuration });
     expect(decide(off.policyOf("box"), at("api.example.com")).action).toBe("deny");
-    expect(() => off.open("box", "run", configuration.allow)).toThrow("turned off");
+    expect(() => off.open("box", "run", configuration)).toThrow("turned off");
   });
 
   it("stand in the order of their layers, and a namespace sees its own alone", () => {
     const policies = new Policies();
     policies.setNamespace("team", { ...emptyNamespace, ...allowing("a.example.com") });
     policies.admit("box", "team", { sandbox: allowing("b.example.com"), approval: allowing("c.example.com") });
-    using _run = policies.open("box", "run", allowing("d.example.com").allow);
+    using _run = policies.open("box", "run", allowing("d.example.com"));
     const layers = policies.policyOf("box").map(({ layer }) => layer);
     expect(layers).toEqual(["configuration", "namespace", "sandbox", "run", "approval"]);
     for (const name of ["a", "b", "c", "d"])
@@ -38,14 +41,33 @@ describe("the policies in force", () => {
   it("[EXE-01] of a run end with it, and of two runs each with its own", () => {
     const policies = new Policies();
     policies.admit("box", "team");
-    const { allow } = allowing("api.example.com");
-    const first = policies.open("box", "run", allow);
-    const second = policies.open("box", "run", allow);
+    const asked = allowing("api.example.com");
+    const first = policies.open("box", "run", asked);
+    const second = policies.open("box", "run", asked);
     first[Symbol.dispose]();
     first[Symbol.dispose]();
     expect(decide(policies.policyOf("box"), at("api.example.com")).action).toBe("allow");
     second[Symbol.dispose]();
     expect(decide(policies.policyOf("box"), at("api.example.com")).action).toBe("deny");
+  });
+
+  it("of an agent hold as far as the namespace leaves them to agents now", () => {
+    const policies = new Policies();
+    const permit = { ...parseAllowRule("*.example.com"), uploadAskBytes: 5 };
+    const leave = (...rules: (typeof permit)[]) =>
+      policies.setNamespace("team", { ...emptyNamespace, agentsMayAllow: rules });
+    leave(permit);
+    const opened = { ...allowing("api.example.com"), byAgent: true as const };
+    policies.admit("box", "team", { sandbox: opened });
+    policies.admit("operated", "team", { sandbox: allowing("api.example.com") });
+    using _run = policies.open("box", "run", { ...allowing("run.example.com"), byAgent: true });
+    const verdictOf = (id: string, host: string) => decide(policies.policyOf(id), at(host));
+    expect(verdictOf("box", "api.example.com")).toMatchObject({ rule: { host: "api.example.com", uploadAskBytes: 5 } });
+    expect(verdictOf("box", "run.example.com").action).toBe("allow");
+    leave();
+    expect(verdictOf("box", "api.example.com").action).toBe("deny");
+    expect(verdictOf("box", "run.example.com").action).toBe("deny");
+    expect(verdictOf("operated", "api.example.com").action).toBe("allow");
   });
 
   it("[NET-10] are told to whoever watches a sandbox, at once, when something about it has changed", () => {
@@ -61,7 +83,7 @@ describe("the policies in force", () => {
     policies.setSandbox("box", { sandbox: { ...emptyPolicy, deny: [parseDenyRule("*")] } });
     policies.setSandbox("box", { sandbox: emptyPolicy });
     expect(seen).toEqual(["deny", "allow", "deny", "allow"]);
-    policies.open("box", "run", allowing("b.example.com").allow)[Symbol.dispose]();
+    policies.open("box", "run", allowing("b.example.com"))[Symbol.dispose]();
     policies.forget("box");
     expect(seen.slice(4)).toEqual(["allow", "allow", "deny"]);
     stop();

@@ -1,14 +1,8 @@
-import type {
-  AllowRule,
-  EgressLayer,
-  EgressPolicy,
-  LayeredPolicy,
-  NamespacePolicy,
-  PolicySource,
-} from "../core/egress.ts";
+import type { EgressLayer, EgressPolicy, LayeredPolicy, NamespacePolicy, PolicySource } from "../core/egress.ts";
 import { egressLayers } from "../core/egress.ts";
 import type { SandboxPolicies } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
+import { stillGranted } from "./agent-rules.ts";
 
 export const emptyPolicy: EgressPolicy = { allow: [], deny: [] };
 export const emptyNamespace: NamespacePolicy = { ...emptyPolicy, agentsMayAllow: [] };
@@ -72,11 +66,11 @@ export class Policies implements PolicySource {
   }
 
   /** Adds a layer until it is disposed of. */
-  open(id: string, layer: "run" | "registry", allow: readonly AllowRule[]): Disposable {
-    this.checkEnabled(allow);
+  open(id: string, layer: "run" | "registry", policy: Pick<EgressPolicy, "allow" | "byAgent">): Disposable {
+    this.checkEnabled(policy.allow);
     const entry = this.#sandboxes.get(id);
-    const passing = { layer, policy: { allow, deny: [] } };
-    if (entry === undefined || allow.length === 0) return { [Symbol.dispose]: () => undefined };
+    const passing = { layer, policy: { ...policy, deny: [] } };
+    if (entry === undefined || policy.allow.length === 0) return { [Symbol.dispose]: () => undefined };
     entry.passing.add(passing);
     this.#changed(id);
     return {
@@ -101,16 +95,13 @@ export class Policies implements PolicySource {
   }
 
   #layers(namespace: string, entry?: Entry): LayeredPolicy {
+    const ofNamespace = this.namespace(namespace);
+    const own = entry === undefined ? [] : [{ layer: "sandbox" as const, policy: entry.sandbox }, ...entry.passing];
     const layers = [
       { layer: "configuration" as const, policy: this.#configuration },
-      { layer: "namespace" as const, policy: this.namespace(namespace) },
-      ...(entry === undefined
-        ? []
-        : [
-            { layer: "sandbox" as const, policy: entry.sandbox },
-            { layer: "approval" as const, policy: entry.approval },
-            ...entry.passing,
-          ]),
+      { layer: "namespace" as const, policy: ofNamespace },
+      ...own.map(({ layer, policy }) => ({ layer, policy: stillGranted(policy, ofNamespace.agentsMayAllow) })),
+      ...(entry === undefined ? [] : [{ layer: "approval" as const, policy: entry.approval }]),
     ];
     return layers.sort((left, right) => egressLayers.indexOf(left.layer) - egressLayers.indexOf(right.layer));
   }

@@ -12,7 +12,7 @@ import type {
 import { AppError } from "../core/errors.ts";
 import type { Feed } from "../core/feed.ts";
 import { type Caller, isAllowed } from "../core/principal.ts";
-import { agentRules } from "./agent-rules.ts";
+import { agentRules, stillGranted } from "./agent-rules.ts";
 import { changed, type PolicyChange } from "./change-policy.ts";
 import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-policy.ts";
 import { decide } from "./decide.ts";
@@ -108,7 +108,9 @@ export class PolicyDesk implements FleetEgress {
   #changeOwn(caller: Caller, id: string, next: (policy: EgressPolicy) => PolicyDraft): Promise<void> {
     return this.#inTurn(async () => {
       const { sandbox } = this.sandboxPolicies(caller, id);
-      const after = checkPolicy(next(sandbox), this.#parts.sandboxRules);
+      // From here on it is the operator's: what an agent opened stays as far as it holds now.
+      const now = stillGranted(sandbox, this.namespacePolicy(caller).agentsMayAllow);
+      const after = checkPolicy(next(now), this.#parts.sandboxRules);
       await this.#putSandbox(caller, id, { sandbox: after });
       this.#tell(caller, id, sandbox, after);
     });
@@ -155,7 +157,7 @@ export class PolicyDesk implements FleetEgress {
         hint: "It takes a key with the role operator.",
         details: { policy: "egress" },
       });
-    return { ...checkPolicy({ ...asked, allow: [] }, 0), allow };
+    return { ...checkPolicy({ ...asked, allow: [] }, 0), allow, byAgent: true };
   }
 
   /** Whether a name that no rule knows would be asked about anyway; this one is nobody's (RFC 6761). */
@@ -191,10 +193,10 @@ export class PolicyDesk implements FleetEgress {
   openRun(caller: Caller, sandboxId: string, domains: readonly string[]): Disposable {
     this.#parts.policies.checkEnabled(domains);
     const { runRules } = egressLimits;
-    const rules = isAllowed(caller.principal, "operate")
-      ? checkAllowRules(domains, runRules)
-      : this.#agentRules(caller, domains, runRules);
-    return this.#parts.policies.open(sandboxId, "run", rules);
+    const opened = isAllowed(caller.principal, "operate")
+      ? { allow: checkAllowRules(domains, runRules) }
+      : { allow: this.#agentRules(caller, domains, runRules), byAgent: true as const };
+    return this.#parts.policies.open(sandboxId, "run", opened);
   }
 
   /** One change after the other: each begins with what the last one made. */
