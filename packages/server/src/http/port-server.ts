@@ -40,7 +40,7 @@ interface Place {
 }
 
 /** The name of a port. */
-export function portHost({ sandboxId, port }: Place, domain: string): string {
+function portHost({ sandboxId, port }: Place, domain: string): string {
   return `${port}-${sandboxId}.${domain}`;
 }
 

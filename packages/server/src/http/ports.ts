@@ -29,9 +29,9 @@ export const port = z
   })
   .meta({ id: "Port" });
 
-export const setPort = z.strictObject({ visibility: z.enum(portVisibilities) }).meta({ id: "SetPort" });
+const setPort = z.strictObject({ visibility: z.enum(portVisibilities) }).meta({ id: "SetPort" });
 
-export const linkBody = z
+const linkBody = z
   .strictObject({
     port: z.number().int().min(1).max(65_535),
     expires_in_seconds: z
