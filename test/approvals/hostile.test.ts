@@ -127,9 +127,9 @@ describe("what would misuse questions to humans", () => {
     expect((await again).state).toBe("pending");
   });
 
-  it("cannot ask without end: of a sandbox, of a namespace, in a minute", async () => {
+  it("cannot ask without end: at a time, and in a minute", async () => {
     const { desk } = under;
-    const { pendingPerSandbox, pendingPerNamespace, askedPerMinute } = approvalLimits;
+    const { pendingPerSandbox, askedPerMinute } = approvalLimits;
     const ask = (at: number, sandboxId: string) => desk.ask(question({ subject: `host-${at}:443`, sandboxId }));
     for (let at = 0; at < pendingPerSandbox; at++) await ask(at, "box-1");
     await expect(ask(pendingPerSandbox, "box-1")).rejects.toMatchObject({ code: "limit_exceeded" });
@@ -137,8 +137,6 @@ describe("what would misuse questions to humans", () => {
     const [open] = await desk.list(agent, { limit: 1 });
     await desk.decide(operator, open?.id ?? "", { approve: false });
     await ask(pendingPerSandbox, "box-1");
-    for (let at = pendingPerSandbox; at < pendingPerNamespace; at++) await ask(0, `other-${at}`);
-    await expect(ask(0, "one-more")).rejects.toMatchObject({ code: "limit_exceeded" });
     const elsewhere = (at: number) =>
       desk.ask(question({ namespace: "elsewhere", sandboxId: "theirs", subject: `host-${at}:443` }));
     for (let at = 0; at < askedPerMinute; at++) {
@@ -149,6 +147,26 @@ describe("what would misuse questions to humans", () => {
       code: "limit_exceeded",
       retryAfterMs: expect.any(Number),
     });
+  });
+
+  it("cannot ask without end with all sandboxes of a namespace together", async () => {
+    let aheadMs = 0;
+    const clock = { wallMs: () => Date.now(), monotonicMs: () => performance.now() + aheadMs };
+    await using own = await DeskHome.make();
+    await using other = await own.open({ clock });
+    const { pendingPerNamespace, askedPerMinuteOfNamespace, minuteMs } = approvalLimits;
+    for (let at = 0; at < pendingPerNamespace; at++) {
+      if (at % askedPerMinuteOfNamespace === 0 && at > 0) {
+        const early = other.desk.ask(question({ sandboxId: "early" }));
+        await expect(early).rejects.toMatchObject({ code: "limit_exceeded", retryAfterMs: expect.any(Number) });
+        aheadMs += minuteMs;
+      }
+      await other.desk.ask(question({ sandboxId: `box-${at}` }));
+    }
+    aheadMs += minuteMs;
+    const one = other.desk.ask(question({ sandboxId: "one-more" }));
+    await expect(one).rejects.toThrow(`${pendingPerNamespace} questions of this namespace`);
+    expect((await other.desk.ask(question({ namespace: "other" }))).state).toBe("pending");
   });
 
   it("cannot ask what is too long to be shown, nor have it cut", async () => {

@@ -102,9 +102,16 @@ export function approvalContract(name: string, store: () => RecordStore, reopen:
         decided("young", "denied", "once", { createdAtMs: 5_000 }),
       ];
       for (const row of rows) await store().approvals.insert(row);
-      await store().approvals.prune(5_000);
+      await store().approvals.prune(5_000, 100);
       const left = await store().approvals.list({ namespace: "team", limit: 100 });
       expect(left.map(({ id }) => id).sort()).toEqual(["holds", "pending", "young"]);
+      for (let at = 0; at < 5; at++)
+        await store().approvals.insert(approval(`n${at}`, { state: "expired", createdAtMs: 6_000 + at }));
+      await store().approvals.insert(approval("theirs", { namespace: "other", state: "expired" }));
+      await store().approvals.prune(0, 2);
+      const newest = await store().approvals.list({ namespace: "team", limit: 100 });
+      expect(newest.map(({ id }) => id).sort()).toEqual(["holds", "n3", "n4", "pending"]);
+      expect(await store().approvals.get("theirs")).toBeDefined();
     });
   });
 }

@@ -187,7 +187,8 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   #prune(): Promise<void> {
-    return this.#parts.records.prune(this.#parts.clock.wallMs() - approvalLimits.keptMs);
+    const { keptMs, keptPerNamespace } = approvalLimits;
+    return this.#parts.records.prune(this.#parts.clock.wallMs() - keptMs, keptPerNamespace);
   }
 
   /** All who wait are told that nobody will answer. */

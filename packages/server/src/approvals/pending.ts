@@ -27,7 +27,7 @@ export class PendingQuestions {
   readonly #byKey = new Map<string, Pending>();
   readonly #byId = new Map<string, Pending>();
   readonly #perNamespace = new Map<string, number>();
-  /** When each sandbox asked in the last minute. */
+  /** When each sandbox and each namespace asked in the last minute. */
   readonly #recent = new Map<string, number[]>();
 
   get all(): Pending[] {
@@ -77,19 +77,17 @@ export class PendingQuestions {
     else this.#perNamespace.delete(entry.namespace);
   }
 
-  /** Counts a new question of a sandbox, or of a namespace, against its minute. */
+  /** Counts a new question against the minute of its sandbox and of its namespace. */
   countNew(namespace: string, sandboxId: string | null, nowMs: number): void {
-    const { minuteMs, askedPerMinute } = approvalLimits;
+    const { minuteMs, askedPerMinute, askedPerMinuteOfNamespace } = approvalLimits;
     const sinceMs = nowMs - minuteMs;
     for (const [name, times] of this.#recent) if ((times.at(-1) ?? 0) <= sinceMs) this.#recent.delete(name);
-    const name = JSON.stringify([namespace, sandboxId]);
-    const times = (this.#recent.get(name) ?? []).filter((ms) => ms > sinceMs);
-    if (times.length >= askedPerMinute)
-      throw new AppError("limit_exceeded", `no more than ${askedPerMinute} questions are asked in a minute`, {
-        hint: "ask for what is needed, once: a human reads each question",
-        retryAfterMs: (times[0] ?? nowMs) - sinceMs,
-      });
-    this.#recent.set(name, [...times, nowMs]);
+    const counted = [
+      { name: JSON.stringify([namespace, sandboxId]), most: askedPerMinute },
+      { name: JSON.stringify([namespace]), most: askedPerMinuteOfNamespace },
+    ].map(({ name, most }) => ({ name, most, times: (this.#recent.get(name) ?? []).filter((ms) => ms > sinceMs) }));
+    for (const { most, times } of counted) if (times.length >= most) throw tooMany(most, (times[0] ?? nowMs) - sinceMs);
+    for (const { name, times } of counted) this.#recent.set(name, [...times, nowMs]);
   }
 
   #checkRoom(namespace: string, sandboxId: string | null): void {
@@ -101,6 +99,13 @@ export class PendingQuestions {
     const whose = sandboxId === null ? "about the whole namespace" : "of this sandbox";
     if (own >= pendingPerSandbox) throw full(pendingPerSandbox, whose);
   }
+}
+
+function tooMany(most: number, retryAfterMs: number): AppError {
+  return new AppError("limit_exceeded", `no more than ${most} questions are asked in a minute`, {
+    hint: "ask for what is needed, once: a human reads each question",
+    retryAfterMs,
+  });
 }
 
 function full(most: number, whose: string): AppError {

@@ -12,8 +12,9 @@ export const approvalLimits = {
   pending: 4_096,
   pendingPerNamespace: 256,
   pendingPerSandbox: 16,
-  /** New questions of one sandbox in a minute: a human's patience is a resource too. */
+  /** New questions of one sandbox, and of a namespace, in a minute: a human's patience is a resource too. */
   askedPerMinute: 30,
+  askedPerMinuteOfNamespace: 120,
   minuteMs: 60_000,
   /** Attempts of one question, and callers that wait for any. */
   attempts: 1_024,
@@ -29,6 +30,8 @@ export const approvalLimits = {
   reasonChars: 500,
   /** Of a request in which an agent says why. */
   purposeChars: 500,
+  /** What is over stays so long, and so many of a namespace. */
   keptMs: 90 * 86_400_000,
+  keptPerNamespace: 10_000,
   pruneIntervalMs: 3_600_000,
 } as const;

@@ -135,6 +135,6 @@ export interface ApprovalRecords {
   pending(): Promise<Approval[]>;
   /** What was answered for a sandbox holds no more. */
   forget(sandboxId: string, atMs: number): Promise<void>;
-  /** Removes those made before; what is pending or still holds stays. */
-  prune(beforeMs: number): Promise<void>;
+  /** Removes those made before, and of each namespace all but the newest; what is pending or still holds stays. */
+  prune(beforeMs: number, keep: number): Promise<void>;
 }

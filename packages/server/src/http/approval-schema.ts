@@ -62,6 +62,13 @@ export const decisionBody = z
   .meta({ id: "ApprovalDecision" });
 
 export const listQuery = pageQuery.extend({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(approvalLimits.pendingPerNamespace)
+    .default(httpLimits.page.default)
+    .describe("entries of one page"),
   state: z.enum(approvalStates).optional(),
   kind: z.enum(approvalKinds).optional(),
   sandbox_id: id.optional(),

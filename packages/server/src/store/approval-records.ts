@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { Approval, ApprovalKind, ApprovalQuery, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
@@ -121,13 +121,21 @@ export class StoredApprovals implements ApprovalRecords {
       .execute();
   }
 
-  async prune(beforeMs: number): Promise<void> {
-    await this.#db
-      .deleteFrom("approvals")
-      .where("created_at_ms", "<", beforeMs)
-      .where("state", "<>", "pending")
-      .where((eb) => eb.or([eb("scope", "is", null), eb("scope", "=", "once"), eb("revoked_at_ms", "is not", null)]))
-      .execute();
+  async prune(beforeMs: number, keep: number): Promise<void> {
+    for (const { namespace } of await this.#db.selectFrom("approvals").select("namespace").distinct().execute()) {
+      const over = <O>(query: SelectQueryBuilder<Schema, "approvals", O>) =>
+        query
+          .where("namespace", "=", namespace)
+          .where("state", "<>", "pending")
+          .where((eb) =>
+            eb.or([eb("scope", "is", null), eb("scope", "=", "once"), eb("revoked_at_ms", "is not", null)]),
+          );
+      const rows = over(this.#db.selectFrom("approvals")).select("created_at_ms").orderBy("created_at_ms", "desc");
+      const first = await rows.offset(keep).limit(1).executeTakeFirst();
+      const limitMs = Math.max(beforeMs, (first?.created_at_ms ?? -1) + 1);
+      const old = over(this.#db.selectFrom("approvals")).select("id").where("created_at_ms", "<", limitMs);
+      await this.#db.deleteFrom("approvals").where("id", "in", old).execute();
+    }
   }
 
   async #start(cursor: string, namespace: string): Promise<PageStart> {

@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, ApprovalInfo, ApprovalScope, ApprovalState } from "@caisson/sdk";
 import { approvalScopes, approvalStates } from "../../core/approval.ts";
+import { approvalLimits } from "../../core/approval-limits.ts";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";
@@ -21,7 +22,10 @@ const list: Verb = {
   },
   run: async ({ caisson, options, io, json }) => {
     const state = oneOf(approvalStates, options.text("state")) ?? (options.flag("all") ? undefined : "pending");
-    const found = await caisson.approvals.list(defined({ state, sandbox_id: options.text("sandbox") }));
+    const found = await caisson.approvals.list({
+      limit: approvalLimits.pendingPerNamespace,
+      ...defined({ state, sandbox_id: options.text("sandbox") }),
+    });
     if (json) return tellJson(io, found);
     const rows = found.map((one) => [
       one.id,
