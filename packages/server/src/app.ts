@@ -71,7 +71,17 @@ export interface CaissonOptions {
   onError?: (error: unknown) => void;
 }
 
-export interface CreateOptions {
+interface Reachable {
+  /** What this one may reach beside that, and what it may not; as long as this process has it. */
+  network?: PolicyDraft;
+}
+
+interface AttachOptions extends Reachable {
+  /** Values that nothing of it shows. */
+  hide?: readonly Buffer[];
+}
+
+export interface CreateOptions extends Reachable {
   engine?: EngineChoice;
   limits?: Partial<SandboxLimits>;
   inputFolder?: string;
@@ -84,8 +94,6 @@ export interface CreateOptions {
   warm?: WarmChoice;
   /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
   listeners?: boolean;
-  /** What this one may reach beside that, and what it may not. */
-  network?: PolicyDraft;
   /** Called, and waited for, once the sandbox is destroyed or detached. */
   afterLeave?: () => Promise<void>;
   /** Whether it outlives this process: it then ends only when it is destroyed. */
@@ -165,8 +173,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #create(options: CreateOptions, limits: SandboxLimits): Promise<Sandbox> {
-    const policy = await readPolicy(options.network ?? {}, egressLimits.sandboxRules.max);
-    (await this.policies()).checkEnabled(policy.allow);
+    const policy = await this.#readPolicy(options.network ?? {});
     const name = await this.#engines.choose(options.engine ?? this.#options.engine ?? "auto");
     const engine = await this.#engines.open(name);
     const parts = await this.#sandboxParts(engine, options.afterLeave);
@@ -216,28 +223,36 @@ export class Caisson implements AsyncDisposable {
     };
   }
 
+  async #readPolicy(network: PolicyDraft): Promise<EgressPolicy> {
+    const policy = await readPolicy(network, egressLimits.sandboxRules.max);
+    (await this.policies()).checkEnabled(policy.allow);
+    return policy;
+  }
+
   /** What a fleet has was admitted by it, and stays so between two handles. */
-  async #admit(sandbox: Sandbox, policy?: EgressPolicy): Promise<void> {
+  async #admit(sandbox: Sandbox, policy: EgressPolicy): Promise<void> {
     const policies = await this.policies();
     if (policies.sandbox(sandbox.id) !== undefined) return;
-    policies.admit(sandbox.id, "default", policy === undefined ? {} : { sandbox: policy });
+    policies.admit(sandbox.id, "default", { sandbox: policy });
     void sandbox.left.then(() => policies.forget(sandbox.id));
   }
 
   /** Becomes the owner of a kept sandbox; refused while another is. What its processes wrote meanwhile comes without the values to hide. */
-  async attachSandbox(id: string, { hide = [] }: { hide?: readonly Buffer[] } = {}): Promise<Sandbox> {
+  async attachSandbox(id: string, { hide = [], network = {} }: AttachOptions = {}): Promise<Sandbox> {
+    const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id));
     parts.redactor.hide(hide);
     const sandbox = await Sandbox.attach(parts, id);
-    await this.#admit(sandbox);
+    await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.attached");
   }
 
   /** Runs a kept sandbox again that was stopped or has ended, and becomes its owner. */
-  async startSandbox(id: string, options: StartOptions = {}): Promise<Sandbox> {
+  async startSandbox(id: string, { network = {}, ...options }: StartOptions & Reachable = {}): Promise<Sandbox> {
+    const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id));
     const sandbox = await Sandbox.start(parts, id, options);
-    await this.#admit(sandbox);
+    await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.started");
   }
 

@@ -31,12 +31,20 @@ export function decideName(layers: LayeredPolicy, name: string): EgressVerdict {
   const { kind, host } = read;
   const denied = findDeny(layers, host, undefined);
   if (denied !== undefined) return denied;
-  const ports = new Set(layers.flatMap(({ policy }) => policy.allow.map((rule) => rule.port)));
-  for (const port of ports) {
-    const verdict = findDeny(layers, host, port) === undefined ? findAllow(layers, host, port) : undefined;
-    if (verdict !== undefined) return verdict;
+  const port = openPort(layers, host);
+  const allowed = port === undefined ? undefined : findAllow(layers, host, port);
+  return allowed ?? decideUnknown(layers, kind, host, undefined);
+}
+
+/** One on which a rule lets it out and none denies it. */
+function openPort(layers: LayeredPolicy, host: string): number | undefined {
+  const denies = layers.flatMap(({ policy }) => policy.deny.filter((rule) => matchesHost(rule.host, host)));
+  const closed = new Set(denies.map(({ port }) => port));
+  for (const { policy } of layers) {
+    const found = policy.allow.find((rule) => !closed.has(rule.port) && matchesHost(rule.host, host));
+    if (found !== undefined) return found.port;
   }
-  return decideUnknown(layers, kind, host, undefined);
+  return undefined;
 }
 
 /**

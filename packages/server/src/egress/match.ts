@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { AllowRule, DenyRule } from "../core/egress.ts";
 import { isWithin } from "./network.ts";
 
@@ -5,7 +6,7 @@ import { isWithin } from "./network.ts";
 export function matchesHost(pattern: string, host: string): boolean {
   if (pattern === "*" || pattern === host) return true;
   if (pattern.startsWith("*.")) return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
-  return pattern.includes("/") && isWithin(host, [pattern]);
+  return pattern.includes("/") && isIP(host) !== 0 && isWithin(host, [pattern]);
 }
 
 export function matchesPort(rule: AllowRule | DenyRule, port: number): boolean {
