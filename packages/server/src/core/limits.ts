@@ -186,6 +186,8 @@ export const contextLimits = {
 export const cliLimits = {
   /** Time that a program gets to end by itself after Ctrl-C. */
   graceMs: 2_000,
+  /** Places that a program could not reach and that are told of. */
+  refusals: 10,
   /** What of a script is looked at to tell whether it is text. */
   textProbeBytes: 8 * KiB,
 } as const;
