@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
 import type { Approvals } from "../../packages/server/src/core/approval.ts";
 import type { AttemptEnd, EgressAttempt, EgressPolicy, LayeredPolicy } from "../../packages/server/src/core/egress.ts";
+import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { dial, resolveAddresses } from "../../packages/server/src/egress/dialer.ts";
 import { Gate } from "../../packages/server/src/egress/gate.ts";
+import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
 import { dnsQuestion } from "./hosts.ts";
 import { LoopbackTunnels } from "./tunnels.ts";
 
@@ -15,6 +17,10 @@ export interface FieldOptions {
   addresses?: Readonly<Record<string, string>>;
   approvals?: Approvals;
   namesPath?: string;
+  /** Whom hosts' certificates are taken from besides this machine's. */
+  caFile?: string;
+  authorityPath?: string;
+  secrets?: HeaderSecrets;
 }
 
 export interface LoggedAttempt extends EgressAttempt {
@@ -33,6 +39,9 @@ export async function field(options: FieldOptions) {
     sandboxId: "s1",
     tunnels,
     namesPath: options.namesPath ?? null,
+    authorityPath: options.authorityPath ?? null,
+    trust: new HostTrust(options.caFile === undefined ? [] : [options.caFile]),
+    ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
     policies: {
       policyOf: () => policy,
       watch: (_id, changed) => {

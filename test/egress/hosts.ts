@@ -13,10 +13,11 @@ export interface TestHost extends AsyncDisposable {
 }
 
 export interface WebHost extends TestHost {
+  server: Server;
   requests: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[];
 }
 
-async function open(server: Server): Promise<TestHost> {
+export async function openHost(server: Server): Promise<TestHost> {
   const sockets = new Set<Socket>();
   let count = 0;
   server.on("connection", (socket: Socket) => {
@@ -58,12 +59,12 @@ export async function webHost({
     else response.end(`${method} ${url} ${body.length}`);
   };
   const server = tls ? createHttps({ cert: certificate, key: certificateKey }, listener) : createHttp(listener);
-  return { requests, ...(await open(server)) };
+  return { requests, server, ...(await openHost(server)) };
 }
 
 /** One that does as told with each connection; unless told, it sends everything back. */
 export function tcpHost(serve: (socket: Socket) => void = (socket) => void socket.pipe(socket)): Promise<TestHost> {
-  return open(createServer({ allowHalfOpen: true }, serve));
+  return openHost(createServer({ allowHalfOpen: true }, serve));
 }
 
 export interface TestDns extends AsyncDisposable {

@@ -83,7 +83,13 @@ export class LoopbackTunnels implements Tunnels, AsyncDisposable {
     throw new Error("nobody listens here");
   }
 
-  async place(): Promise<void> {}
+  /** Files inside, by their paths below /run. */
+  readonly placed = new Map<string, string>();
+
+  async place(folder: string, name: string, bytes: Buffer | null): Promise<void> {
+    if (bytes === null) this.placed.delete(`${folder}/${name}`);
+    else this.placed.set(`${folder}/${name}`, bytes.toString());
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const server of this.#servers.values()) server.close();

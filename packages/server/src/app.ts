@@ -30,6 +30,8 @@ import { ValueRedactor } from "./dlp/redactor.ts";
 import { EventLog } from "./egress/event-log.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
+import { HostTrust } from "./egress/inspection/host-trust.ts";
+import type { SandboxTrust } from "./egress/inspection/sandbox-trust.ts";
 import { openPolicies, readPolicy, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
@@ -129,6 +131,7 @@ export class Caisson implements AsyncDisposable {
     this.#way = {
       log: new EventLog((happening) => this.#events.emit(happening)),
       world: hostWorld(options.network?.dnsServers),
+      trust: new HostTrust(options.network?.caFile === undefined ? [] : [options.network.caFile]),
       clock: systemClock,
       onError: this.#onError,
     };
@@ -153,8 +156,8 @@ export class Caisson implements AsyncDisposable {
     return this.#signer.get(() => openSigner(this.#options.home));
   }
 
-  /** Says who writes down what sandboxes try to reach, and who is asked about it; for sandboxes that come after. */
-  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world">>): void {
+  /** Says who writes down what sandboxes try to reach, who is asked about it, and whose secrets go out with it; for sandboxes that come after. */
+  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets">>): void {
     this.#way = { ...this.#way, ...way };
   }
 
@@ -196,6 +199,7 @@ export class Caisson implements AsyncDisposable {
     const policies = await this.policies();
     const { background } = this.#options;
     const redactor = new ValueRedactor();
+    let trust: SandboxTrust | undefined;
     const records = this.#options.records && {
       ...this.#options.records,
       redact: (text: string) => redactor.text(this.#options.records?.redact?.(text) ?? text),
@@ -203,7 +207,10 @@ export class Caisson implements AsyncDisposable {
     return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
-      openGate: (created, wire) => openGate({ ...this.#way, policies }, created, wire),
+      openGate: async (created, wire) => {
+        trust = (await openGate({ ...this.#way, policies }, created, wire)).trust;
+      },
+      trust: () => trust,
       environment: {
         ...{ PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
         ...proxyVariables,

@@ -110,6 +110,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.use(approvals);
   caisson.guard({
     log: attempts,
+    secrets: vault,
     asking: (id) => {
       const namespace = inForce.sandbox(id)?.namespace;
       return namespace === undefined ? undefined : { approvals, namespace };

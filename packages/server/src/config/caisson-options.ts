@@ -53,6 +53,7 @@ export function caissonOptions({ home, root, settings }: Configuration): Configu
       deny: settings["network.deny"],
       unknown: settings["network.unknown"],
       dnsServers: settings["network.dns_servers"],
+      ...(settings["network.ca_file"] === null ? {} : { caFile: settings["network.ca_file"] }),
     },
     ...(settings["runs.record"]
       ? {

@@ -179,6 +179,12 @@ const settingSpecs = {
     env: "CAISSON_NETWORK_DNS_SERVERS",
     help: "name servers for what sandboxes reach, in place of this machine's own and its hosts file: 10.0.0.2, 127.0.0.1:5353",
   },
+  "network.ca_file": {
+    type: "path",
+    default: null,
+    env: "CAISSON_NETWORK_CA_FILE",
+    help: "certificates in PEM that hosts may prove themselves by beside this machine's own, where rules inspect TLS",
+  },
   "network.max_rules": {
     type: "number",
     range: egressLimits.sandboxRules,

@@ -22,6 +22,8 @@ export interface NetworkOptions extends PolicyDraft {
   enabled?: boolean;
   /** Addresses of name servers, in place of this machine's own and its hosts file: `10.0.0.2`, `127.0.0.1:5353`. */
   dnsServers?: readonly string[];
+  /** Certificates, in PEM, that hosts may prove themselves by beside those of this machine, where TLS is looked into. */
+  caFile?: string;
 }
 
 export interface NamespaceDraft extends PolicyDraft {

@@ -69,3 +69,16 @@ export const gateLimits = {
   askMs: 300_000,
   logBytes: 1 * MiB,
 } as const;
+
+/** Looking into TLS. */
+export const inspectionLimits = {
+  authorityDays: 3_650,
+  /** Of a host's certificate: browsers take none that lasts longer than 398. */
+  hostDays: 30,
+  /** Hosts of one sandbox whose certificates are kept. */
+  hosts: 256,
+  /** HTTP/2 streams of one connection at once. */
+  streams: 128,
+  /** What one HTTP/2 connection may hold in buffers and tables. */
+  sessionMegabytes: 10,
+} as const;

@@ -1,32 +1,50 @@
 /** What becomes of a connection whose destination is known: bytes pass as the protocol of its rule lets them. */
 import type { Duplex } from "node:stream";
-import { objectToHello } from "./check-hello.ts";
+import { checkHello, type Hello } from "./check-hello.ts";
+import type { Inspector } from "./inspection/inspector.ts";
 import type { Outlet } from "./outlet.ts";
-import type { Passage, Permit } from "./passage.ts";
+import { type Opened, type Passage, type Permit, readingOf } from "./passage.ts";
 import { join, reset } from "./relay.ts";
 
+export interface CarryParts {
+  passage: Passage;
+  inspector: Inspector;
+}
+
 /** A connection on which nothing was said yet to the program: it is reached after all that can be checked was. */
-export async function carry(passage: Passage, client: Duplex, permit: Permit): Promise<void> {
-  if (permit.verdict.rule.protocol === "tls") {
-    const objection = await objectToHello(client, permit.destination.host);
-    if (objection !== undefined) {
-      await passage.refuse(permit, "denied", objection, null);
-      return reset(client);
-    }
+export async function carry(parts: CarryParts, client: Duplex, permit: Permit): Promise<void> {
+  const { passage } = parts;
+  const { rule } = permit.verdict;
+  const hello = await read(client, permit);
+  if (hello.objection !== undefined) {
+    await passage.refuse(permit, "denied", hello.objection, null);
+    return reset(client);
   }
-  const opened = await passage.reach(permit, permit.verdict.rule.protocol);
-  if (opened.outlet === undefined) return reset(client);
-  join(client, opened.outlet);
+  await pass(parts, client, permit, hello.protocols, await passage.reach(permit, readingOf(rule)));
 }
 
 /** One whose program was told that the destination is reached, as proxies do before anything is said. */
-export async function carryReached(client: Duplex, permit: Permit, outlet: Outlet): Promise<void> {
-  if (permit.verdict.rule.protocol === "tls") {
-    const objection = await objectToHello(client, permit.destination.host);
-    if (objection !== undefined) {
-      outlet.refuse(objection);
-      return reset(client);
-    }
+export async function carryReached(parts: CarryParts, client: Duplex, permit: Permit, outlet: Outlet): Promise<void> {
+  const hello = await read(client, permit);
+  if (hello.objection !== undefined) {
+    outlet.refuse(hello.objection);
+    return reset(client);
   }
-  join(client, outlet);
+  await pass(parts, client, permit, hello.protocols, { outlet });
+}
+
+async function read(client: Duplex, { verdict, destination }: Permit): Promise<Hello> {
+  return verdict.rule.protocol === "tls" ? checkHello(client, destination.host) : { protocols: [] };
+}
+
+async function pass(
+  { inspector }: CarryParts,
+  client: Duplex,
+  permit: Permit,
+  offered: readonly string[],
+  opened: Opened,
+): Promise<void> {
+  if (permit.verdict.rule.inspect === true) return inspector.inspect(client, permit, offered, opened);
+  if (opened.outlet === undefined) return reset(client);
+  join(client, opened.outlet);
 }

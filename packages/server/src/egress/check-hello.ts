@@ -4,19 +4,23 @@ import { gateLimits } from "../core/gate-limits.ts";
 import { readClientHello } from "./client-hello.ts";
 import { readUntil } from "./read-until.ts";
 
-/** Why a connection is not TLS to that host; undefined when it is. The hello stays to be sent on (NET-07). */
-export async function objectToHello(client: Duplex, host: string): Promise<string | undefined> {
-  const objection = await readUntil<string>(client, gateLimits.greetingMs, (bytes) => {
-    const hello = readClientHello(bytes);
-    if (hello.state === "more") return "more";
-    if (hello.state === "refused") return { value: hello.reason, used: 0 };
-    return { value: object(host, hello.serverName), used: 0 };
+/** What a program offers in its hello, or why that is not TLS to the host it asked for. */
+export type Hello = { objection: string } | { objection?: undefined; protocols: readonly string[] };
+
+/** The hello stays to be read again, by the host or by who answers in its place (NET-07). */
+export async function checkHello(client: Duplex, host: string): Promise<Hello> {
+  const hello = await readUntil<Hello>(client, gateLimits.greetingMs, (bytes) => {
+    const read = readClientHello(bytes);
+    if (read.state === "more") return "more";
+    if (read.state === "refused") return { value: { objection: read.reason }, used: 0 };
+    const objection = object(host, read.serverName);
+    return { value: objection === undefined ? { protocols: read.protocols } : { objection }, used: 0 };
   });
-  return objection === undefined ? "no ClientHello came" : objection === "" ? undefined : objection;
+  return hello ?? { objection: "no ClientHello came" };
 }
 
 /** A client that was given an address names no host. */
-function object(host: string, serverName: string | null): string {
-  if (serverName === (isIP(host) === 0 ? host : null)) return "";
+function object(host: string, serverName: string | null): string | undefined {
+  if (serverName === (isIP(host) === 0 ? host : null)) return undefined;
   return serverName === null ? "its ClientHello names no host" : `its ClientHello names ${serverName}`;
 }

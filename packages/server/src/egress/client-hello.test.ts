@@ -63,7 +63,7 @@ describe("the name in a ClientHello", () => {
   beforeAll(async () => {
     hello = await helloOf("api.example.com");
   });
-  const read = { state: "read", serverName: "api.example.com", ech: false };
+  const read = { state: "read", serverName: "api.example.com", ech: false, protocols: [] };
 
   it("is read from a real one", () => expect(readClientHello(hello)).toEqual(read));
 
@@ -100,7 +100,7 @@ describe("the name in a ClientHello", () => {
       [0, nameList("outer.example")],
       [0xfe0d, Buffer.alloc(40)],
     ]);
-    expect(readClientHello(bytes)).toEqual({ state: "read", serverName: "outer.example", ech: true });
+    expect(readClientHello(bytes)).toEqual({ state: "read", serverName: "outer.example", ech: true, protocols: [] });
   });
 
   it("is never waited for past the limit, nor put together from crumbs", () => {

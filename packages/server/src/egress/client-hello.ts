@@ -3,13 +3,13 @@ import { gateLimits } from "../core/gate-limits.ts";
 
 export type HelloResult =
   | { state: "more" }
-  /** `ech`: what is inside may name another host; the outer name is the one that counts here. */
-  | { state: "read"; serverName: string | null; ech: boolean }
+  /** `ech`: what is inside may name another host; the outer name is the one that counts here. `protocols`: of ALPN. */
+  | { state: "read"; serverName: string | null; ech: boolean; protocols: readonly string[] }
   | { state: "refused"; reason: string };
 
 const handshakeRecord = 22;
 const clientHello = 1;
-const extensions = { serverName: 0, encryptedHello: 0xfe0d } as const;
+const extensions = { serverName: 0, protocols: 16, encryptedHello: 0xfe0d } as const;
 
 const more: HelloResult = { state: "more" };
 const refused = (reason: string): HelloResult => ({ state: "refused", reason });
@@ -60,9 +60,11 @@ function parse(reader: Reader): HelloResult {
   }
   const names = seen.get(extensions.serverName);
   const serverName = names === undefined ? null : readServerName(new Reader(names));
-  if (reader.broken || reader.left > 0 || list.broken || serverName === undefined)
+  const offered = seen.get(extensions.protocols);
+  const protocols = offered === undefined ? [] : readProtocols(new Reader(offered));
+  if (reader.broken || reader.left > 0 || list.broken || serverName === undefined || protocols === undefined)
     return refused("the ClientHello is malformed");
-  return { state: "read", serverName, ech: seen.has(extensions.encryptedHello) };
+  return { state: "read", serverName, ech: seen.has(extensions.encryptedHello), protocols };
 }
 
 /** Exactly one host name, of letters, digits, hyphens, underscores and dots. */
@@ -72,6 +74,15 @@ function readServerName(extension: Reader): string | undefined {
   const name = list.vector(2).toString("latin1").toLowerCase();
   const whole = extension.left === 0 && list.left === 0 && !extension.broken && !list.broken;
   return whole && type === 0 && /^[a-z0-9_.-]{1,253}$/.test(name) ? name : undefined;
+}
+
+/** RFC 7301: at least one name, none of them empty. */
+function readProtocols(extension: Reader): string[] | undefined {
+  const list = new Reader(extension.vector(2));
+  const names: string[] = [];
+  while (list.left > 0) names.push(list.vector(1).toString("latin1"));
+  const whole = extension.left === 0 && !extension.broken && !list.broken;
+  return whole && names.length > 0 && !names.includes("") ? names : undefined;
 }
 
 /** Past its end it is broken, and gives zeros. */

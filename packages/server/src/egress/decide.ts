@@ -88,14 +88,22 @@ function findAllow(layers: LayeredPolicy, host: string, port: number): AllowVerd
   const layer = candidates[0]?.layer;
   const rules = candidates.filter((found) => found.layer === layer).map((found) => found.rule);
   const [rule] = rules.sort(
-    (left, right) => compare(exactness(right), exactness(left)) || checks[left.protocol] - checks[right.protocol],
+    (left, right) =>
+      compare(exactness(right), exactness(left)) ||
+      checks[left.protocol] - checks[right.protocol] ||
+      Number(isInspected(right)) - Number(isInspected(left)),
   );
   if (layer === undefined || rule === undefined) return undefined;
   const ranges = [...new Set(matching.flatMap((found) => found.rule.ranges ?? []))];
-  return { action: "allow", layer, rule, rules: rules.filter(({ protocol }) => protocol === rule.protocol), ranges };
+  const alike = rules.filter((other) => other.protocol === rule.protocol && isInspected(other) === isInspected(rule));
+  return { action: "allow", layer, rule, rules: alike, ranges };
 }
 
 const checks = { tls: 0, http: 1, tcp: 2 } as const;
+
+function isInspected({ inspect }: AllowRule): boolean {
+  return inspect === true;
+}
 
 function isConditional({ inspect, methods, paths, uploadAskBytes }: AllowRule): boolean {
   return inspect === true || (methods ?? paths ?? uploadAskBytes) !== undefined;

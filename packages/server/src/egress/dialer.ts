@@ -1,10 +1,18 @@
 /** The only file that opens outbound sockets. A name is resolved once, judged, and dialled by the address that was judged. */
 import { type LookupAddress, lookup } from "node:dns";
 import { Resolver } from "node:dns/promises";
-import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestPlain } from "node:http";
+import {
+  type Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  type RequestOptions,
+  request as requestPlain,
+} from "node:http";
+import { type ClientHttp2Session, type ClientSessionOptions, connect as connectHttp2 } from "node:http2";
 import { request as requestTls } from "node:https";
 import { isIP, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
@@ -126,6 +134,21 @@ export interface FoundAddresses {
   addresses: string[];
   /** How long they may be believed. */
   ttlMs: number;
+}
+
+/** TLS on a connection that is there already. */
+export function secureOver(socket: Duplex, options: ConnectionOptions): TLSSocket {
+  return connectTls({ ...options, socket });
+}
+
+/** HTTP/2 on a connection that is there already. */
+export function http2Over(connection: Duplex, authority: string, options: ClientSessionOptions): ClientHttp2Session {
+  return connectHttp2(authority, { ...options, createConnection: () => connection });
+}
+
+/** A request on the connections that an agent has. */
+export function requestBy(agent: Agent, options: RequestOptions): ClientRequest {
+  return requestPlain({ ...options, agent });
 }
 
 /** Asks DNS servers for the addresses of a name that may be asked for: those of this machine unless told which. */

@@ -1,16 +1,26 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
+import type { Duplex } from "node:stream";
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
+import { Once } from "../core/once.ts";
+import type { HeaderSecrets } from "../core/secret.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { Asker, type Asking } from "./ask.ts";
-import { carry, carryReached } from "./carry.ts";
+import { type CarryParts, carry, carryReached } from "./carry.ts";
 import { decide } from "./decide.ts";
 import { HttpDoor } from "./http-door.ts";
+import type { Authority } from "./inspection/authority.ts";
+import { openAuthority } from "./inspection/authority-file.ts";
+import { Credentials } from "./inspection/credentials.ts";
+import type { HostTrust } from "./inspection/host-trust.ts";
+import { Inspector } from "./inspection/inspector.ts";
+import { SandboxTrust } from "./inspection/sandbox-trust.ts";
 import { Listeners } from "./listeners.ts";
 import { NameServer } from "./name-server.ts";
 import { isNameAddress, NameTable } from "./name-table.ts";
-import { Passage } from "./passage.ts";
+import type { Outlet } from "./outlet.ts";
+import { Passage, type Permit } from "./passage.ts";
 import type { World } from "./reach.ts";
 import { reset } from "./relay.ts";
 import { impliedProtocol } from "./rule-text.ts";
@@ -26,6 +36,11 @@ export interface GateParts {
   /** Who is asked; nobody unless given. */
   asking?: () => Asking | undefined;
   world: World;
+  /** Whom hosts are to prove their names to, where TLS is looked into. */
+  trust: HostTrust;
+  /** A file that outlives its owner, for the authority of the sandbox; null keeps it in memory. */
+  authorityPath: string | null;
+  secrets?: HeaderSecrets;
   nowMs: () => number;
   onError: (error: unknown) => void;
 }
@@ -36,6 +51,10 @@ export class Gate {
   readonly #passage: Passage;
   readonly #asker: Asker;
   readonly #http: HttpDoor;
+  readonly #carrying: CarryParts;
+  readonly #authority = new Once<Authority>();
+  /** What its programs are to trust. */
+  readonly trust: SandboxTrust;
   readonly #nameServer: NameServer;
   readonly #listeners: Listeners;
   readonly #closed = new AbortController();
@@ -50,7 +69,17 @@ export class Gate {
     this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
     this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, world, nowMs });
     const passage = this.#passage;
-    this.#http = new HttpDoor({ passage, alias: this.#alias, carryReached });
+    const credentials = new Credentials(sandboxId, parts.secrets);
+    this.#http = new HttpDoor({ passage, credentials, alias: this.#alias, carryReached: this.#carryReached });
+    const authority = () => this.#authority.get(() => openAuthority(parts.authorityPath, nowMs()));
+    const inspector = new Inspector({ passage, credentials, http: this.#http, authority, trust: parts.trust, nowMs });
+    this.trust = new SandboxTrust({
+      tunnels: parts.tunnels,
+      authority,
+      host: parts.trust,
+      policy: () => passage.policy,
+    });
+    this.#carrying = { passage, inspector };
     this.#listeners = new Listeners(parts.tunnels, names, (tunnel) => this.#take(tunnel, this.#direct));
     this.#nameServer = new NameServer({
       passage,
@@ -59,7 +88,10 @@ export class Gate {
       prepare: (name) => this.#listeners.prepare(passage.policy, name),
       exhausted: (name) => void passage.note({ host: name, port: 0 }, "the sandbox has used up its names"),
     });
-    this.#unwatch = policies.watch(sandboxId, () => this.#run(this.#listeners.follow(passage.policy)));
+    this.#unwatch = policies.watch(sandboxId, () => {
+      this.#run(this.#listeners.follow(passage.policy));
+      this.#run(this.trust.placed());
+    });
   }
 
   /**
@@ -76,6 +108,7 @@ export class Gate {
       tunnels.listen(address, proxyPort, (tunnel) => gate.#take(tunnel, (client) => gate.#http.serveProxy(client))),
       tunnels.listen(address, socksPort, (tunnel) => gate.#take(tunnel, gate.#socks)),
       gate.#listeners.follow(gate.#passage.policy),
+      gate.trust.placed(),
     ];
     for (const place of opening) gate.#run(place);
     return gate;
@@ -115,12 +148,15 @@ export class Gate {
   /** A program that has looked up a name may hand its address to a proxy. */
   readonly #alias = ({ host, port }: Destination): Destination => ({ host: this.#names.nameOf(host) ?? host, port });
 
+  readonly #carryReached = (client: Duplex, permit: Permit, outlet: Outlet): Promise<void> =>
+    carryReached(this.#carrying, client, permit, outlet);
+
   readonly #socks = (client: Tunnel): Promise<void> =>
     serveSocks(
       {
         passage: this.#passage,
         alias: this.#alias,
-        carryReached,
+        carryReached: this.#carryReached,
         serveDirect: (...direct) => this.#http.serveDirect(...direct),
       },
       client,
@@ -138,7 +174,7 @@ export class Gate {
     const { permit } = await this.#passage.judge(destination);
     if (permit === undefined) return reset(client);
     if (permit.verdict.rule.protocol === "http") return this.#http.serveDirect(client, destination, permit);
-    await carry(this.#passage, client, permit);
+    await carry(this.#carrying, client, permit);
   };
 
   /** Breaks off what is open; the listeners end with the sandbox, or serve its next owner. */

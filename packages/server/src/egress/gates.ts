@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { EgressLog, PolicySource } from "../core/egress.ts";
+import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import type { Asking } from "./ask.ts";
 import { Gate } from "./gate.ts";
+import type { HostTrust } from "./inspection/host-trust.ts";
 import type { World } from "./reach.ts";
 
 export interface GatesParts {
@@ -12,6 +14,8 @@ export interface GatesParts {
   /** Who may be asked on behalf of a sandbox. */
   asking?: (sandboxId: string) => Asking | undefined;
   world: World;
+  trust: HostTrust;
+  secrets?: HeaderSecrets;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -21,14 +25,16 @@ export async function openGate(
   { asking, clock, ...parts }: GatesParts,
   { id, ownerFolder }: { id: string; ownerFolder: string },
   { tunnels, lost }: { tunnels: Tunnels; lost: Promise<string> },
-): Promise<void> {
+): Promise<Gate> {
   const gate = await Gate.open({
     ...parts,
     sandboxId: id,
     tunnels,
     namesPath: join(ownerFolder, "names"),
+    authorityPath: join(ownerFolder, "authority"),
     ...(asking === undefined ? {} : { asking: () => asking(id) }),
     nowMs: () => clock.wallMs(),
   });
   void lost.then((reason) => gate.close(`the sandbox is gone: ${reason}`));
+  return gate;
 }

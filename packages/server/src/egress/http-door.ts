@@ -6,17 +6,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import type { Destination } from "../core/egress.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { type AdmitParts, admit } from "./admit.ts";
+import { type Exits, exitBy } from "./exit.ts";
 import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
-import { forwardRequest, forwardUpgrade } from "./http-forward.ts";
-import { directTarget, fitsRules, type HttpTarget, proxyTarget } from "./http-target.ts";
+import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
+import { directTarget, proxyTarget } from "./http-target.ts";
 import type { Outlet } from "./outlet.ts";
-import type { Judged, Passage, Permit } from "./passage.ts";
+import { type Permit, readingOf } from "./passage.ts";
 import { parseAuthority } from "./proxy-target.ts";
 import type { Refusal } from "./refusal.ts";
 import { reset } from "./relay.ts";
 
-export interface HttpDoorParts {
-  passage: Passage;
+export interface HttpDoorParts extends AdmitParts {
   /** The name behind an address of the sandbox's own, or the destination as it is. */
   alias: (destination: Destination) => Destination;
   /** Takes over a connection by CONNECT whose destination is reached. */
@@ -27,10 +28,12 @@ export interface HttpDoorParts {
 interface Connection {
   destination: Destination | null;
   permit?: Permit;
+  /** TLS was ended here; its requests share what they go out by. */
+  inspected?: Exits;
   timer?: NodeJS.Timeout;
 }
 
-type Admitted = { target: HttpTarget; outlet: Outlet; answer?: undefined } | { answer: Refusal | string };
+type Opened = (Way & { answer?: undefined }) | { answer: Refusal | string };
 
 export class HttpDoor {
   readonly #parts: HttpDoorParts;
@@ -69,6 +72,11 @@ export class HttpDoor {
     this.#serve(client, { destination, ...(permit === undefined ? {} : { permit }) });
   }
 
+  /** What came out of TLS that was ended here. */
+  serveInspected(client: Duplex, permit: Permit, inspected: Exits): void {
+    this.#serve(client, { destination: permit.destination, permit, inspected });
+  }
+
   #serve(client: Duplex, connection: Connection): void {
     client.on("error", () => undefined);
     client.once("close", () => clearTimeout(connection.timer));
@@ -98,47 +106,41 @@ export class HttpDoor {
     const connection = this.#connectionOf(client);
     response.sendDate = false;
     response.once("close", () => this.#arm(client, connection, gateLimits.keepAliveMs));
-    const admitted = await this.#admit(request, connection);
-    if (admitted.answer !== undefined) return answerRefusal(request, response, admitted.answer);
+    const way = await this.#open(request, connection);
+    if (way.answer !== undefined) return answerRefusal(request, response, way.answer);
     if (expects) response.writeContinue();
-    forwardRequest(request, response, admitted);
+    forwardRequest(request, response, way);
   }
 
   async #upgrade(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     if (head.length > 0) client.unshift(head);
-    const admitted = await this.#admit(request, this.#connectionOf(client));
-    if (admitted.answer !== undefined) return answerRaw(client, admitted.answer);
-    forwardUpgrade(request, client, admitted);
+    const way = await this.#open(request, this.#connectionOf(client));
+    if (way.answer !== undefined) return answerRaw(client, way.answer);
+    forwardUpgrade(request, client, way);
   }
 
   /** From a request to a way out for it, or to what is answered in its place. */
-  async #admit(request: IncomingMessage, connection: Connection): Promise<Admitted> {
+  async #open(request: IncomingMessage, connection: Connection): Promise<Opened> {
     const { passage, alias } = this.#parts;
-    const { destination } = connection;
-    const { target, problem } = destination === null ? proxyTarget(request) : directTarget(request, destination);
+    const { destination, inspected } = connection;
+    if (inspected?.refusal !== undefined) return { answer: inspected.refusal };
+    const isInspected = inspected !== undefined;
+    const { target, problem } =
+      destination === null ? proxyTarget(request) : directTarget(request, destination, isInspected ? 443 : 80);
     if (target === undefined) {
       if (destination !== null) await passage.note(destination, problem);
       return { answer: problem };
     }
-    const judged = await this.#judge(alias(target.destination), connection);
-    if (judged.permit === undefined) return { answer: judged.refusal };
-    const { permit } = judged;
-    const { method = "" } = request;
-    if (!fitsRules(permit.verdict, method, target.path))
-      return {
-        answer: (
-          await passage.refuse(permit, "denied", `no rule lets ${method} ${target.path.split("?")[0]} out`, null)
-        ).refusal,
-      };
-    const opened = await passage.reach(permit, "http");
-    return opened.outlet === undefined ? { answer: opened.refusal } : { target, outlet: opened.outlet };
-  }
-
-  /** What a human has approved for a connection holds for all of its requests. */
-  async #judge(destination: Destination, connection: Connection): Promise<Judged> {
-    const judged = await this.#parts.passage.judge(destination, connection.permit);
-    if (judged.permit !== undefined) connection.permit = judged.permit;
-    return judged;
+    const { method = "", rawHeaders: fields } = request;
+    const asked = { destination: alias(target.destination), method, path: target.path, fields, isInspected };
+    const admitted = await admit(this.#parts, asked, connection.permit);
+    if (admitted.refusal !== undefined) return { answer: admitted.refusal };
+    connection.permit = admitted.permit;
+    if (inspected !== undefined) return { ...admitted, target, exit: inspected.next() };
+    const opened = await passage.reach(admitted.permit, "http");
+    return opened.outlet === undefined
+      ? { answer: opened.refusal }
+      : { ...admitted, target, exit: exitBy(opened.outlet) };
   }
 
   async #connect(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
@@ -147,14 +149,14 @@ export class HttpDoor {
     const { passage, alias, carryReached } = this.#parts;
     const asked = connection.destination === null ? parseAuthority(request.url ?? "") : undefined;
     if (asked === undefined) return answerRaw(client, problemAnswer(400, "CONNECT takes host:port, at the proxy"));
-    const judged = await this.#judge(alias(asked), connection);
+    const judged = await passage.judge(alias(asked), connection.permit);
     if (judged.permit === undefined) return answerRaw(client, judged.refusal);
     const { permit } = judged;
     if (permit.verdict.rule.protocol === "http") {
       client.write(established);
       return this.serveDirect(client, permit.destination, permit);
     }
-    const opened = await passage.reach(permit, permit.verdict.rule.protocol);
+    const opened = await passage.reach(permit, readingOf(permit.verdict.rule));
     if (opened.outlet === undefined) return answerRaw(client, opened.refusal);
     client.write(established);
     return carryReached(client, permit, opened.outlet);

@@ -2,25 +2,29 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
-import { requestOver } from "./dialer.ts";
-import { forwardable, requestFraming } from "./forward-headers.ts";
+import type { Exit } from "./exit.ts";
+import { forwardable, requestFraming, valuesOf } from "./forward-headers.ts";
 import { answerRaw, answerRefusal, formatHead } from "./http-answer.ts";
 import type { HttpTarget } from "./http-target.ts";
-import type { Outlet } from "./outlet.ts";
+import type { Filled } from "./inspection/credentials.ts";
 import type { Refusal } from "./refusal.ts";
 import { join, reset } from "./relay.ts";
 
-export interface Way {
+/** Where a request goes, and with which fields. */
+export interface Way extends Pick<Filled, "fields" | "mask"> {
   target: HttpTarget;
-  outlet: Outlet;
+  exit: Exit;
 }
 
-function send(request: IncomingMessage, { target, outlet }: Way, fields: readonly string[]): ClientRequest {
-  const { method = "GET", rawHeaders } = request;
-  return requestOver(outlet, {
+function send(
+  { method = "GET" }: IncomingMessage,
+  { target, exit, fields }: Way,
+  own: readonly string[],
+): ClientRequest {
+  return exit.request({
     method,
     path: target.path,
-    headers: ["Host", target.authority, ...forwardable(rawHeaders, ["host", "expect"]), ...fields],
+    headers: ["Host", target.authority, ...forwardable(fields, ["host", "expect"]), ...own],
     maxHeaderSize: gateLimits.headBytes,
   });
 }
@@ -32,57 +36,70 @@ function broken({ target }: Way, error: unknown): Refusal {
   return { kind, destination, reason: messageOf(error), rule: null, layer: null };
 }
 
+/** Asks for nothing to be done, and has no body that would be gone. */
+function isRepeatable({ method = "", rawHeaders }: IncomingMessage): boolean {
+  const framed = ["transfer-encoding", "content-length"].some((name) => valuesOf(rawHeaders, name).length > 0);
+  return ["GET", "HEAD", "OPTIONS"].includes(method) && !framed;
+}
+
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, way: Way): void {
-  const { outlet } = way;
+  const { exit } = way;
   const fail = (error: unknown) => {
-    outlet.destroy(error instanceof Error ? error : undefined);
+    exit.destroy(error instanceof Error ? error : undefined);
     if (response.headersSent) reset(request.socket);
-    else answerRefusal(request, response, broken(way, outlet.errored ?? error));
+    else answerRefusal(request, response, broken(way, exit.errored ?? error));
   };
   response.once("close", () => {
-    if (!response.writableFinished) outlet.destroy(new AppError("unavailable", "the program went away"));
+    if (!response.writableFinished) exit.destroy(new AppError("unavailable", "the program went away"));
   });
-  if (response.destroyed) return void outlet.destroy();
-  const out = send(request, way, requestFraming(request.method ?? "", request.rawHeaders));
+  if (response.destroyed) return exit.destroy();
   request.on("error", fail);
-  out.on("error", fail);
-  out.on("response", (answer) => {
-    answer.on("error", fail);
-    answer.once("end", () => outlet.destroy());
-    try {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", forwardable(answer.rawHeaders));
-    } catch (error) {
-      return fail(error);
-    }
-    answer.pipe(response);
-  });
-  request.pipe(out);
+  const attempt = (isFirst: boolean) => {
+    const out = send(request, way, requestFraming(request.method ?? "", request.rawHeaders));
+    out.on("error", (error) => {
+      // A connection that was kept may have ended just then, unheard by its server (RFC 9112, 9.3.1).
+      if (isFirst && out.reusedSocket && isRepeatable(request) && !response.destroyed && !response.headersSent)
+        attempt(false);
+      else fail(error);
+    });
+    out.on("response", (answer) => {
+      answer.on("error", fail);
+      answer.once("end", () => exit.done());
+      try {
+        const fields = way.mask(forwardable(answer.rawHeaders));
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", fields);
+      } catch (error) {
+        return fail(error);
+      }
+      answer.pipe(response);
+    });
+    request.pipe(out);
+  };
+  attempt(true);
 }
 
 /** A WebSocket: bytes pass unread once the server has agreed to it, and not before. */
 export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Way): void {
-  const { outlet } = way;
+  const { exit, mask } = way;
   const out = send(request, way, ["Connection", "Upgrade", "Upgrade", "websocket"]);
-  client.once("close", () => outlet.destroy());
-  out.on("error", (error) =>
-    client.writable ? answerRaw(client, broken(way, outlet.errored ?? error)) : reset(client),
-  );
-  out.on("upgrade", (answer, _socket, head) => {
-    const fields = [...forwardable(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", "websocket"];
+  client.once("close", () => exit.destroy());
+  out.on("error", (error) => (client.writable ? answerRaw(client, broken(way, exit.errored ?? error)) : reset(client)));
+  out.on("upgrade", (answer, socket: Duplex, head) => {
+    const fields = [...mask(forwardable(answer.rawHeaders)), "Connection", "Upgrade", "Upgrade", "websocket"];
     client.write(formatHead(101, "Switching Protocols", fields));
-    if (head.length > 0) outlet.unshift(head);
-    join(client, outlet);
+    if (head.length > 0) socket.unshift(head);
+    join(client, socket);
   });
   out.on("response", (answer) => {
     client.write(
       formatHead(answer.statusCode ?? 502, answer.statusMessage ?? "", [
-        ...forwardable(answer.rawHeaders),
+        ...mask(forwardable(answer.rawHeaders)),
         "Connection",
         "close",
       ]),
     );
     answer.pipe(client);
-    answer.once("end", () => outlet.destroy());
+    answer.once("end", () => exit.done());
     client.resume();
   });
   out.end();

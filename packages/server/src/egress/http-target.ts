@@ -26,15 +26,19 @@ export function proxyTarget({ url = "" }: IncomingMessage): TargetResult {
 }
 
 /** To a name's own address: Host must be that name. */
-export function directTarget({ url = "", rawHeaders }: IncomingMessage, destination: Destination): TargetResult {
+export function directTarget(
+  { url = "", rawHeaders }: IncomingMessage,
+  destination: Destination,
+  impliedPort: number,
+): TargetResult {
   const hosts = valuesOf(rawHeaders, "host");
   if (hosts.length > 1) return { problem: "more than one Host" };
   if (!/^(\/[\x21-\x7e]*|\*)$/.test(url)) return { problem: "the target is not a path" };
   const [authority = destination.host] = hosts;
-  const said = parseAuthority(authority, 80);
+  const said = parseAuthority(authority, impliedPort);
   const read = readHost(said?.host ?? "");
   const same = "host" in read && read.host === destination.host;
-  if (said === undefined || !same || (said.port !== destination.port && said.port !== 80))
+  if (said === undefined || !same || (said.port !== destination.port && said.port !== impliedPort))
     return { problem: `Host is ${JSON.stringify(authority)}, but the connection is to ${destination.host}` };
   return { target: { destination, path: url, authority } };
 }

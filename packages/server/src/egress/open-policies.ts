@@ -21,7 +21,8 @@ export async function readRules(domains: readonly string[]): Promise<AllowRule[]
 /** Policies that begin with what is configured for every sandbox. */
 export async function openPolicies({
   enabled = true,
-  dnsServers: _,
+  dnsServers: _servers,
+  caFile: _file,
   ...draft
 }: NetworkOptions = {}): Promise<Policies> {
   const configuration = await readPolicy(draft, egressLimits.namespaceRules).catch((error: unknown) => {

@@ -17,6 +17,8 @@ export class Outlet extends Duplex {
   readonly #toll: Toll;
   #held = false;
   #wanted = false;
+  /** Why it ended, where whoever speaks on it knows better. */
+  why: () => string | null = () => null;
   bytesUp = 0;
   bytesDown = 0;
 

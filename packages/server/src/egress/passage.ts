@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Approval } from "../core/approval.ts";
 import type {
+  AllowRule,
   AllowVerdict,
   Destination,
   EgressAttempt,
@@ -36,6 +37,14 @@ export interface Permit {
   approval?: Approval | undefined;
   /** Whether it rests on an approval alone: then only a deny takes it back. */
   once: boolean;
+}
+
+/** How the bytes of a connection are read. */
+export type Reading = EgressProtocol | "inspected";
+
+/** As its rule wants it. */
+export function readingOf({ protocol, inspect }: AllowRule): Reading {
+  return inspect === true ? "inspected" : protocol;
 }
 
 export type Judged = { permit: Permit; refusal?: undefined } | { refusal: Refusal; permit?: undefined };
@@ -98,11 +107,11 @@ export class Passage {
   }
 
   /** Reaches what was permitted. Nothing flows before the attempt is written down. */
-  async reach(permit: Permit, protocol: EgressProtocol): Promise<Opened> {
+  async reach(permit: Permit, reading: Reading): Promise<Opened> {
     const { world, sandboxId } = this.#parts;
     const { destination, verdict, approval } = permit;
     const startedAtMs = this.#parts.nowMs();
-    const mistaken = mismatch(verdict, protocol);
+    const mistaken = mismatch(verdict, reading);
     if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
     const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal);
     const { address } = reached;
@@ -141,7 +150,7 @@ export class Passage {
         bytesUp: outlet.bytesUp,
         bytesDown: outlet.bytesDown,
         durationMs: Math.max(0, this.#parts.nowMs() - startedAtMs),
-        reason: live.cut,
+        reason: live.cut ?? outlet.why(),
       });
     if (outlet.destroyed) end();
     else outlet.once("close", end);
@@ -251,14 +260,16 @@ function isSame(left: Destination, right: Destination): boolean {
 
 /** A connection was read in one way; a rule that wants another was not obeyed by it. */
 function compare(before: AllowVerdict, now: AllowVerdict): string | undefined {
-  const same = before.rule.protocol === now.rule.protocol && before.rule.inspect === now.rule.inspect;
-  return same ? undefined : "its rule looks at connections in another way now";
+  return readingOf(before.rule) === readingOf(now.rule)
+    ? undefined
+    : "its rule looks at connections in another way now";
 }
 
-function mismatch({ rule }: AllowVerdict, protocol: EgressProtocol): string | undefined {
-  if (rule.inspect === true) return "its rule wants TLS to be looked into, which cannot be done here";
-  if (rule.protocol === protocol || rule.protocol === "tcp") return undefined;
-  return `the rule ${formatAllowRule(rule)} is for ${rule.protocol}, not for ${protocol}`;
+function mismatch({ rule }: AllowVerdict, reading: Reading): string | undefined {
+  const wanted = readingOf(rule);
+  if (wanted === reading || wanted === "tcp") return undefined;
+  if (wanted === "inspected") return "its rule wants TLS to be looked into";
+  return `the rule ${formatAllowRule(rule)} is for ${wanted}, not for ${reading}`;
 }
 
 function wait(ms: number): Promise<void> | undefined {

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
-import type { Outlet } from "./outlet.ts";
 
 /** Ends a program's connection so that it sees a reset. */
 export function reset(client: Duplex): void {
@@ -10,7 +9,7 @@ export function reset(client: Duplex): void {
 }
 
 /** Both ways at once, each at the pace of who reads. One direction may end before the other; a break of one side breaks the other. */
-export function join(client: Duplex, outlet: Outlet): void {
+export function join(client: Duplex, outlet: Duplex): void {
   client.on("error", () => undefined);
   client.once("close", () => {
     if (!client.readableEnded || !client.writableFinished)

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Destination } from "../core/egress.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import type { Outlet } from "./outlet.ts";
-import type { Passage, Permit } from "./passage.ts";
+import { type Passage, type Permit, readingOf } from "./passage.ts";
 import { readUntil } from "./read-until.ts";
 import type { Refusal } from "./refusal.ts";
 import { reset } from "./relay.ts";
@@ -33,12 +33,12 @@ export async function serveSocks(parts: SocksDoorParts, client: Duplex): Promise
   const judged = await passage.judge(alias(asked));
   if (judged.permit === undefined) return refuse(client, requestAnswer(replies[judged.refusal.kind]));
   const { permit } = judged;
-  const { protocol } = permit.verdict.rule;
-  if (protocol === "http") {
+  const { rule } = permit.verdict;
+  if (rule.protocol === "http") {
     client.write(requestAnswer("ok"));
     return serveDirect(client, permit.destination, permit);
   }
-  const opened = await passage.reach(permit, protocol);
+  const opened = await passage.reach(permit, readingOf(rule));
   if (opened.outlet === undefined) return refuse(client, requestAnswer(replies[opened.refusal.kind]));
   client.write(requestAnswer("ok"));
   return carryReached(client, permit, opened.outlet);

@@ -13,6 +13,8 @@ export interface SandboxParts {
   attach: (created: CreatedSandbox, died: Promise<string>, adopt: Adopt) => Promise<Wire>;
   /** Puts the sandbox's way out into its place, before anything runs in it. */
   openGate: (created: Pick<CreatedSandbox, "id" | "ownerFolder">, wire: Wire) => Promise<void>;
+  /** Whom its programs are to trust on their way out, once there is one: said by variables, in place before a run begins. */
+  trust: () => { variables(): Readonly<Record<string, string>>; placed(): Promise<void> } | undefined;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
   /** What a run gets that asks for no limits of its own. */

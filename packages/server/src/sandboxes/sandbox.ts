@@ -170,7 +170,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** What every run finds in its environment. */
   get environment(): Readonly<Record<string, string>> {
-    return this.#terms.environment;
+    return { ...this.#parts.trust()?.variables(), ...this.#terms.environment };
   }
 
   /** What runs find from now on beside the usual ones, in place of what was set before. A later owner sets it again. */
@@ -303,6 +303,11 @@ export class Sandbox implements AsyncDisposable {
 
   async beginRun(trackFiles: boolean): Promise<void> {
     if (trackFiles) this.wire.checkUsable(); // its loss is told in its own words
+    // Where that fails its gate tells of it, and refuses what should have been looked into.
+    await this.#parts
+      .trust()
+      ?.placed()
+      .catch(() => undefined);
     return this.#tracking.begin(trackFiles);
   }
 

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
+import { exchange } from "./field.ts";
+import { webHost } from "./hosts.ts";
+import { ask, askHttp2, http2Host, inspected, inspectedField } from "./inspected.ts";
+import { http } from "./rules.ts";
+
+const value = "sk-real-0123456789";
+const placeholder = `caisson-secret-${"a1".repeat(20)}`;
+const secrets: HeaderSecrets = {
+  placeholders: () => [
+    { placeholder, name: "API_KEY", header: "Authorization", hosts: ["allowed.example"], format: "Bearer {}" },
+  ],
+  reveal: async (_id, asked, host) =>
+    asked === placeholder && host === "allowed.example" ? Buffer.from(value) : undefined,
+};
+const authorization = `Bearer ${placeholder}`;
+
+describe("a secret that a sandbox has a placeholder of", () => {
+  it("[NET-12] is in the request that its host gets, and in no field of the answer", async () => {
+    await using host = await webHost({
+      tls: true,
+      answer: (request, response) => void response.setHeader("x-echo", `${request.headers.authorization}`).end("done"),
+    });
+    await using box = await inspectedField({ port: host.port, secrets });
+    const answer = await ask(await box.open("allowed.example"), "/", { headers: { authorization } });
+    expect(host.requests[0]?.headers.authorization).toBe(`Bearer ${value}`);
+    expect(answer.headers["x-echo"]).toBe(authorization);
+    expect(JSON.stringify(box.attempts)).not.toContain(value);
+  });
+
+  it("[NET-12] is in the stream that its host gets, and in no field or trailer of the answer", async () => {
+    await using host = await http2Host((stream, headers) => {
+      stream.respond({ ":status": 200, "x-echo": headers.authorization }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "x-late": headers.authorization }));
+      stream.end("done");
+    });
+    await using box = await inspectedField({ port: host.port, secrets });
+    const answer = await askHttp2(await box.http2("allowed.example"), { ":path": "/", authorization });
+    expect(host.streams[0]?.authorization).toBe(`Bearer ${value}`);
+    expect(answer.headers["x-echo"]).toBe(authorization);
+    expect(answer.trailers["x-late"]).toBe(authorization);
+  });
+
+  it("[NET-12] refuses a request that takes its placeholder to a host it is not bound to", async () => {
+    await using host = await webHost({ tls: true });
+    const allow = [inspected(), inspected("other.example")];
+    await using box = await inspectedField({ port: host.port, secrets, policy: { allow } });
+    const program = await box.open("other.example");
+    const headers = { host: "other.example", authorization };
+    expect(await ask(program, "/", { headers })).toMatchObject({ status: 403 });
+    expect(host.requests).toEqual([]);
+    expect(box.attempts.at(-1)).toMatchObject({
+      verdict: "denied",
+      reason: "the secret API_KEY is not bound to other.example",
+    });
+    expect(await ask(await box.open("other.example"), "/", { headers: { host: "other.example" } })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  it("[NET-12] refuses it on plain HTTP, to its own host too", async () => {
+    await using host = await webHost();
+    const allow = [http("allowed.example")];
+    await using box = await inspectedField({ port: host.port, secrets, policy: { allow } });
+    const socket = await box.tunnels.connect("127.64.0.1", 3128);
+    const request = `GET http://allowed.example/ HTTP/1.1\r\nAuthorization: ${authorization}\r\nConnection: close\r\n\r\n`;
+    expect((await exchange(socket, request)).text).toMatch(/^HTTP\/1\.1 403 /);
+    expect(host.requests).toEqual([]);
+  });
+});
