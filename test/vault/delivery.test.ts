@@ -78,7 +78,11 @@ describe.each(engines)("a secret that is bound (%s)", (engine) => {
     expect(test.errors).toEqual([]);
     for (const id of [one, other]) await fleet.destroy(agent, id);
   });
+});
 
+const [engine = "container"] = engines;
+
+describe("who gets a secret", () => {
   it("[NET-12] as a header is a placeholder of its own in each sandbox, the same over a restart of the daemon", async () => {
     await using home = await makeHome();
     const hosts = ["api.example.com"];
@@ -114,11 +118,7 @@ describe.each(engines)("a secret that is bound (%s)", (engine) => {
     ]);
     await test.fleet.destroy(agent, id);
   });
-});
 
-const [engine = "container"] = engines;
-
-describe("who gets a secret", () => {
   it("[SEC-09] is not for an agent to choose: labels, sessions, names and variables of its own bring none", async () => {
     await using home = await makeHome();
     await using test = await home.open({ engine });
