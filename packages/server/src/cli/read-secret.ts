@@ -27,8 +27,8 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<Buffer> {
 }
 
 async function readTyped({ stdin, stderr }: RunIo, name: string): Promise<Buffer> {
+  stdin.setRawMode(true); // before anybody is asked: what is typed at once must not be shown either
   stderr.write(`Value of ${name} (not shown): `);
-  stdin.setRawMode(true);
   const typed: number[] = [];
   try {
     for await (const piece of stdin.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
