@@ -340,6 +340,9 @@ struct tree_sum {
 bool tree_scan(struct tree_sum *sums); /* one for each slot */
 uint32_t tree_slot(pid_t pid);
 
+/* trust.c */
+void trust_prepare(void);
+
 /* privilege.c */
 void privilege_prepare(void);
 int privilege_drop(const struct spec *spec);

@@ -164,6 +164,7 @@ int main(int count, char **words) {
   prepare_signals();
   oom_prepare();
   loopback_prepare();
+  trust_prepare();
   privilege_prepare();
   start_prepare(wishes.copy_memory);
   seccomp_apply();

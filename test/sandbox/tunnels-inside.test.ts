@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
@@ -149,18 +150,26 @@ for one in (s, t):
     await tunnels.place("secrets", "TOKEN", Buffer.alloc(200_000, "x"));
     await tunnels.place("caisson", "ca.pem", Buffer.from("second"));
     const { stdout } = await sandbox.exec({
-      command: `cd /run; stat -c '%a %u:%g %s %n' secrets/* caisson/*
+      command: `cd /run; stat -c '%a %u:%g %s %n' secrets/* caisson/ca.pem
 for what in 'echo x > secrets/TOKEN' 'chmod 600 secrets/TOKEN' 'rm -f secrets/TOKEN' 'mv secrets s' 'touch secrets/x' 'rm -rf caisson'
-do sh -c "$what" 2>/dev/null; echo $?; done; ls secrets caisson`,
+do sh -c "$what" 2>/dev/null; echo $?; done; ls secrets; ls caisson/ca.pem`,
     });
     expect(stdout.replaceAll(/^[12]$/gm, "no")).toBe(
-      `440 0:1000 200000 secrets/TOKEN\n440 0:1000 6 caisson/ca.pem\n${"no\n".repeat(6)}caisson:\nca.pem\n\nsecrets:\nTOKEN\n`,
+      `440 0:1000 200000 secrets/TOKEN\n440 0:1000 6 caisson/ca.pem\n${"no\n".repeat(6)}TOKEN\ncaisson/ca.pem\n`,
     );
     await tunnels.place("secrets", "TOKEN", null);
     await tunnels.place("secrets", "TOKEN", null);
     expect((await sandbox.exec({ command: "ls -A /run/secrets" })).stdout).toBe("");
     for (const name of ["", ".", "..", "../x", "a/b", ".hidden", "x".repeat(300)])
       await expect(tunnels.place("secrets", name, Buffer.from("x"))).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  it("[NET-08] trusts whom the host trusts, until its owner places another bundle", async () => {
+    const read = async () => (await sandbox.exec({ command: "cat /etc/ssl/certs/ca-certificates.crt" })).stdout;
+    const hosts = await readFile("/etc/ssl/certs/ca-certificates.crt", "utf8").catch(() => "");
+    expect((await read()) === hosts).toBe(true);
+    await sandbox.wire.tunnels.place("caisson", "ca-bundle.pem", Buffer.from("another"));
+    expect(await read()).toBe("another");
   });
 
   it("says what is wrong with a place to listen at", async () => {

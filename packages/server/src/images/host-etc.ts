@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { access, chmod, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import { imageLimits } from "../core/limits.ts";
@@ -58,6 +58,13 @@ const copied = [
   "timezone",
 ];
 
+/** The bundle that most programs trust, which a sandbox can have another of: the guest lets it lead to the host's at first. */
+const bundle = {
+  path: "ssl/certs/ca-certificates.crt",
+  leadsTo: "/run/caisson/ca-bundle.pem",
+  hosts: "ssl/host-bundle.crt",
+};
+
 /** Makes the folder that sandboxes see as /etc, once for each state of the host's. */
 export async function prepareEtc(images: string): Promise<string> {
   const folder = join(images, `host-${await describeHost()}`);
@@ -83,6 +90,11 @@ async function build(etc: string): Promise<void> {
     await makeFolder(dirname(join(etc, name)));
     await copyPublic(join("/etc", name), join(etc, name), budget);
   }
+  await makeFolder(dirname(join(etc, bundle.path)));
+  await rename(join(etc, bundle.path), join(etc, bundle.hosts)).catch((error: unknown) => {
+    if (errnoOf(error) !== "ENOENT") throw error; // a host that trusts nobody
+  });
+  await symlink(bundle.leadsTo, join(etc, bundle.path));
   for (const [name, text] of Object.entries(written)) {
     await writeFile(join(etc, name), text);
     await chmod(join(etc, name), 0o644);
@@ -91,7 +103,7 @@ async function build(etc: string): Promise<void> {
 
 /** What the copy depends on: packages that change /etc touch one of these. */
 async function describeHost(): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify(written));
+  const hash = createHash("sha256").update(JSON.stringify([written, bundle]));
   const states = await Promise.all(copied.map((name) => describe(join("/etc", name))));
   return hash.update(states.join("\n")).digest("hex").slice(0, 16);
 }
