@@ -9,6 +9,7 @@ import { cold } from "./benchmarks/cold.ts";
 import { contexts } from "./benchmarks/contexts.ts";
 import { daemonIdle } from "./benchmarks/daemon-idle.ts";
 import { dockerRun } from "./benchmarks/docker.ts";
+import { egress } from "./benchmarks/egress.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
@@ -43,6 +44,7 @@ const benchmarks: Record<string, Benchmark> = {
   download: downloadFile,
   audit,
   redact,
+  egress,
   "memory-1gb": memory1gb,
   "rest-allocate": restAllocate,
   "rest-exec": restExec,

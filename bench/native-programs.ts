@@ -6,7 +6,7 @@ export const root = join(import.meta.dirname, "..");
 export const compilerPath = "/usr/bin/musl-gcc";
 export const folder = join(root, ".build/bench");
 
-export const programNames = ["hello", "nothing", "spawner", "zeros", "make-files", "pipe-size"] as const;
+export const programNames = ["hello", "nothing", "spawner", "zeros", "make-files", "pipe-size", "tcp"] as const;
 export type ProgramName = (typeof programNames)[number];
 
 export function programPath(name: ProgramName): string {

@@ -1,0 +1,95 @@
+/* Bytes and connections over TCP.
+   serve PORT BYTES        gives each connection that many bytes; prints its port
+   pull HOST PORT          reads one to its end; prints bytes and seconds from its first byte
+   first HOST PORT COUNT   connects that often; prints the microseconds of each from connect to its first byte */
+#define _GNU_SOURCE
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static char buffer[1 << 18];
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void die(const char *what) {
+  perror(what);
+  exit(1);
+}
+
+static void give(int fd, long long left) {
+  while (left > 0) {
+    ssize_t size = write(fd, buffer, left < (long long)sizeof buffer ? (size_t)left : sizeof buffer);
+    if (size <= 0) break;
+    left -= size;
+  }
+  _exit(0);
+}
+
+static void serve(int port, long long bytes) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 1024) < 0) die("listen");
+  getsockname(listener, (struct sockaddr *)&address, &size);
+  printf("%d\n", ntohs(address.sin_port));
+  fflush(stdout);
+  for (;;) {
+    int fd = accept(listener, NULL, NULL);
+    if (fd < 0) die("accept");
+    if (bytes <= 1) {
+      if (write(fd, buffer, (size_t)bytes) < 0) perror("write");
+    } else if (fork() == 0) {
+      give(fd, bytes);
+    }
+    close(fd);
+  }
+}
+
+static struct addrinfo *find(const char *host, const char *port) {
+  struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+  if (getaddrinfo(host, port, &hints, &found) != 0) die("name");
+  return found;
+}
+
+static int reach(const struct addrinfo *to) {
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) < 0) die("connect");
+  return fd;
+}
+
+static void pull(const struct addrinfo *to) {
+  int fd = reach(to);
+  long long bytes = read(fd, buffer, sizeof buffer);
+  double start = now();
+  for (ssize_t size; (size = read(fd, buffer, sizeof buffer)) > 0;) bytes += size;
+  printf("%lld %.6f\n", bytes, now() - start);
+}
+
+static void first(const struct addrinfo *to, int count) {
+  while (count-- > 0) {
+    double start = now();
+    int fd = reach(to);
+    if (read(fd, buffer, 1) != 1) die("read");
+    printf("%.1f\n", (now() - start) * 1e6);
+    close(fd);
+  }
+}
+
+int main(int count, char **words) {
+  if (count == 4 && !strcmp(words[1], "serve")) serve(atoi(words[2]), atoll(words[3]));
+  if (count == 4 && !strcmp(words[1], "pull")) return pull(find(words[2], words[3])), 0;
+  if (count == 5 && !strcmp(words[1], "first")) return first(find(words[2], words[3]), atoi(words[4])), 0;
+  fprintf(stderr, "serve PORT BYTES | pull HOST PORT | first HOST PORT COUNT\n");
+  return 2;
+}
