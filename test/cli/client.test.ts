@@ -259,7 +259,7 @@ describe("the command line of a daemon", () => {
     expect(await said("approvals", "deny", asked?.id ?? "", "--reason", "no")).toBe("denied (once): touch asked");
     expect(await running).toMatchObject({ code: 125, stderr: expect.stringContaining("a human has denied it: no") });
     await said("rm", id);
-  });
+  }, 180_000);
 
   it("[CLI-03] explains itself, and tells what is wrong in one line with a hint", async () => {
     expect(await said("exec", "--help")).toContain("usage: caisson exec [OPTIONS] SANDBOX COMMAND");

@@ -155,6 +155,16 @@ describe("approvals over REST", () => {
     }
   });
 
+  it("[EXE-12] a background process and a run that streams are asked about like any command", async () => {
+    const starting = agent.post(`/api/v1/sandboxes/${id}/processes`, { command: ["touch", "process"] });
+    await decide(await asked("touch process"), { approve: true });
+    expect((await starting).status).toBe(201);
+    const streaming = agent.post(`/api/v1/sandboxes/${id}/exec`, { command: "touch stream", stream: true });
+    await decide(await asked("touch stream"), { approve: false });
+    const { status, json } = await streaming;
+    expect([status, json.details.approval_state]).toEqual([403, "denied"]);
+  });
+
   it("[EXE-12] code is shown whole, or not asked about", async () => {
     const run = (code: string) => agent.post(`/api/v1/sandboxes/${id}/execute_code`, { language: "python", code });
     const code = `print(6 * 7)${"#".repeat(1000)}`;
