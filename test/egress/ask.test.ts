@@ -156,6 +156,8 @@ describe("a name that no rule knows, where a human may be asked", () => {
       await closed;
       if (!approve) expect(got).toBeLessThanOrEqual(100_000);
     }
-    await vi.waitFor(() => expect(box.attempts.at(-1)?.end?.reason).toContain("more than 100000 bytes up"));
+    await vi.waitFor(() => expect(box.attempts.at(-1)?.end?.reason).toContain("more than 100000 bytes up"), {
+      timeout: 20_000,
+    });
   });
 });

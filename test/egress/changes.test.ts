@@ -48,13 +48,13 @@ describe("a change of policy", () => {
     const address = String(await box.lookup("allowed.example"));
     expect(box.tunnels.places).not.toContain(`${address}:${host.port}`);
     box.setPolicy({ allow: [tls("allowed.example"), tcp("allowed.example", host.port), tcp("*.allowed.example", 22)] });
-    await vi.waitFor(() => expect(box.tunnels.places).toContain(`${address}:${host.port}`));
+    await vi.waitFor(() => expect(box.tunnels.places).toContain(`${address}:${host.port}`), { timeout: 20_000 });
     expect(box.tunnels.places).toContain("0.0.0.0:22");
     const socket = await box.tunnels.connect(address, host.port);
     socket.end("new");
     expect((await drain(socket)).text).toBe("new");
     box.setPolicy({ allow: [tls("allowed.example")] });
-    await vi.waitFor(() => expect(box.tunnels.places).not.toContain(`${address}:${host.port}`));
+    await vi.waitFor(() => expect(box.tunnels.places).not.toContain(`${address}:${host.port}`), { timeout: 20_000 });
   });
 
   it("[NET-15] slows all connections of a sandbox down to its rate together", async () => {

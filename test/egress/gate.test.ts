@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { gateLimits } from "../../packages/server/src/core/gate-limits.ts";
 import { certificate } from "./certificate.ts";
 import { drain, exchange, field } from "./field.ts";
 import { dnsHost, dnsQuestion, tcpHost, webHost } from "./hosts.ts";
@@ -38,6 +39,17 @@ describe("the resolver of a sandbox", () => {
     expect([await box.lookup("allowed.example", 28), await box.lookup("allowed.example", 65)]).toEqual([0, 0]);
     expect(await box.lookup("localhost")).toBe("127.0.0.1");
     expect(await box.lookup("x.localhost")).toBe("127.0.0.1");
+  });
+
+  it("gives no more names than a sandbox may have, says so, and keeps those it gave (hazard 29)", async () => {
+    await using box = await field({ policy: { allow: [tls("*.allowed.example")] } });
+    const first = await box.lookup("n0.allowed.example");
+    for (let i = 1; i < gateLimits.names; i++) await box.lookup(`n${i}.allowed.example`);
+    expect(await box.lookup("one-more.allowed.example")).toBe(2);
+    expect(await box.lookup("n0.allowed.example")).toBe(first);
+    expect(box.attempts).toMatchObject([
+      { host: "one-more.allowed.example", reason: "the sandbox has used up its names" },
+    ]);
   });
 
   it("answers over TCP too", async () => {
@@ -95,10 +107,9 @@ describe("a connection to a name's own address", () => {
     const wrong = await box.tunnels.connect(address, 443);
     expect(await exchange(wrong, "x")).toEqual({ text: "", reset: true });
     await expect(box.tunnels.connect("127.64.200.1", host.port)).rejects.toMatchObject({ code: "ECONNREFUSED" });
-    expect(box.attempts.find(({ port }) => port === host.port)?.end).toMatchObject({
-      bytesUp: 5,
-      bytesDown: 5,
-      reason: null,
+    const reached = box.attempts.find(({ port }) => port === host.port);
+    await vi.waitFor(() => expect(reached?.end).toMatchObject({ bytesUp: 5, bytesDown: 5, reason: null }), {
+      timeout: 20_000,
     });
   });
 

@@ -142,6 +142,21 @@ describe("the HTTP proxy of a sandbox", () => {
     expect(host.requests.every(({ headers }) => headers.host === `allowed.example:${host.port}`)).toBe(true);
   });
 
+  it("takes some requests in advance, and not any number", async () => {
+    await using host = await webHost();
+    await using dns = await dnsHost(names);
+    await using box = await field({ policy: { allow: [http("allowed.example", host.port)] }, dns: dns.address });
+    const get = `GET http://allowed.example:${host.port}/ HTTP/1.1\r\nHost: x\r\n`;
+    const some = await exchange(
+      await box.tunnels.connect(at, 3128),
+      `${`${get}\r\n`.repeat(7)}${get}Connection: close\r\n\r\n`,
+    );
+    expect(some.text.match(/200 OK/g)?.length).toBe(8);
+    const many = await exchange(await box.tunnels.connect(at, 3128), `${get}\r\n`.repeat(500));
+    expect(many.reset).toBe(true);
+    expect(host.connections()).toBeLessThan(50);
+  });
+
   it("carries a WebSocket once the server has agreed to it", async () => {
     await using host = await webHost({ answer: (_, response) => response.end("no") });
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });

@@ -64,16 +64,18 @@ describe.each(engines)("what leaves a sandbox of a daemon on %s", (engine) => {
 
   it("[NET-01] what the namespace allows is reached, and the log has it", async () => {
     expect((await get("http://known.example/a")).json.stdout).toBe("GET /a 0\n");
-    await vi.waitFor(async () =>
-      expect(await log("known.example")).toMatchObject([
-        {
-          verdict: "allowed",
-          rule: "known.example:80",
-          address: "8.8.8.8",
-          bytes_down: expect.any(Number),
-          layer: "namespace",
-        },
-      ]),
+    await vi.waitFor(
+      async () =>
+        expect(await log("known.example")).toMatchObject([
+          {
+            verdict: "allowed",
+            rule: "known.example:80",
+            address: "8.8.8.8",
+            bytes_down: expect.any(Number),
+            layer: "namespace",
+          },
+        ]),
+      { timeout: 30_000 },
     );
   });
 
@@ -128,10 +130,12 @@ except ConnectionResetError: print("reset")
     await vi.waitFor(() => expect(endless.connections()).toBe(1), { timeout: 30_000, interval: 10 });
     expect((await change({ remove: { allow: [rule] } })).status).toBe(200);
     expect((await running).json.stdout).toBe("reset\n");
-    await vi.waitFor(async () =>
-      expect((await log("known.example"))[0]).toMatchObject({
-        reason: expect.stringContaining("the policy changed: "),
-      }),
+    await vi.waitFor(
+      async () =>
+        expect((await log("known.example"))[0]).toMatchObject({
+          reason: expect.stringContaining("the policy changed: "),
+        }),
+      { timeout: 30_000 },
     );
   });
 });

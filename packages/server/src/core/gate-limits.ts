@@ -1,7 +1,6 @@
 /** What bounds the gate of a sandbox, like limits.ts. */
 
 const KiB = 1024;
-const MiB = 1024 * KiB;
 
 /** Where the gate listens inside a sandbox. */
 export const gatePlaces = {
@@ -48,6 +47,8 @@ export const gateLimits = {
   headers: 200,
   /** Requests on one connection to the proxy. */
   requests: 10_000,
+  /** Of them, how many may come before the first is answered. */
+  pipelined: 16,
   /** Of a connection on which neither side says anything. */
   idleMs: 3_600_000,
   keepAliveMs: 60_000,
@@ -64,10 +65,6 @@ export const gateLimits = {
   bufferBytes: 64 * KiB,
   /** A limited sandbox may send or get so much at once before it is slowed down. */
   burstMs: 100,
-  refusalBytes: 2 * KiB,
-  /** Questions about the same thing are one. */
-  askMs: 300_000,
-  logBytes: 1 * MiB,
 } as const;
 
 /** Looking into TLS. */

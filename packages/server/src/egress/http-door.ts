@@ -31,6 +31,8 @@ interface Connection {
   /** TLS was ended here; its requests share what they go out by. */
   inspected?: Exits;
   timer?: NodeJS.Timeout;
+  /** Requests that have no answer yet. */
+  underWay: number;
 }
 
 type Opened = (Way & { answer?: undefined }) | { answer: Refusal | string };
@@ -64,17 +66,17 @@ export class HttpDoor {
   }
 
   serveProxy(client: Duplex): void {
-    this.#serve(client, { destination: null });
+    this.#serve(client, { destination: null, underWay: 0 });
   }
 
   /** A connection to a name's own address. */
   serveDirect(client: Duplex, destination: Destination, permit?: Permit): void {
-    this.#serve(client, { destination, ...(permit === undefined ? {} : { permit }) });
+    this.#serve(client, { destination, ...(permit === undefined ? {} : { permit }), underWay: 0 });
   }
 
   /** What came out of TLS that was ended here. */
   serveInspected(client: Duplex, permit: Permit, inspected: Exits): void {
-    this.#serve(client, { destination: permit.destination, permit, inspected });
+    this.#serve(client, { destination: permit.destination, permit, inspected, underWay: 0 });
   }
 
   #serve(client: Duplex, connection: Connection): void {
@@ -96,7 +98,7 @@ export class HttpDoor {
   }
 
   #connectionOf(client: Duplex): Connection {
-    const connection = this.#connections.get(client) ?? { destination: null };
+    const connection = this.#connections.get(client) ?? { destination: null, underWay: 0 };
     clearTimeout(connection.timer);
     return connection;
   }
@@ -104,8 +106,11 @@ export class HttpDoor {
   async #request(request: IncomingMessage, response: ServerResponse, expects = false): Promise<void> {
     const client = request.socket;
     const connection = this.#connectionOf(client);
+    if (++connection.underWay > gateLimits.pipelined) return reset(client);
     response.sendDate = false;
-    response.once("close", () => this.#arm(client, connection, gateLimits.keepAliveMs));
+    response.once("close", () => {
+      if (--connection.underWay === 0) this.#arm(client, connection, gateLimits.keepAliveMs);
+    });
     const way = await this.#open(request, connection);
     if (way.answer !== undefined) return answerRefusal(request, response, way.answer);
     if (expects) response.writeContinue();

@@ -27,6 +27,9 @@ export class Outlet extends Duplex {
     this.#socket = socket;
     this.#toll = toll;
     socket.pause();
+    socket.setTimeout(gateLimits.idleMs, () =>
+      this.destroy(new AppError("timeout", "nobody said anything for too long")),
+    );
     socket.on("data", (chunk) => this.#take(chunk));
     socket.on("end", () => this.push(null));
     socket.on("error", (error) => this.destroy(error));

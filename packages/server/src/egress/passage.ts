@@ -12,6 +12,7 @@ import type {
   PolicySource,
 } from "../core/egress.ts";
 import { AppError, messageOf } from "../core/errors.ts";
+import { gateLimits } from "../core/gate-limits.ts";
 import type { Asker } from "./ask.ts";
 import { decide } from "./decide.ts";
 import { Outlet, type Toll } from "./outlet.ts";
@@ -63,6 +64,7 @@ export class Passage {
   readonly #up = new Pace();
   readonly #down = new Pace();
   readonly #closed = new AbortController();
+  #reaching = 0;
   readonly #unwatch: () => void;
 
   constructor(parts: PassageParts) {
@@ -113,7 +115,12 @@ export class Passage {
     const startedAtMs = this.#parts.nowMs();
     const mistaken = mismatch(verdict, reading);
     if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
-    const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal);
+    if (this.#live.size + this.#reaching >= gateLimits.connections)
+      return this.refuse(permit, "limited", `the sandbox has ${gateLimits.connections} connections already`, null);
+    this.#reaching++;
+    const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal).finally(() => {
+      this.#reaching--;
+    });
     const { address } = reached;
     if (reached.state !== "reached")
       return this.refuse(permit, reached.state === "denied" ? "denied" : "failed", reached.reason, address);
