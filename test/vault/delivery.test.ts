@@ -71,6 +71,9 @@ describe.each(engines)("a secret that is bound (%s)", (engine) => {
     await vault.unbind(operator, "API_KEY", bound.bindings[0]?.id ?? "");
     await fleet.resume(agent, one);
     expect(await environmentOf(test, one)).toBe("");
+    await fleet.stop(agent, one);
+    const { stdout } = await fleet.use(agent, one, (sandbox) => sandbox.exec({ command: "echo second value" }));
+    expect(stdout, "what it had is still hidden").toBe("***REDACTED***\n");
     await vault.bind(operator, "API_KEY", { ...everywhere, target });
     expect(await environmentOf(test, one)).toBe("second value");
     await vault.delete(operator, "API_KEY");

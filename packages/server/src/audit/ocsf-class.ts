@@ -74,7 +74,13 @@ const byVerb: Readonly<Record<string, number>> = {
   reset: update,
   restored: update,
   approved: update,
+  put: update,
+  bound: update,
+  unbound: update,
+  rotated: update,
   deleted: remove,
+  expired: remove,
+  spent: remove,
   destroyed: remove,
 };
 

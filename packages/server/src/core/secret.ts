@@ -95,6 +95,8 @@ export interface Handover {
   bring: BoundSecret[];
   /** What it has and must no longer have. */
   take: HeldSecret[];
+  /** What it had and may still know, to be taken out of what leaves it; nothing of it goes in. */
+  known: Buffer[];
 }
 
 export interface SecretChange {

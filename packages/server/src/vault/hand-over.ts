@@ -47,7 +47,23 @@ export async function handOver(
       sandboxId: holder.id,
       data: { secret: name, as: delivery.as },
     });
-  return { bring, take: gone(held, before, kept) };
+  return { bring, take: gone(held, before, kept), known: await knownValues(parts, before, [...bring, ...held]) };
+}
+
+/** Of what a sandbox had before, as far as its value is still the same: code may have kept a copy. */
+async function knownValues(
+  parts: ReaderParts,
+  before: readonly DeliveryRecord[],
+  now: readonly HeldSecret[],
+): Promise<Buffer[]> {
+  const known: Buffer[] = [];
+  for (const { namespace, name, version } of before) {
+    if (now.some((one) => one.name === name && one.version === version)) continue;
+    const read = await readValue(parts, namespace, name);
+    if (read?.version === version) known.push(read.value);
+    else read?.value.fill(0);
+  }
+  return known;
 }
 
 /** Undefined when there is no value for it. One that was put anew meanwhile is read again. */

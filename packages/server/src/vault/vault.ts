@@ -200,7 +200,7 @@ export class StoredVault implements Vault, Disposable {
   }
 
   async deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover> {
-    if (!this.concerns(holder)) return { bring: [], take: [] };
+    if (!this.concerns(holder)) return { bring: [], take: [], known: [] };
     const handover = await handOver(this.#parts, actor, holder, held);
     if (handover.bring.length > 0) this.#holders.add(holder.id);
     this.#placeholders.change(holder, handover.bring, handover.take);

@@ -56,11 +56,15 @@ export class Equipment {
     return { ...(await this.#secrets.deliver(actor, holder, held)), generation };
   }
 
-  async apply(sandbox: Sandbox, { env }: Pick<Terms, "env">, { bring, take, generation }: Prepared): Promise<void> {
+  async apply(
+    sandbox: Sandbox,
+    { env }: Pick<Terms, "env">,
+    { bring, take, known, generation }: Prepared,
+  ): Promise<void> {
     const given = this.#given.get(sandbox) ?? { held: [], variables: {} };
     const changed = new Set([...bring, ...take].map(({ bindingId }) => bindingId));
     const variables = { ...given.variables };
-    sandbox.redactor.hide(bring.map(({ value }) => value));
+    sandbox.redactor.hide([...bring.map(({ value }) => value), ...known]);
     for (const secret of take) await takeAway(sandbox, secret, variables);
     for (const secret of bring) await hand(sandbox, secret, variables);
     sandbox.setEnvironment({ ...env, ...variables });

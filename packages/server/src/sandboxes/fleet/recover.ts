@@ -65,7 +65,7 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
 async function attach(parts: RecoverParts, member: Member): Promise<void> {
   let sandbox: Sandbox;
   const secrets = await parts.equipment.prepare(undefined, member.record);
-  const hide = (secrets?.bring ?? []).map(({ value }) => value);
+  const hide = secrets === undefined ? [] : [...secrets.bring.map(({ value }) => value), ...secrets.known];
   try {
     sandbox = await parts.maker.attachSandbox(member.record.id, { hide });
   } catch (error) {
