@@ -21,6 +21,8 @@ export interface FieldOptions {
   caFile?: string;
   authorityPath?: string;
   secrets?: HeaderSecrets;
+  /** When an attempt is written down; at once unless told. */
+  written?: () => Promise<void>;
 }
 
 export interface LoggedAttempt extends EgressAttempt {
@@ -50,7 +52,10 @@ export async function field(options: FieldOptions) {
       },
     },
     log: {
-      attempted: async (attempt) => void attempts.push({ ...attempt }),
+      attempted: async (attempt) => {
+        attempts.push({ ...attempt });
+        await options.written?.();
+      },
       ended: (_id, id, end) => void Object.assign(attempts.find((attempt) => attempt.id === id) ?? {}, { end }),
     },
     ...(approvals === undefined ? {} : { asking: () => ({ approvals, namespace: "default" }) }),

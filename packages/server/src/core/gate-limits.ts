@@ -25,6 +25,8 @@ export const gateLimits = {
   connections: 1_100,
   /** Of them, how many may wait for a human. */
   waiting: 64,
+  /** Attempts of one sandbox that wait to be written down. Beyond: nothing is reached, and what is refused is not written. */
+  attempts: 1_100,
   /** Of every sandbox of this process. */
   sockets: 16_384,
   /** A datagram to the resolver, and a message over TCP. */

@@ -20,6 +20,7 @@ export function forwardable(raw: readonly string[], leaveOut: readonly string[] 
       .map((name) => name.trim()),
   );
   const dropped = new Set([...ofConnection, ...named, ...leaveOut]);
+  dropped.delete("content-length"); // frames the body: without it the body would be read as the next request
   const kept: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const [name = "", value = ""] = [raw[i], raw[i + 1]];

@@ -65,6 +65,8 @@ export class Passage {
   readonly #down = new Pace();
   readonly #closed = new AbortController();
   #reaching = 0;
+  /** Attempts that are not written down yet. Their connections may be gone: nothing else bounds them. */
+  #writing = 0;
   readonly #unwatch: () => void;
 
   constructor(parts: PassageParts) {
@@ -117,6 +119,8 @@ export class Passage {
     if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
     if (this.#live.size + this.#reaching >= gateLimits.connections)
       return this.refuse(permit, "limited", `the sandbox has ${gateLimits.connections} connections already`, null);
+    if (this.#writing >= gateLimits.attempts)
+      return this.refuse(permit, "limited", "the sandbox attempts more than can be written down", null);
     this.#reaching++;
     const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal).finally(() => {
       this.#reaching--;
@@ -147,7 +151,7 @@ export class Passage {
     this.#live.set(outlet, live);
     outlet.once("close", () => this.#live.delete(outlet));
     try {
-      await this.#parts.log.attempted(attempt);
+      await this.#write(attempt);
     } catch (error) {
       outlet.destroy();
       return { refusal: this.#refusalOf(permit, "failed", `it could not be written down: ${messageOf(error)}`) };
@@ -180,8 +184,18 @@ export class Passage {
     const attempt = this.#attempt(destination, address);
     const verdict = refusal.kind === "failed" ? "failed" : "denied";
     // A refusal stands whether or not it can be written down.
-    await this.#parts.log.attempted({ ...attempt, verdict, rule, layer, reason, approvalId }).catch(() => undefined);
+    if (this.#writing < gateLimits.attempts)
+      await this.#write({ ...attempt, verdict, rule, layer, reason, approvalId }).catch(() => undefined);
     return { refusal };
+  }
+
+  async #write(attempt: EgressAttempt): Promise<void> {
+    this.#writing++;
+    try {
+      await this.#parts.log.attempted(attempt);
+    } finally {
+      this.#writing--;
+    }
   }
 
   #attempt({ host, port }: Destination, address: string | null) {
