@@ -32,7 +32,7 @@ def attempt(what):
     return type(error).__name__ + " " + str(error.errno)
 `;
 
-  it("[NET-02] answers datagrams where the guest listens, each to its sender, and loses what is too large", async () => {
+  it("[NET-03] answers datagrams where the guest listens, each to its sender, and loses what is too large", async () => {
     const seen: string[] = [];
     using _listener = closing(
       await sandbox.wire.tunnels.listenDatagrams("127.77.0.1", 53, ({ bytes }, send) => {
@@ -52,7 +52,7 @@ for s in ones: print(s.recvfrom(9000))`);
     expect(seen.sort()).toEqual(["0", "1", "2"]);
   });
 
-  it("[NET-02] has no other way for datagrams: nobody is there to take them", async () => {
+  it("[NET-01] has no other way for datagrams: nobody is there to take them", async () => {
     const printed = await python(`${attempts}
 def ask(address, port):
   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -67,7 +67,7 @@ for to in [("127.64.0.1", 443), ("127.64.0.7", 53), ("127.0.0.1", 53), ("8.8.8.8
     expect(printed.trim().split("\n")).toEqual([refused, refused, refused, unreachable, unreachable]);
   });
 
-  it("[NET-02] lets the C library look up IPv4 addresses where it asks what the machine has (hazard 21)", async () => {
+  it("[NET-03] lets the C library look up IPv4 addresses where it asks what the machine has (hazard 21)", async () => {
     const flags = "socket.AF_INET, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG";
     expect(await python(`print(socket.getaddrinfo("localhost", 80, ${flags})[0][4])`)).toBe("('127.0.0.1', 80)\n");
     expect((await sandbox.exec({ command: "cat /etc/resolv.conf" })).stdout).toBe("nameserver 127.64.0.1\n");
@@ -164,7 +164,7 @@ do sh -c "$what" 2>/dev/null; echo $?; done; ls secrets; ls caisson/ca.pem`,
       await expect(tunnels.place("secrets", name, Buffer.from("x"))).rejects.toMatchObject({ code: "invalid" });
   });
 
-  it("[NET-08] trusts whom the host trusts, until its owner places another bundle", async () => {
+  it("trusts whom the host trusts, until its owner places another bundle", async () => {
     const read = async () => (await sandbox.exec({ command: "cat /etc/ssl/certs/ca-certificates.crt" })).stdout;
     const hosts = await readFile("/etc/ssl/certs/ca-certificates.crt", "utf8").catch(() => "");
     expect((await read()) === hosts).toBe(true);

@@ -27,7 +27,7 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     return sandbox.executeCode({ language: "python", code });
   }
 
-  it("[NET-01] reach the owner at a listener of the guest's, with all of their bytes, and its answer comes back", async () => {
+  it("[NET-03] reach the owner at a listener of the guest's, with all of their bytes, and its answer comes back", async () => {
     let asked = "";
     const seen: Tunnel["local"][] = [];
     using listener = closing(
@@ -62,7 +62,7 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     expect(seen).toEqual(["127.64.0.9:81", "127.99.1.2:81", "127.0.0.1:81"]);
   });
 
-  it("[NET-05] are reset where the owner says so, and not ended as if all had been said", async () => {
+  it("are reset where the owner says so, and not ended as if all had been said", async () => {
     using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1080, (tunnel) => tunnel.reset()));
     const body = "try:\n  print(s.recv(9))\nexcept ConnectionResetError: print('reset')";
     expect((await python(client("127.77.0.1", 1080, body))).stdout).toBe("reset\n");
