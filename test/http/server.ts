@@ -15,7 +15,7 @@ import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
-import { openDoors, openService, type Service } from "../../packages/server/src/service.ts";
+import { openDoors, openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
 import { guestPath, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import { Api } from "./api.ts";
@@ -48,6 +48,7 @@ interface TestServerOptions extends Partial<HttpParts> {
   approvals?: Partial<ApprovalSettings>;
   commands?: Partial<CommandPolicy>;
   network?: NetworkOptions;
+  packages?: PackageSettings;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -60,6 +61,7 @@ export async function openTestServer(
     approvals: asked,
     commands,
     network = {},
+    packages,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -84,7 +86,10 @@ export async function openTestServer(
     startsAtOnce: 2,
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
-  const service = await openService({ folder, caisson, feed, settings, approvals, clock: systemClock, onError });
+  const service = await openService({
+    ...{ folder, caisson, feed, settings, approvals, clock: systemClock, onError },
+    ...(packages === undefined ? {} : { packages }),
+  });
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
     settings: () => [{ name: "engine", value: engine, origin: "options" }],

@@ -46,6 +46,14 @@ export type { DaemonEvent, EventOptions } from "./events.ts";
 export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult, SignedUrl } from "./files.ts";
 export type { KeptArtifacts, KeptArtifactsInfo } from "./kept-artifacts.ts";
 export type { ApiKeyInfo, CreateKey, Keys, Role } from "./keys.ts";
+export type {
+  InstalledPackage,
+  InstallOutcome,
+  InstallPackages,
+  PackageManager,
+  PackageRecord,
+  Packages,
+} from "./packages.ts";
 export type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 export type { PortInfo, PortLink, Ports, PortVisibility } from "./ports.ts";
 export type {

@@ -3,6 +3,7 @@ import { Contexts } from "./contexts.ts";
 import { SandboxEgressRules } from "./egress.ts";
 import { Files } from "./files.ts";
 import { type LiveOptions, readLive } from "./live.ts";
+import { Packages } from "./packages.ts";
 import { Ports } from "./ports.ts";
 import { Processes } from "./processes.ts";
 import type { RunMessage, RunOptions, RunResult } from "./run.ts";
@@ -29,6 +30,7 @@ export class Sandbox implements AsyncDisposable {
   readonly snapshots: SandboxSnapshots;
   readonly ports: Ports;
   readonly egress: SandboxEgressRules;
+  readonly packages: Packages;
   readonly #transport: Transport;
   readonly #path: string;
 
@@ -44,6 +46,7 @@ export class Sandbox implements AsyncDisposable {
     this.artifacts = new Artifacts(transport, this.#path);
     this.ports = new Ports(transport, this.#path);
     this.egress = new SandboxEgressRules(transport, this.#path);
+    this.packages = new Packages(transport, this.#path);
   }
 
   /** Runs a command and waits for its end, whatever its exit code. */

@@ -5,7 +5,7 @@ import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { EgressPolicy } from "./core/egress.ts";
 import { egressLimits } from "./core/egress-limits.ts";
-import type { NetworkOptions, PolicyDraft } from "./core/egress-policies.ts";
+import type { NetworkOptions, PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
 import type {
   CreatedSandbox,
   Engine,
@@ -39,6 +39,7 @@ import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
 import { LocalEngines } from "./local-engines.ts";
+import { registryRules } from "./packages/open-registry.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
@@ -164,6 +165,12 @@ export class Caisson implements AsyncDisposable {
   /** What its sandboxes may reach. */
   policies(): Promise<Policies> {
     return this.#policies.get(() => openPolicies(this.#options.network));
+  }
+
+  /** Lets a sandbox reach the registries of this machine until it is disposed of. */
+  async openRegistry(sandboxId: string, hosts: readonly RuleDraft[]): Promise<Disposable> {
+    const allow = await registryRules(this.#way.world, hosts);
+    return (await this.policies()).open(sandboxId, "registry", { allow });
   }
 
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {

@@ -20,7 +20,7 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import { openDoors, openService, type Service } from "./service.ts";
+import { openDoors, openService, type PackageSettings, type Service } from "./service.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 
 export interface DaemonConfiguration {
@@ -42,6 +42,7 @@ export interface DaemonConfiguration {
   approvals: ApprovalSettings;
   /** That a sandbox may have of its own. */
   sandboxRules: number;
+  packages: PackageSettings;
 }
 
 /** What the supervisor is told. */
@@ -66,9 +67,11 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { fleet: settings, approvals, vault, sandboxRules } = configuration;
-  const base = { folder: daemon, caisson, feed, settings, approvals, vault, sandboxRules, clock: systemClock, onError };
-  const service = opened.use(await openService(base));
+  const { fleet: settings, approvals, vault, sandboxRules, packages } = configuration;
+  const given = { settings, approvals, vault, sandboxRules, packages };
+  const service = opened.use(
+    await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
+  );
   const { store } = service;
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));

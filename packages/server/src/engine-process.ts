@@ -1,6 +1,7 @@
 /** The engine's process: root where it must be, small, and deaf to all but its list of verbs (S22). */
 import type { EngineName } from "./core/engine.ts";
 import type { FolderRole, NamedFolder } from "./core/folder.ts";
+import type { PackageFolder } from "./core/package.ts";
 import { EngineHost } from "./engines/host.ts";
 import { checkFolder } from "./host/folders.ts";
 import { layoutOf } from "./host/layout.ts";
@@ -13,6 +14,8 @@ export interface EngineConfiguration {
   runtimePaths: Partial<Record<EngineName, string>>;
   /** That sandboxes may be given, or leave their output in; those of the operator's configuration. */
   folders: Readonly<Record<FolderRole, readonly NamedFolder[]>>;
+  /** That sandboxes install packages from. */
+  packageFolders: readonly PackageFolder[];
   /** The daemon's user; this one unless named. */
   owner?: { uid: number; gid: number };
 }

@@ -6,6 +6,7 @@ import type { EngineSource } from "./core/engine-source.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
 import { Once } from "./core/once.ts";
+import type { PackageFolder } from "./core/package.ts";
 import type { EngineChoice } from "./core/request.ts";
 import { checkHost } from "./engines/host-checks.ts";
 import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
@@ -27,6 +28,8 @@ export interface LocalEngineOptions {
   guestPath?: string;
   /** Runtimes that do not lie where system programs do. */
   runtimePaths?: Partial<Record<EngineName, string>>;
+  /** Folders of this machine that sandboxes install packages from. */
+  packageFolders?: readonly PackageFolder[];
   /** Who may open the wires of sandboxes; this process unless named. */
   owner?: { uid: number; gid: number };
   onError: (error: unknown) => void;
@@ -110,15 +113,16 @@ export class LocalEngines implements EngineSource {
   }
 
   async #engineOptions(name: EngineName): Promise<OciEngineOptions> {
-    const { home, bin, guestPath, runtimePaths, owner, onError } = this.#options;
+    const { home, bin, guestPath, runtimePaths, packageFolders = [], owner, onError } = this.#options;
     const image = await this.#hostImage();
     const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
     const standby = { kind: "bind", path: "/.caisson/standby.so", source: join(bin, "caisson-standby") } as const;
+    const folders = packageFolders.map(({ path, source }) => ({ kind: "bind", path, source }) as const);
     const runtimePath = runtimePaths?.[name];
     return {
       name,
       home,
-      image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...extra] },
+      image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...folders, ...extra] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       onError,

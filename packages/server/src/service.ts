@@ -6,6 +6,7 @@ import type { ApprovalSettings } from "./core/approval.ts";
 import type { Clock } from "./core/clock.ts";
 import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
+import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
@@ -20,6 +21,7 @@ import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
+import { packageRoutes } from "./http/packages.ts";
 import { PortServer } from "./http/port-server.ts";
 import { portRoutes } from "./http/ports.ts";
 import { secretRoutes } from "./http/secrets.ts";
@@ -28,6 +30,9 @@ import { snapshotRoutes } from "./http/snapshots.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
+import { forgetPackages } from "./packages/forget-packages.ts";
+import { Packages } from "./packages/packages.ts";
+import { noRegistries } from "./packages/read-registries.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
@@ -47,12 +52,20 @@ interface ServiceParts {
   approvals: ApprovalSettings;
   /** That a sandbox may have of its own. */
   sandboxRules?: number;
+  /** Where packages come from; nothing is installed unless given. */
+  packages?: PackageSettings;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
   /** An empty one with a key of its own unless given. */
   vault?: VaultOptions;
   onError: (error: unknown) => void;
+}
+
+export interface PackageSettings {
+  registries: Registries;
+  /** Whether only packages with their version, or lockfiles, are installed. */
+  mustPin: boolean;
 }
 
 /** What a daemon keeps and knows, without its doors and its process. */
@@ -68,6 +81,7 @@ export interface Service extends AsyncDisposable {
   attempts: AttemptLog;
   fleet: SandboxFleet;
   ports: PortDesk;
+  packages: Packages;
 }
 
 export async function openService(parts: ServiceParts): Promise<Service> {
@@ -139,6 +153,18 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
+  const { registries = noRegistries, mustPin = false } = parts.packages ?? {};
+  const packages = new Packages({
+    fleet,
+    registries,
+    mustPin,
+    open: (id, hosts) => caisson.openRegistry(id, hosts),
+    records: store.packages,
+    audit,
+    feed,
+    clock,
+  });
+  opened.use(forgetPackages(feed, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
   const kept = opened.move();
   return {
     caisson,
@@ -152,6 +178,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     attempts,
     fleet,
     ports,
+    packages,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -206,6 +233,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...snapshotRoutes(fleet, storage.snapshots),
       ...skillRoutes(fleet, storage.skills),
       ...keptArtifactRoutes(storage.artifacts),
+      ...packageRoutes(service.packages),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),

@@ -4,6 +4,7 @@ import { geteuid } from "node:process";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
+import type { Variables } from "./config/env.ts";
 import { folderOptions } from "./config/folder-options.ts";
 import type { GivenSecrets } from "./config/secrets.ts";
 import { AppError } from "./core/errors.ts";
@@ -25,10 +26,13 @@ import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "./host/layou
 import { Service } from "./host/service.ts";
 import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
+import { findPackages } from "./packages/find-packages.ts";
 
 export interface UpOptions {
   configuration: Configuration;
   secrets: GivenSecrets;
+  /** In which pip and npm may be configured. */
+  variables: Variables;
   version: string;
   /** Where this program's bundles lie. */
   code: string;
@@ -55,10 +59,16 @@ export interface Up extends AsyncDisposable {
   asked: Promise<void>;
 }
 
-export async function openUp({ configuration, secrets, version, code, log }: UpOptions): Promise<Up> {
+export async function openUp({ configuration, secrets, variables, version, code, log }: UpOptions): Promise<Up> {
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
-  const told = { ...daemonOptions(configuration), vault: await vaultOptions(configuration, secrets) };
+  const { "packages.hosts": hosts, "packages.pinned": mustPin } = configuration.settings;
+  const found = await findPackages({ home: layout.home, hosts, variables }, (text) => log("caisson", text));
+  const told = {
+    ...daemonOptions(configuration),
+    vault: await vaultOptions(configuration, secrets),
+    packages: { registries: found.registries, mustPin },
+  };
   for (const role of folderRoles)
     for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);
   await using opened = new AsyncDisposableStack();
@@ -74,7 +84,7 @@ export async function openUp({ configuration, secrets, version, code, log }: UpO
 
   let ready: DaemonReady | undefined;
   const supervisor = new Supervisor<DaemonReady>({
-    startEngine: () => startEngine(layout, parts, configuration, user, log),
+    startEngine: () => startEngine(layout, parts, { configuration, packageFolders: found.folders }, user, log),
     startDaemon: () => startDaemon(layout, parts, { ...told, version, home: layout.home }, user, log),
     onReady: async (now) => {
       ready ??= now;
@@ -118,9 +128,11 @@ export async function openUp({ configuration, secrets, version, code, log }: UpO
   };
 }
 
-/** This program once more, in a session of its own, with its own variables and no others. */
+/** This program once more, in a session of its own, with its own variables, those of pip and npm, and no others. */
 export function startAgain(args: readonly string[], variables: Readonly<Record<string, string | undefined>>) {
-  const own = Object.entries(variables).filter(([name]) => name.startsWith("CAISSON_") || name === "HOME");
+  const own = Object.entries(variables).filter(([name]) =>
+    /^(CAISSON_|PIP_|npm_config_|HOME$|XDG_CONFIG_HOME$)/i.test(name),
+  );
   const given = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
   return startService(process.execPath, args, Object.fromEntries(given));
 }
@@ -181,7 +193,7 @@ const collects = "--expose-gc";
 function startEngine(
   layout: Layout,
   { node, code, bin }: AppParts,
-  configuration: Configuration,
+  { configuration, packageFolders }: { configuration: Configuration } & Pick<EngineConfiguration, "packageFolders">,
   user: ServiceUser | undefined,
   log: UpOptions["log"],
 ): Service<unknown> {
@@ -190,6 +202,7 @@ function startEngine(
     bin,
     runtimePaths: caissonOptions(configuration).runtimePaths,
     folders: { input: folderOptions(configuration, "input"), output: folderOptions(configuration, "output") },
+    packageFolders,
     ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
   };
   const process = startService(node, [smallHeap, join(code, "engine.mjs")]);

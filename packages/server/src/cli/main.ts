@@ -97,7 +97,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         const configuration = await load(environment, plan);
         return plan.detach
           ? upDetached(plan, environment.variables, io)
-          : up(configuration, givenSecrets(environment.variables), plan, io);
+          : up(configuration, givenSecrets(environment.variables), environment.variables, plan, io);
       });
     case "down":
       return withPlan(parseReport(rest), downHelpText, io, async (plan) => {

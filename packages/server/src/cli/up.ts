@@ -18,6 +18,7 @@ import type { UpPlan } from "./up-options.ts";
 export async function up(
   configuration: Configuration,
   secrets: GivenSecrets,
+  variables: Variables,
   plan: UpPlan,
   io: RunIo,
 ): Promise<number> {
@@ -29,7 +30,8 @@ export async function up(
     const stamp = file === undefined ? "" : `${new Date().toISOString()} `;
     for (const line of lines) (file ?? io.stderr).write(`${stamp}${name}: ${line}\n`);
   };
-  await using opened = await openUp({ configuration, secrets, version, code: dirname(process.argv[1] ?? ""), log });
+  const code = dirname(process.argv[1] ?? "");
+  await using opened = await openUp({ configuration, secrets, variables, version, code, log });
   io.stdout.write(describe(opened.address, opened.link, layoutOf(configuration.home).adminKey));
   await Promise.race([asked, opened.asked]);
   log("caisson", "going down");

@@ -7,6 +7,7 @@ import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { packageSettings } from "./package-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
 
 interface Common {
@@ -287,6 +288,7 @@ const settingSpecs = {
     help: "commands that take a human's approval, likewise",
   },
   ...approvalSettings,
+  ...packageSettings,
   "artifacts.keep_seconds": {
     type: "number",
     range: inSeconds(keptArtifactLimits.keepMs),

@@ -4,6 +4,7 @@ import type { Audit } from "./audit.ts";
 import type { AttemptRecords, PolicyRecords } from "./egress-policies.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
+import type { PackageRecords } from "./package.ts";
 import type { PortRecords } from "./port.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
 import type { SecretRecords } from "./secret-record.ts";
@@ -23,6 +24,7 @@ export interface RecordStore {
   readonly ports: PortRecords;
   readonly policies: PolicyRecords;
   readonly attempts: AttemptRecords;
+  readonly packages: PackageRecords;
   readonly idempotency: IdempotencyRecords;
 }
 

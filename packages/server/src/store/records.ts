@@ -7,6 +7,7 @@ import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
+import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
@@ -29,6 +30,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
     ports: new StoredPorts(db),
     policies: new StoredPolicies(db),
     attempts: new StoredAttempts(db),
+    packages: new StoredPackages(db),
     idempotency: new StoredIdempotency(db, clock),
   };
 }

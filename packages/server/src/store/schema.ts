@@ -4,6 +4,7 @@ import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
+import type { PackageManager } from "../core/package.ts";
 import type { PortVisibility } from "../core/port.ts";
 import type { Role } from "../core/principal.ts";
 import type { Delivery } from "../core/webhook.ts";
@@ -30,6 +31,7 @@ export interface Schema {
   egress_namespaces: { namespace: string; policy: string };
   egress_sandboxes: { sandbox_id: string; sandbox: string; approval: string };
   egress_attempts: AttemptRow;
+  packages: PackageRow;
 }
 
 interface SandboxRow {
@@ -125,6 +127,16 @@ interface SnapshotRow {
   skipped: number;
   unreadable: number;
   changed: number;
+}
+
+interface PackageRow {
+  sandbox_id: string;
+  manager: PackageManager;
+  name: string;
+  version: string;
+  hash: string | null;
+  installed_at_ms: number;
+  installed_by: string;
 }
 
 interface SkillRow {

@@ -5,6 +5,7 @@ import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { keyVerbs } from "./keys.ts";
+import { packageVerbs } from "./packages.ts";
 import { placeVerbs } from "./place.ts";
 import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
@@ -24,6 +25,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...portVerbs,
   ...snapshotVerbs,
   ...skillVerbs,
+  ...packageVerbs,
   ...artifactVerbs,
   ...egressVerbs,
   ...placeVerbs,

@@ -8,6 +8,7 @@ import { keptArtifacts } from "./0006-kept-artifacts.ts";
 import { secrets } from "./0007-secrets.ts";
 import { egress } from "./0008-egress.ts";
 import { ports } from "./0009-ports.ts";
+import { packages } from "./0010-packages.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   secrets,
   egress,
   ports,
+  packages,
 ];

@@ -1,0 +1,51 @@
+import { AppError } from "../../core/errors.ts";
+import { packageManagers } from "../../core/package.ts";
+import { packageLimits } from "../../core/package-limits.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const install: Verb = {
+  summary:
+    "install packages of pip or npm into a sandbox, from the registries that the daemon's machine is configured for",
+  usage: "SANDBOX pip|npm [PACKAGE…]",
+  words: [2, 2 + packageLimits.packages],
+  options: {
+    lockfile: {
+      type: "string",
+      value: "PATH",
+      help: "in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm",
+    },
+  },
+  run: async (call) => {
+    const [, word, ...packages] = call.words;
+    const manager = packageManagers.find((known) => known === word);
+    if (manager === undefined) throw new AppError("invalid", `'${word}' is neither pip nor npm`);
+    const lockfile = call.options.text("lockfile");
+    const request = { manager, packages, ...(lockfile === undefined ? {} : { lockfile }) };
+    const done = await (await namedSandbox(call)).packages.install(request);
+    const code = done.exit_code === 0 ? 0 : exitCodes.failed;
+    if (call.json) {
+      tellJson(call.io, done);
+      return code;
+    }
+    if (code !== 0) call.io.stderr.write(done.output);
+    for (const { name, version } of done.installed) tellLine(call.io, `${name} ${version}`);
+    return code;
+  },
+};
+
+const list: Verb = {
+  summary: "list the packages that were installed into a sandbox",
+  usage: "SANDBOX",
+  words: [1, 1],
+  run: async (call) => {
+    const found = await (await namedSandbox(call)).packages.list();
+    if (call.json) return tellJson(call.io, found);
+    const rows = found.map((one) => [one.manager, one.name, one.version, tellTime(one.installed_at), one.hash ?? "-"]);
+    return tellTable(call.io, ["MANAGER", "NAME", "VERSION", "INSTALLED", "HASH"], rows);
+  },
+};
+
+export const packageVerbs: Record<string, Verb> = { install, packages: list };

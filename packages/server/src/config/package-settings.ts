@@ -1,0 +1,15 @@
+/** Settings of what sandboxes install. Where it comes from is in the configuration of pip and npm. */
+export const packageSettings = {
+  "packages.pinned": {
+    type: "boolean",
+    default: false,
+    env: "CAISSON_PACKAGES_PINNED",
+    help: "whether a daemon installs only packages with their version, and lockfiles",
+  },
+  "packages.hosts": {
+    type: "list",
+    default: [],
+    env: "CAISSON_PACKAGES_HOSTS",
+    help: "hosts that files of this machine's registries come from beside the registries themselves: files.example.com, cdn.example.com:8443",
+  },
+} as const;

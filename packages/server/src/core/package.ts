@@ -1,0 +1,60 @@
+/** Packages that a sandbox installs, and where they may come from (EXE-10, NET-13). */
+import type { RuleDraft } from "./egress-policies.ts";
+
+export const packageManagers = ["pip", "npm"] as const;
+export type PackageManager = (typeof packageManagers)[number];
+
+/** A folder of this machine that packages come from, and where sandboxes find it. */
+export interface PackageFolder {
+  source: string;
+  path: string;
+}
+
+/** Where one package manager gets packages from, as this machine's own configuration says. */
+export interface Registry {
+  /** What tells it to the program, for one run. */
+  variables: Readonly<Record<string, string>>;
+  /** What that run may reach. */
+  hosts: readonly RuleDraft[];
+  folders: readonly PackageFolder[];
+  /** In PEM, of who signs for the registries, where sandboxes do not have it anyway. */
+  certificates: string | null;
+  /** Why nothing can be installed from there. */
+  problem: string | null;
+}
+
+export type Registries = Readonly<Record<PackageManager, Registry>>;
+
+export interface InstallRequest {
+  manager: PackageManager;
+  /** With or without versions; none with a lockfile. */
+  packages: readonly string[];
+  /** A path in the workspace: requirements with hashes for pip, package-lock.json for npm. */
+  lockfile?: string;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/** As the program that installed it tells it: the sandbox's word. */
+export interface InstalledPackage {
+  name: string;
+  version: string;
+  /** Of what was downloaded: `sha256:…`, `sha512-…`; null where the program tells none. */
+  hash: string | null;
+}
+
+export interface PackageRecord extends InstalledPackage {
+  sandboxId: string;
+  manager: PackageManager;
+  installedAtMs: number;
+  installedBy: string;
+}
+
+/** What was last installed of each name, by sandbox. */
+export interface PackageRecords {
+  put(records: readonly PackageRecord[]): Promise<void>;
+  list(sandboxId: string): Promise<PackageRecord[]>;
+  deleteSandbox(sandboxId: string): Promise<void>;
+  /** Of which there are records. */
+  sandboxes(): Promise<string[]>;
+}

@@ -1,0 +1,55 @@
+import { AppError } from "../core/errors.ts";
+import type { InstallRequest, PackageManager } from "../core/package.ts";
+import { packageLimits } from "../core/package-limits.ts";
+import { checkRange, showSeconds } from "../core/size.ts";
+
+const version = "[A-Za-z0-9][A-Za-z0-9.!+_-]*";
+const npmName = String.raw`(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*`;
+
+/** Names with versions from a registry alone: no option, no path, no URL, no repository. */
+const specs: Record<PackageManager, RegExp> = {
+  pip: new RegExp(
+    String.raw`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._, -]*\])?` +
+      String.raw`(?:\s*(?:===?|~=|!=|<=|>=|<|>)\s*${version}(?:\.\*)?(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*${version}(?:\.\*)?)*)?$`,
+  ),
+  npm: new RegExp(`^(?!-)${npmName}(?:@(?!-)[A-Za-z0-9^~<>=*|.+ -]+)?$`, "i"),
+};
+
+/** One version, and no other ever. */
+const pinned: Record<PackageManager, RegExp> = {
+  pip: new RegExp(String.raw`^[^=<>!~]+===?\s*${version}$`),
+  npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
+};
+
+const examples: Record<PackageManager, string> = { pip: "name==1.2.3", npm: "name@1.2.3" };
+
+/** Refuses what is no name of a package, and what is not pinned where policy says that it must be. */
+export function checkRequest(request: InstallRequest, mustPin: boolean): void {
+  const { manager, packages, lockfile } = request;
+  if (request.timeoutMs !== undefined) checkRange(request.timeoutMs, packageLimits.timeoutMs, "timeout", showSeconds);
+  if (lockfile !== undefined) return checkLockfile(manager, packages, lockfile);
+  if (packages.length === 0) throw new AppError("invalid", "name a package to install, or a lockfile");
+  if (packages.length > packageLimits.packages)
+    throw new AppError("invalid", `one call installs at most ${packageLimits.packages} packages`);
+  for (const text of packages) {
+    if (text.length > packageLimits.specCharacters || !specs[manager].test(text))
+      throw new AppError("invalid", `${JSON.stringify(text.slice(0, 80))} is no package of ${manager}`, {
+        hint: `Name it as ${examples[manager]}, or without a version. Paths and URLs are not installed.`,
+      });
+    if (mustPin && !pinned[manager].test(text))
+      throw new AppError("forbidden", `policy takes packages with their version, and '${text}' has none`, {
+        hint: `Say ${examples[manager]}, or install by a lockfile.`,
+        details: { policy: "packages" },
+      });
+  }
+}
+
+function checkLockfile(manager: PackageManager, packages: readonly string[], path: string): void {
+  if (packages.length > 0) throw new AppError("invalid", "a lockfile says what is installed: name no packages with it");
+  if (path.length > packageLimits.lockfileCharacters || /[\0\n]/.test(path) || path.split("/").includes(".."))
+    throw new AppError("invalid", "the lockfile is no path in the workspace");
+  if (manager === "npm" && !/(^|\/)(package-lock|npm-shrinkwrap)\.json$/.test(path))
+    throw new AppError("invalid", "npm's lockfile is a package-lock.json", {
+      hint: "Name it, beside its package.json.",
+    });
+}

@@ -1,0 +1,28 @@
+import { homedir } from "node:os";
+import type { PackageManager } from "../core/package.ts";
+import { packageLimits } from "../core/package-limits.ts";
+import { builtIn, readStart } from "./built-in.ts";
+
+/** What this machine says of its package managers, read but not understood. */
+export interface HostFiles {
+  /** Texts of configuration files, by path; those that are missing, are. */
+  text(path: string): Promise<string | undefined>;
+  /** Certificates in PEM that a setting names. */
+  certificates(path: string): Promise<string | undefined>;
+  /** Where a program goes that is configured for nothing else; null where it is not installed. */
+  builtIn(manager: PackageManager): Promise<{ url: string; files?: string } | null>;
+  variables: Readonly<Record<string, string | undefined>>;
+  /** Of whoever starts the daemon. */
+  home: string;
+}
+
+/** This machine's own, for whoever runs this and has these variables. */
+export function hostFiles(variables: HostFiles["variables"]): HostFiles {
+  return {
+    text: (path) => readStart(path, packageLimits.configBytes),
+    certificates: (path) => readStart(path, packageLimits.certificateBytes),
+    builtIn,
+    variables,
+    home: variables.HOME || homedir(),
+  };
+}

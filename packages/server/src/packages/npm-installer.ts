@@ -1,0 +1,49 @@
+import { posix } from "node:path";
+import type { InstalledPackage, InstallRequest } from "../core/package.ts";
+import { packageLimits } from "../core/package-limits.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Installer } from "./installer.ts";
+import { asPackage, dig, readReport } from "./read-report.ts";
+
+/** Where node_modules comes to lie: the workspace, or beside the lockfile. */
+function folderOf({ lockfile }: InstallRequest): string {
+  return lockfile === undefined ? "/workspace" : posix.dirname(posix.resolve("/workspace", lockfile));
+}
+
+function words(request: InstallRequest): string[] {
+  return request.lockfile === undefined ? ["install", "--", ...request.packages] : ["ci"];
+}
+
+export const npmInstaller: Installer = {
+  command: (request) => ["npm", ...words(request)],
+  run: (request) => {
+    const [verb = "", ...rest] = words(request);
+    return {
+      command: ["npm", verb, "--prefix", folderOf(request), "--no-progress", "--no-color", ...rest],
+      env: { npm_config_cache: "/tmp/.npm" },
+    };
+  },
+  follow: async (sandbox, request) => {
+    const before = new Set((await installed(sandbox, request)).map(keyOf));
+    return async () => (await installed(sandbox, request)).filter((one) => !before.has(keyOf(one)));
+  },
+};
+
+function keyOf({ name, version, hash }: InstalledPackage): string {
+  return JSON.stringify([name, version, hash]);
+}
+
+/** npm writes down what it has put into node_modules. */
+async function installed(sandbox: Sandbox, request: InstallRequest): Promise<InstalledPackage[]> {
+  const lock = await readReport(sandbox, posix.join(folderOf(request), "node_modules/.package-lock.json"));
+  const rows = Object.entries((dig(lock, "packages") ?? {}) as object).slice(0, packageLimits.installed);
+  const found = rows.map(([path, row]) =>
+    asPackage(
+      path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length),
+      dig(row, "version"),
+      dig(row, "integrity"),
+    ),
+  );
+  const kept = found.filter((one) => one !== undefined);
+  return [...new Map(kept.map((one) => [keyOf(one), one])).values()];
+}

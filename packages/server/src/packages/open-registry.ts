@@ -1,0 +1,23 @@
+import { isIP } from "node:net";
+import type { AllowRule } from "../core/egress.ts";
+import { egressLimits } from "../core/egress-limits.ts";
+import type { RuleDraft } from "../core/egress-policies.ts";
+import { checkAllowRule } from "../egress/check-rule.ts";
+import type { World } from "../egress/reach.ts";
+
+/**
+ * Rules for hosts that this machine's own configuration names: they may lead wherever they lead from here now, private
+ * networks and this machine included, and nowhere private that they lead to later.
+ */
+export function registryRules({ resolve }: Pick<World, "resolve">, hosts: readonly RuleDraft[]): Promise<AllowRule[]> {
+  return Promise.all(
+    hosts.map(async (draft) => {
+      // An address is its own; that a name leads nowhere is told when it is dialled.
+      const addresses = isIP(draft.host) === 0 ? await resolve(draft.host).catch(() => []) : [];
+      const ranges = addresses
+        .slice(0, egressLimits.ranges)
+        .map((address) => `${address}/${address.includes(":") ? 128 : 32}`);
+      return checkAllowRule({ ...draft, ranges });
+    }),
+  );
+}

@@ -1,0 +1,135 @@
+/** Installs packages into sandboxes: the registries of this machine can be reached while that goes on, and not after it (S54). */
+import { type Audit, entryOf } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import type { RuleDraft } from "../core/egress-policies.ts";
+import { AppError } from "../core/errors.ts";
+import type { Feed } from "../core/feed.ts";
+import type { Fleet } from "../core/fleet.ts";
+import type {
+  InstalledPackage,
+  InstallRequest,
+  PackageManager,
+  PackageRecord,
+  PackageRecords,
+  Registries,
+  Registry,
+} from "../core/package.ts";
+import { packageLimits } from "../core/package-limits.ts";
+import type { Caller } from "../core/principal.ts";
+import type { RunResult } from "../core/run.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { certificatePath } from "./certificates.ts";
+import { checkRequest } from "./check-request.ts";
+import type { Installer } from "./installer.ts";
+import { npmInstaller } from "./npm-installer.ts";
+import { pipInstaller } from "./pip-installer.ts";
+
+const installers: Record<PackageManager, Installer> = { pip: pipInstaller, npm: npmInstaller };
+
+export interface PackageParts {
+  fleet: Fleet<Sandbox>;
+  registries: Registries;
+  /** Whether only packages with their version, or lockfiles, are installed. */
+  mustPin: boolean;
+  /** Lets a sandbox reach hosts until it is disposed of. */
+  open: (sandboxId: string, hosts: readonly RuleDraft[]) => Promise<Disposable>;
+  records: PackageRecords;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Clock;
+}
+
+export interface InstallOutcome extends Pick<RunResult, "exit_code" | "timed_out" | "oom_killed" | "duration_ms"> {
+  /** What is new or has another version than before; nothing when it failed. */
+  installed: InstalledPackage[];
+  /** The end of what the program said. */
+  output: string;
+}
+
+export class Packages {
+  readonly #parts: PackageParts;
+  readonly #busy = new Set<string>();
+
+  constructor(parts: PackageParts) {
+    this.#parts = parts;
+  }
+
+  async install(caller: Caller, sandboxId: string, request: InstallRequest): Promise<InstallOutcome> {
+    const { fleet, registries, mustPin } = this.#parts;
+    await fleet.get(caller, sandboxId); // another namespace's is not there, whatever is asked of it
+    checkRequest(request, mustPin);
+    const registry = registries[request.manager];
+    if (registry.problem !== null)
+      throw new AppError("unsupported", registry.problem, { hint: "An operator configures it for the daemon." });
+    const command = installers[request.manager].command(request);
+    const job = { kind: "command" as const, command, ...(request.signal && { signal: request.signal }) };
+    return this.#alone(sandboxId, () =>
+      fleet.run(caller, sandboxId, job, async (sandbox) => {
+        const outcome = await this.#install(sandbox, request, registry);
+        if (outcome.installed.length > 0) await this.#record(caller, sandbox.id, request, outcome.installed);
+        return outcome;
+      }),
+    );
+  }
+
+  /** As far as its programs have told; of a name the last. */
+  async list(caller: Caller, sandboxId: string): Promise<PackageRecord[]> {
+    const { id } = await this.#parts.fleet.get(caller, sandboxId);
+    return this.#parts.records.list(id);
+  }
+
+  /** Two at once in one workspace would undo each other. */
+  async #alone<T>(sandboxId: string, act: () => Promise<T>): Promise<T> {
+    if (this.#busy.has(sandboxId))
+      throw new AppError("conflict", `packages are being installed in ${sandboxId}`, { hint: "Wait for that." });
+    this.#busy.add(sandboxId);
+    try {
+      return await act();
+    } finally {
+      this.#busy.delete(sandboxId);
+    }
+  }
+
+  async #install(sandbox: Sandbox, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
+    const installer = installers[request.manager];
+    if (registry.certificates !== null) await sandbox.files.write(certificatePath, registry.certificates);
+    const tell = await installer.follow(sandbox, request);
+    const { command, env } = installer.run(request);
+    using _open = await this.#parts.open(sandbox.id, registry.hosts);
+    const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
+    const result = await sandbox.exec({
+      command,
+      cwd: "/workspace",
+      env: { ...env, ...registry.variables },
+      limits: { timeoutMs, cpuTimeMs: timeoutMs },
+      trackFiles: false,
+      ...(request.signal && { signal: request.signal }),
+    });
+    const { exit_code, timed_out, oom_killed, duration_ms, stdout, stderr } = result;
+    const output = `${stdout}${stderr}`.slice(-packageLimits.outputCharacters);
+    const installed = exit_code === 0 ? await tell() : [];
+    return { exit_code, timed_out, oom_killed, duration_ms, installed, output };
+  }
+
+  async #record(
+    caller: Caller,
+    sandboxId: string,
+    { manager, lockfile }: InstallRequest,
+    installed: readonly InstalledPackage[],
+  ): Promise<void> {
+    const { records, audit, feed, clock } = this.#parts;
+    const { namespace, id: installedBy } = caller.principal;
+    const installedAtMs = clock.wallMs();
+    const rows = installed.map((one) => ({ ...one, sandboxId, manager, installedAtMs, installedBy }));
+    const packages = installed
+      .slice(0, packageLimits.noted)
+      .map(({ name, version, hash }) => ({ name, version, hash }));
+    const detail = { manager, count: installed.length, locked: lockfile !== undefined, packages };
+    await Promise.all([
+      records.put(rows),
+      audit.record(entryOf(caller, { type: "package.installed", sandboxId, detail })),
+    ]);
+    for (const { name, version, hash } of installed.slice(0, packageLimits.noted))
+      feed.publish({ type: "package.installed", namespace, sandboxId, data: { manager, name, version, hash } });
+  }
+}

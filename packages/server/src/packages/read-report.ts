@@ -1,0 +1,41 @@
+import { AppError } from "../core/errors.ts";
+import type { InstalledPackage } from "../core/package.ts";
+import { packageLimits } from "../core/package-limits.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+
+/** A JSON file that a program of the sandbox wrote; undefined where there is none. */
+export async function readReport(sandbox: Pick<Sandbox, "files">, path: string): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of sandbox.files.read(path, { length: packageLimits.reportBytes })) {
+      pieces.push(Buffer.from(piece));
+      bytes += piece.length;
+    }
+    return bytes >= packageLimits.reportBytes ? undefined : JSON.parse(Buffer.concat(pieces).toString("utf8"));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof AppError && (error.code === "not_found" || error.code === "invalid")) return undefined;
+    throw error;
+  }
+}
+
+/** What `value.a.b` is, of something that may be anything. */
+export function dig(value: unknown, ...names: string[]): unknown {
+  let found = value;
+  for (const name of names) {
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return found;
+}
+
+/** Undefined unless it is a package that could be. */
+export function asPackage(name: unknown, version: unknown, hash: unknown): InstalledPackage | undefined {
+  const text = (value: unknown, most: number) =>
+    typeof value === "string" && value !== "" && value.length <= most && /^[!-~]+$/.test(value) ? value : undefined;
+  const { nameCharacters, versionCharacters, hashCharacters } = packageLimits;
+  const [called, at] = [text(name, nameCharacters), text(version, versionCharacters)];
+  if (called === undefined || at === undefined) return undefined;
+  return { name: called, version: at, hash: text(hash, hashCharacters) ?? null };
+}
