@@ -106,6 +106,8 @@ void stream_pump_input(struct stream *s) {
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
     ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;
+    if (written < 0 && errno == ECONNRESET) /* told once, and whoever reads on finds an end like any other */
+      s->exit = (struct exit_record){.status = ECONNRESET, .flags = EXIT_NOT_STARTED};
     if (written < 0) return stream_input_stop(s); /* EPIPE: the process closed its input */
     in->consumed += (uint64_t)written;
   }

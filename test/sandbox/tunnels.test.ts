@@ -81,6 +81,29 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     expect(await ended.promise).toMatchObject({ errno: "ECONNRESET" });
   });
 
+  it("end as reset also where the owner was writing and had not read yet: what is cut off does not look whole", async () => {
+    const came = Promise.withResolvers<Tunnel>();
+    using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1084, came.resolve));
+    const run = python(
+      client(
+        "127.77.0.1",
+        1084,
+        `import struct
+s.setblocking(False)
+try:
+  while s.send(b"x" * 65536): pass
+except BlockingIOError: pass
+s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); s.close()`,
+      ),
+    );
+    const tunnel = await came.promise;
+    tunnel.write(Buffer.alloc(1024 ** 2));
+    const ended = new Promise((resolve) => tunnel.on("error", resolve).on("end", () => resolve("as if whole")));
+    expect((await run).exit_code).toBe(0);
+    tunnel.resume();
+    expect(await ended).toMatchObject({ errno: expect.stringMatching(/^(ECONNRESET|EPIPE)$/) });
+  });
+
   it("[NET-03] bring a program all of a long answer in order, however slowly it reads", async () => {
     const numbers = Buffer.from(Uint32Array.from({ length: 1_000_000 }, (_, i) => i).buffer);
     using _listener = closing(await sandbox.wire.tunnels.listen("127.77.0.1", 1083, (tunnel) => tunnel.end(numbers)));
