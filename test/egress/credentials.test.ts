@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { exchange } from "./field.ts";
 import { webHost } from "./hosts.ts";
@@ -20,12 +20,15 @@ describe("a secret that a sandbox has a placeholder of", () => {
   it("[NET-12] is in the request that its host gets, and in no field of the answer", async () => {
     await using host = await webHost({
       tls: true,
-      answer: (request, response) => void response.setHeader("x-echo", `${request.headers.authorization}`).end("done"),
+      answer: (request, response) =>
+        void response
+          .writeHead(200, `${request.headers.authorization}`, { "x-echo": request.headers.authorization })
+          .end(),
     });
     await using box = await inspectedField({ port: host.port, secrets });
     const answer = await ask(await box.open("allowed.example"), "/", { headers: { authorization } });
     expect(host.requests[0]?.headers.authorization).toBe(`Bearer ${value}`);
-    expect(answer.headers["x-echo"]).toBe(authorization);
+    expect(answer).toMatchObject({ words: authorization, headers: { "x-echo": authorization } });
     expect(JSON.stringify(box.attempts)).not.toContain(value);
   });
 
@@ -40,6 +43,31 @@ describe("a secret that a sandbox has a placeholder of", () => {
     expect(host.streams[0]?.authorization).toBe(`Bearer ${value}`);
     expect(answer.headers["x-echo"]).toBe(authorization);
     expect(answer.trailers["x-late"]).toBe(authorization);
+  });
+
+  it("does not let a request overtake one that waits for its value, both on one connection", async () => {
+    const large = "x".repeat(4_000_000);
+    await using host = await webHost({
+      tls: true,
+      answer: (request, response) => void response.end(request.url === "/1" ? "first." : `${large}.last`),
+    });
+    const slow: HeaderSecrets = {
+      ...secrets,
+      reveal: async (...asked) => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return secrets.reveal(...asked);
+      },
+    };
+    await using box = await inspectedField({ port: host.port, secrets: slow });
+    const program = await box.open("allowed.example");
+    let got = "";
+    program.setEncoding("latin1").on("data", (chunk) => {
+      got += chunk;
+    });
+    const head = "HTTP/1.1\r\nHost: allowed.example\r\n";
+    program.write(`GET /1 ${head}Authorization: ${authorization}\r\n\r\nGET /2 ${head}\r\n`);
+    await vi.waitFor(() => expect(got.endsWith(".last")).toBe(true), { timeout: 20_000, interval: 10 });
+    expect(got.indexOf("first.")).toBeLessThan(1_000);
   });
 
   it("[NET-12] refuses a request that takes its placeholder to a host it is not bound to", async () => {

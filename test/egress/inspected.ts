@@ -92,6 +92,8 @@ async function tunnel(socket: Socket, host: string): Promise<Socket> {
 
 export interface Answered {
   status: number;
+  /** Beside it, on HTTP/1.1. */
+  words?: string;
   headers: IncomingHttpHeaders;
   trailers: IncomingHttpHeaders;
   body: string;
@@ -118,7 +120,13 @@ export async function ask(
   const [answer] = await once(request, "response");
   let text = "";
   for await (const chunk of answer.setEncoding("utf8")) text += chunk;
-  return { status: answer.statusCode, headers: answer.headers, trailers: answer.trailers, body: text };
+  return {
+    status: answer.statusCode,
+    words: answer.statusMessage,
+    headers: answer.headers,
+    trailers: answer.trailers,
+    body: text,
+  };
 }
 
 export async function askHttp2(

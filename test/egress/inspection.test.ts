@@ -32,6 +32,25 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     expect(box.attempts[0]?.end?.reason).toBeNull();
   });
 
+  it("[NET-08] answers requests that are sent at once in their order, and so many of them", async () => {
+    await using host = await webHost({ tls: true });
+    await using box = await inspectedField({ port: host.port });
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: allowed.example\r\n\r\n`;
+    const few = await box.open("allowed.example");
+    let got = "";
+    few.setEncoding("latin1").on("data", (chunk) => {
+      got += chunk;
+    });
+    few.write(["/1", "/2", "/3"].map(request).join(""));
+    await vi.waitFor(() => expect(got.match(/GET \S+ 0/g)).toEqual(["GET /1 0", "GET /2 0", "GET /3 0"]));
+    expect(host.connections()).toBe(1);
+    const many = await box.open("allowed.example");
+    const closed = new Promise((resolve) => many.once("close", resolve));
+    many.write(request("/many").repeat(1_000));
+    await closed;
+    expect(host.requests.length).toBeLessThan(100);
+  });
+
   it("[NET-08] reaches the host again when that has closed its connection", async () => {
     await using host = await webHost({
       tls: true,

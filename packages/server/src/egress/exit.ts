@@ -1,4 +1,5 @@
 import type { ClientRequest, RequestOptions } from "node:http";
+import type { Turn } from "../core/turn.ts";
 import { requestOver } from "./dialer.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Refusal } from "./refusal.ts";
@@ -14,8 +15,11 @@ export interface Exit {
   readonly errored: Error | null;
 }
 
-/** For the requests of a connection that share what they go out by. */
-export type Exits = { next(): Exit; refusal?: undefined } | { refusal: Refusal };
+/**
+ * For the requests of a connection that share what they go out by, and so go in their order: one that overtook another would
+ * wait for it to be answered, and hold what it goes out by.
+ */
+export type Exits = { turn: Turn; next(): Exit; refusal?: undefined } | { refusal: Refusal };
 
 /** A connection for one request alone. */
 export function exitBy(outlet: Outlet): Exit {

@@ -124,8 +124,14 @@ export class HttpDoor {
     forwardUpgrade(request, client, way);
   }
 
+  #open(request: IncomingMessage, connection: Connection): Promise<Opened> {
+    const find = () => this.#find(request, connection);
+    const { inspected } = connection;
+    return inspected === undefined || inspected.refusal !== undefined ? find() : inspected.turn.take(find);
+  }
+
   /** From a request to a way out for it, or to what is answered in its place. */
-  async #open(request: IncomingMessage, connection: Connection): Promise<Opened> {
+  async #find(request: IncomingMessage, connection: Connection): Promise<Opened> {
     const { passage, alias } = this.#parts;
     const { destination, inspected } = connection;
     if (inspected?.refusal !== undefined) return { answer: inspected.refusal };

@@ -66,8 +66,8 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       answer.on("error", fail);
       answer.once("end", () => exit.done());
       try {
-        const fields = way.mask(forwardable(answer.rawHeaders));
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", fields);
+        const [words = "", ...fields] = way.mask([answer.statusMessage ?? "", ...forwardable(answer.rawHeaders)]);
+        response.writeHead(answer.statusCode ?? 502, words, fields);
       } catch (error) {
         return fail(error);
       }
@@ -91,13 +91,8 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
     join(client, socket);
   });
   out.on("response", (answer) => {
-    client.write(
-      formatHead(answer.statusCode ?? 502, answer.statusMessage ?? "", [
-        ...mask(forwardable(answer.rawHeaders)),
-        "Connection",
-        "close",
-      ]),
-    );
+    const [words = "", ...fields] = mask([answer.statusMessage ?? "", ...forwardable(answer.rawHeaders)]);
+    client.write(formatHead(answer.statusCode ?? 502, words, [...fields, "Connection", "close"]));
     answer.pipe(client);
     answer.once("end", () => exit.done());
     client.resume();

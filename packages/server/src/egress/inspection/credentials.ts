@@ -1,4 +1,4 @@
-/** Puts values in the place of what stands for them in a sandbox, in requests to the hosts they are bound to (NET-12, S55). */
+/** Puts values in the place of what stands for them in a sandbox, in requests to the hosts they are bound to (NET-12, S56). */
 import { type HeaderPlaceholder, type HeaderSecrets, placeholderPattern } from "../../core/secret.ts";
 
 export interface Carrying {

@@ -1,7 +1,8 @@
-/** TLS of a program is ended here, and begun anew with the host: what is inside can be judged (NET-07, NET-08, NET-12). */
+/** TLS of a program is ended here, and begun anew with the host: what is inside can be judged (NET-07, NET-08, NET-12, S55). */
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
+import { Turn } from "../../core/turn.ts";
 import type { AdmitParts } from "../admit.ts";
 import type { HttpDoor } from "../http-door.ts";
 import type { Opened, Permit } from "../passage.ts";
@@ -76,7 +77,7 @@ export class Inspector {
       return again.socket;
     });
     program.once("close", () => agent.destroy());
-    http.serveInspected(program, permit, { next: () => agent.next(() => outlet.errored) });
+    http.serveInspected(program, permit, { turn: new Turn(), next: () => agent.next(() => outlet.errored) });
   }
 
   async #again(permit: Permit) {
