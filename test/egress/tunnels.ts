@@ -79,6 +79,14 @@ export class LoopbackTunnels implements Tunnels, AsyncDisposable {
     return new Promise((resolve) => receive?.({ from: { address: "127.0.0.1", port: 1 }, bytes }, resolve));
   }
 
+  /** The same, without waiting for an answer. */
+  tell(address: string, port: number, bytes: Buffer): void {
+    this.#receivers.get(`udp ${address}:${port}`)?.(
+      { from: { address: "127.0.0.1", port: 1 }, bytes },
+      () => undefined,
+    );
+  }
+
   dial(): Promise<Tunnel> {
     throw new Error("nobody listens here");
   }

@@ -63,6 +63,23 @@ ways = {
     "IPv4 only": lambda host: socket.getaddrinfo(host, echo, socket.AF_INET, 0, 0, socket.AI_ADDRCONFIG)[0][4][0].split(".")[1],
 }
 
+try:
+    import requests
+
+    def request(host, port, scheme, **options):
+        session = requests.Session()
+        session.trust_env = options.pop("trust_env")
+        answer = session.get("%s://%s:%d/requests" % (scheme, host, port), verify=authority, timeout=60)
+        return answer.text if answer.status_code == 200 else "HTTP %d" % answer.status_code
+
+    for trust_env in (True, False):
+        for scheme, port in (("http", web), ("https", tls)):
+            ways["requests %s %s" % (scheme, trust_env)] = (
+                lambda host, port=port, scheme=scheme, trust_env=trust_env: request(host, port, scheme, trust_env=trust_env)
+            )
+except ImportError:
+    pass
+
 for name, way in ways.items():
     results = []
     for host in (allowed, denied):
