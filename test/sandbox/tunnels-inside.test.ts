@@ -172,6 +172,19 @@ do sh -c "$what" 2>/dev/null; echo $?; done; ls secrets; ls caisson/ca.pem`,
     expect(await read()).toBe("another");
   });
 
+  it("keeps a low port for the guest when its listener is closed: connections are reset, and it listens again at once", async () => {
+    const ask = () =>
+      python(`${attempts}
+print(attempt(lambda: socket.create_connection(("127.77.0.1", 82), 20).recv(9)))`);
+    const { tunnels } = sandbox.wire;
+    const listener = await tunnels.listen("127.77.0.1", 82, (tunnel) => tunnel.end("guest"));
+    expect(await ask()).toBe("done\n");
+    listener.close();
+    expect(await ask()).toBe("ConnectionResetError 104\n");
+    using _again = closing(await tunnels.listen("127.77.0.1", 82, (tunnel) => tunnel.end("guest")));
+    expect(await ask()).toBe("done\n");
+  });
+
   it("says what is wrong with a place to listen at", async () => {
     const { tunnels } = sandbox.wire;
     await expect(tunnels.listen("example.com", 80, () => undefined)).rejects.toMatchObject({ code: "invalid" });
