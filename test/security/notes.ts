@@ -21,6 +21,10 @@ export const notes: readonly { section: string; what: string; why: string }[] = 
     what: "deep JSON, catastrophic-regex input",
     why: "nothing parses JSON or matches patterns from a sandbox yet",
   },
-  { section: "Network", what: "the whole section", why: "a sandbox has no way out yet: loopback only" },
+  {
+    section: "Network",
+    what: "the whole section",
+    why: "tried by network.test.ts, in a network namespace of its own; names that change their answer by test/egress",
+  },
   { section: "Secrets", what: "the whole section", why: "a sandbox is given no secret yet" },
 ];
