@@ -11,16 +11,16 @@ import type {
   LayeredPolicy,
   PolicySource,
 } from "../core/egress.ts";
-import { AppError, messageOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import type { Asker } from "./ask.ts";
 import { decide } from "./decide.ts";
-import { Outlet, type Toll } from "./outlet.ts";
-import { Pace } from "./pace.ts";
+import { Outlet } from "./outlet.ts";
 import { judgeAddress, reach, type World } from "./reach.ts";
 import { readHost } from "./read-host.ts";
 import type { Refusal } from "./refusal.ts";
 import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
+import { Tolls } from "./tolls.ts";
 
 export interface PassageParts {
   sandboxId: string;
@@ -61,8 +61,7 @@ interface Live {
 export class Passage {
   readonly #parts: PassageParts;
   readonly #live = new Map<Outlet, Live>();
-  readonly #up = new Pace();
-  readonly #down = new Pace();
+  readonly #tolls: Tolls;
   readonly #closed = new AbortController();
   #reaching = 0;
   /** Attempts that are not written down yet. Their connections may be gone: nothing else bounds them. */
@@ -72,7 +71,8 @@ export class Passage {
   constructor(parts: PassageParts) {
     this.#parts = parts;
     this.#unwatch = parts.policies.watch(parts.sandboxId, () => this.#review());
-    this.#setPace();
+    this.#tolls = new Tolls(parts.asker);
+    this.#tolls.follow(this.policy);
   }
 
   get policy(): LayeredPolicy {
@@ -129,7 +129,7 @@ export class Passage {
     if (reached.state !== "reached")
       return this.refuse(permit, reached.state === "denied" ? "denied" : "failed", reached.reason, address);
     const live: Live = { permit, address: reached.address, cut: null };
-    const outlet = new Outlet(reached.socket, this.#tollOf(live));
+    const outlet = new Outlet(reached.socket, this.#tolls.of(permit));
     outlet.on("error", (error) => {
       live.cut ??= messageOf(error);
     });
@@ -209,39 +209,9 @@ export class Passage {
     await this.#refuse({ kind: "denied", destination, rule: null, layer: null, reason });
   }
 
-  #tollOf(live: Live): Toll {
-    const { permit } = live;
-    const most = permit.verdict.rule.uploadAskBytes;
-    let sent = 0;
-    let mayExceed = most === undefined;
-    return {
-      up: (bytes) => {
-        sent += bytes;
-        if (most === undefined || mayExceed || sent <= most) return wait(this.#up.take(bytes, performance.now()));
-        mayExceed = true;
-        return this.#askUpload(permit, most);
-      },
-      down: (bytes) => wait(this.#down.take(bytes, performance.now())),
-    };
-  }
-
-  /** NET-17. */
-  async #askUpload({ destination }: Permit, mostBytes: number): Promise<void> {
-    const answer = await this.#parts.asker.ask("upload", destination, { ...destination, mostBytes });
-    if (answer.state === "refused")
-      throw new AppError("forbidden", `more than ${mostBytes} bytes up: ${answer.reason}`);
-  }
-
-  #setPace(): void {
-    const rates = this.policy.flatMap(({ policy }) => policy.bytesPerSecond ?? []);
-    const rate = rates.length === 0 ? null : Math.min(...rates);
-    this.#up.bytesPerSecond = rate;
-    this.#down.bytesPerSecond = rate;
-  }
-
   /** After a change of policy: cuts what it no longer allows (NET-10). */
   #review(): void {
-    this.#setPace();
+    this.#tolls.follow(this.policy);
     for (const [outlet, live] of this.#live) {
       const objection = this.#objection(live);
       if (objection !== undefined) cut(outlet, live, `the policy changed: ${objection}`);
@@ -291,8 +261,4 @@ function mismatch({ rule }: AllowVerdict, reading: Reading): string | undefined 
   if (wanted === reading || wanted === "tcp") return undefined;
   if (wanted === "inspected") return "its rule wants TLS to be looked into";
   return `the rule ${formatAllowRule(rule)} is for ${wanted}, not for ${reading}`;
-}
-
-function wait(ms: number): Promise<void> | undefined {
-  return ms <= 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms));
 }

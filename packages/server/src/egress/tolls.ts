@@ -1,0 +1,50 @@
+import type { LayeredPolicy } from "../core/egress.ts";
+import { AppError } from "../core/errors.ts";
+import type { Asker } from "./ask.ts";
+import type { Toll } from "./outlet.ts";
+import { Pace } from "./pace.ts";
+import type { Permit } from "./passage.ts";
+
+/** What holds the bytes of a sandbox up: its rate, for all connections together, and uploads that a human must let out (NET-15, NET-17). */
+export class Tolls {
+  readonly #asker: Asker;
+  readonly #up = new Pace();
+  readonly #down = new Pace();
+
+  constructor(asker: Asker) {
+    this.#asker = asker;
+  }
+
+  /** The lowest rate of all layers counts. */
+  follow(layers: LayeredPolicy): void {
+    const rates = layers.flatMap(({ policy }) => policy.bytesPerSecond ?? []);
+    const rate = rates.length === 0 ? null : Math.min(...rates);
+    this.#up.bytesPerSecond = rate;
+    this.#down.bytesPerSecond = rate;
+  }
+
+  of(permit: Permit): Toll {
+    const most = permit.verdict.rule.uploadAskBytes ?? Number.POSITIVE_INFINITY;
+    let sent = 0;
+    let mayExceed = false;
+    return {
+      up: (bytes) => {
+        sent += bytes;
+        if (mayExceed || sent <= most) return wait(this.#up.take(bytes, performance.now()));
+        mayExceed = true;
+        return this.#askUpload(permit, most);
+      },
+      down: (bytes) => wait(this.#down.take(bytes, performance.now())),
+    };
+  }
+
+  async #askUpload({ destination }: Permit, mostBytes: number): Promise<void> {
+    const answer = await this.#asker.ask("upload", destination, { ...destination, mostBytes });
+    if (answer.state === "refused")
+      throw new AppError("forbidden", `more than ${mostBytes} bytes up: ${answer.reason}`);
+  }
+}
+
+function wait(ms: number): Promise<void> | undefined {
+  return ms <= 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms));
+}
