@@ -1,5 +1,4 @@
 /** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S44). */
-import { randomUUID } from "node:crypto";
 import type { Approval } from "../core/approval.ts";
 import type {
   AllowRule,
@@ -14,6 +13,7 @@ import type {
 import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import type { Asker } from "./ask.ts";
+import { Attempts } from "./attempts.ts";
 import { decide } from "./decide.ts";
 import { Outlet } from "./outlet.ts";
 import { judgeAddress, reach, type World } from "./reach.ts";
@@ -64,12 +64,12 @@ export class Passage {
   readonly #tolls: Tolls;
   readonly #closed = new AbortController();
   #reaching = 0;
-  /** Attempts that are not written down yet. Their connections may be gone: nothing else bounds them. */
-  #writing = 0;
+  readonly #attempts: Attempts;
   readonly #unwatch: () => void;
 
   constructor(parts: PassageParts) {
     this.#parts = parts;
+    this.#attempts = new Attempts(parts);
     this.#unwatch = parts.policies.watch(parts.sandboxId, () => this.#review());
     this.#tolls = new Tolls(parts.asker);
     this.#tolls.follow(this.policy);
@@ -112,14 +112,14 @@ export class Passage {
 
   /** Reaches what was permitted. Nothing flows before the attempt is written down. */
   async reach(permit: Permit, reading: Reading): Promise<Opened> {
-    const { world, sandboxId } = this.#parts;
+    const { world } = this.#parts;
     const { destination, verdict, approval } = permit;
     const startedAtMs = this.#parts.nowMs();
     const mistaken = mismatch(verdict, reading);
     if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
     if (this.#live.size + this.#reaching >= gateLimits.connections)
       return this.refuse(permit, "limited", `the sandbox has ${gateLimits.connections} connections already`, null);
-    if (this.#writing >= gateLimits.attempts)
+    if (this.#attempts.isFull)
       return this.refuse(permit, "limited", "the sandbox attempts more than can be written down", null);
     this.#reaching++;
     const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal).finally(() => {
@@ -134,7 +134,7 @@ export class Passage {
       live.cut ??= messageOf(error);
     });
     const attempt: EgressAttempt = {
-      ...this.#attempt(destination, address),
+      ...this.#attempts.make(destination, address),
       verdict: "allowed",
       rule: permit.once ? null : formatAllowRule(verdict.rule),
       layer: verdict.layer,
@@ -151,18 +151,12 @@ export class Passage {
     this.#live.set(outlet, live);
     outlet.once("close", () => this.#live.delete(outlet));
     try {
-      await this.#write(attempt);
+      await this.#attempts.write(attempt);
     } catch (error) {
       outlet.destroy();
       return { refusal: this.#refusalOf(permit, "failed", `it could not be written down: ${messageOf(error)}`) };
     }
-    const end = () =>
-      this.#parts.log.ended(sandboxId, attempt.id, {
-        bytesUp: outlet.bytesUp,
-        bytesDown: outlet.bytesDown,
-        durationMs: Math.max(0, this.#parts.nowMs() - startedAtMs),
-        reason: live.cut ?? outlet.why(),
-      });
+    const end = () => this.#attempts.ended(attempt, outlet, live.cut ?? outlet.why());
     if (outlet.destroyed) end();
     else outlet.once("close", end);
     return { outlet };
@@ -179,29 +173,8 @@ export class Passage {
   }
 
   async #refuse(refusal: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
-    const { destination, reason, rule, layer, approval } = refusal;
-    const approvalId = approval?.id ?? null;
-    const attempt = this.#attempt(destination, address);
-    const verdict = refusal.kind === "failed" ? "failed" : "denied";
-    // A refusal stands whether or not it can be written down.
-    if (this.#writing < gateLimits.attempts)
-      await this.#write({ ...attempt, verdict, rule, layer, reason, approvalId }).catch(() => undefined);
+    await this.#attempts.writeRefusal(refusal, address);
     return { refusal };
-  }
-
-  async #write(attempt: EgressAttempt): Promise<void> {
-    this.#writing++;
-    try {
-      await this.#parts.log.attempted(attempt);
-    } finally {
-      this.#writing--;
-    }
-  }
-
-  #attempt({ host, port }: Destination, address: string | null) {
-    const { sandboxId, nowMs } = this.#parts;
-    const totals = { bytesUp: 0, bytesDown: 0, startedAtMs: nowMs(), durationMs: 0 };
-    return { id: randomUUID(), sandboxId, host, port, address, ...totals };
   }
 
   /** Writes down what was refused for what it said. Port 0: a name that a program wanted to know and may not. */

@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import type { Destination, EgressAttempt, EgressLog } from "../core/egress.ts";
+import { gateLimits } from "../core/gate-limits.ts";
+import type { Refusal } from "./refusal.ts";
+
+export interface AttemptsParts {
+  sandboxId: string;
+  log: EgressLog;
+  nowMs: () => number;
+}
+
+/** Writes down what one sandbox tries (NET-11). Connections may be gone before that is done: what waits is bounded here. */
+export class Attempts {
+  readonly #parts: AttemptsParts;
+  #writing = 0;
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts;
+  }
+
+  get isFull(): boolean {
+    return this.#writing >= gateLimits.attempts;
+  }
+
+  make({ host, port }: Destination, address: string | null) {
+    const { sandboxId, nowMs } = this.#parts;
+    const totals = { bytesUp: 0, bytesDown: 0, startedAtMs: nowMs(), durationMs: 0 };
+    return { id: randomUUID(), sandboxId, host, port, address, ...totals };
+  }
+
+  async write(attempt: EgressAttempt): Promise<void> {
+    this.#writing++;
+    try {
+      await this.#parts.log.attempted(attempt);
+    } finally {
+      this.#writing--;
+    }
+  }
+
+  /** A refusal stands whether or not it can be written down. */
+  async writeRefusal(
+    { kind, destination, reason, rule, layer, approval }: Refusal,
+    address: string | null,
+  ): Promise<void> {
+    if (this.isFull) return;
+    const verdict = kind === "failed" ? "failed" : "denied";
+    const approvalId = approval?.id ?? null;
+    const attempt = { ...this.make(destination, address), verdict, rule, layer, reason, approvalId } as const;
+    await this.write(attempt).catch(() => undefined);
+  }
+
+  ended(
+    { id, startedAtMs }: EgressAttempt,
+    totals: { bytesUp: number; bytesDown: number },
+    reason: string | null,
+  ): void {
+    const { sandboxId, log, nowMs } = this.#parts;
+    const { bytesUp, bytesDown } = totals;
+    log.ended(sandboxId, id, { bytesUp, bytesDown, durationMs: Math.max(0, nowMs() - startedAtMs), reason });
+  }
+}
