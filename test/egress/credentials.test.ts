@@ -1,8 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { exchange } from "./field.ts";
 import { webHost } from "./hosts.ts";
-import { ask, askHttp2, http2Host, inspected, inspectedField } from "./inspected.ts";
+import { ask, askHttp2, http2Host, inspected, inspectedField, soon } from "./inspected.ts";
 import { http } from "./rules.ts";
 
 const value = "sk-real-0123456789";
@@ -66,7 +66,7 @@ describe("a secret that a sandbox has a placeholder of", () => {
     });
     const head = "HTTP/1.1\r\nHost: allowed.example\r\n";
     program.write(`GET /1 ${head}Authorization: ${authorization}\r\n\r\nGET /2 ${head}\r\n`);
-    await vi.waitFor(() => expect(got.endsWith(".last")).toBe(true), { timeout: 20_000, interval: 10 });
+    await soon(() => expect(got.endsWith(".last")).toBe(true));
     expect(got.indexOf("first.")).toBeLessThan(1_000);
   });
 

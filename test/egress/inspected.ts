@@ -21,6 +21,11 @@ import { names, tls } from "./rules.ts";
 
 export const inspected = (host = "allowed.example", port = 443) => ({ ...tls(host, port), inspect: true });
 
+/** Once it holds, however slow the machine is. */
+export function soon<T>(check: () => T): Promise<T> {
+  return vi.waitFor(check, { timeout: 30_000, interval: 10 });
+}
+
 /** A gate whose rules look into TLS, and programs that trust its authority. */
 export async function inspectedField(options: FieldOptions & { port: number; trustHost?: boolean }) {
   const folder = await mkdtemp(join(tmpdir(), "caisson-inspect-"));
@@ -36,7 +41,7 @@ export async function inspectedField(options: FieldOptions & { port: number; tru
     policy,
   });
   const authority = () =>
-    vi.waitFor(() => {
+    soon(() => {
       const placed = box.tunnels.placed.get("caisson/ca.pem");
       if (placed === undefined) throw new Error("no authority is placed");
       return placed;

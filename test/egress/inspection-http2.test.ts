@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { webHost } from "./hosts.ts";
-import { askHttp2, http2Host, inspected, inspectedField } from "./inspected.ts";
+import { askHttp2, http2Host, inspected, inspectedField, soon } from "./inspected.ts";
 
 const echo = () =>
   http2Host((stream, headers) => {
@@ -26,7 +26,7 @@ describe("TLS that a rule has looked into, with HTTP/2 inside", () => {
       expect(host.connections()).toBe(1);
       expect(host.streams[0]).toMatchObject({ ":authority": "allowed.example", ":scheme": "https" });
       session.destroy();
-      await vi.waitFor(() => expect(box.attempts[0]?.end?.bytesUp).toBeGreaterThan(800_000));
+      await soon(() => expect(box.attempts[0]?.end?.bytesUp).toBeGreaterThan(800_000));
     },
   );
 
@@ -124,7 +124,7 @@ describe("TLS that a rule has looked into, with HTTP/2 inside", () => {
     left.on("error", () => undefined);
     await once(left, "data");
     left.close(constants.NGHTTP2_CANCEL);
-    await vi.waitFor(() => expect(codes).toEqual([constants.NGHTTP2_CANCEL]));
+    await soon(() => expect(codes).toEqual([constants.NGHTTP2_CANCEL]));
     expect(session.closed).toBe(false);
   });
 
@@ -138,13 +138,13 @@ describe("TLS that a rule has looked into, with HTTP/2 inside", () => {
     await using box = await inspectedField({ port: host.port });
     const session = await box.http2("allowed.example");
     const answer = askHttp2(session, { ":path": "/" });
-    await vi.waitFor(() => expect(host.streams).toHaveLength(1));
+    await soon(() => expect(host.streams).toHaveLength(1));
     const gone = once(session, "goaway");
     host.goaway();
     await gone;
     resolve();
     expect((await answer).body).toBe("before after");
-    await vi.waitFor(() => expect(box.gate.open).toBe(0));
+    await soon(() => expect(box.gate.open).toBe(0));
   });
 
   it("[NET-10] is cut when its rule goes", async () => {
@@ -174,7 +174,7 @@ describe("TLS that a rule has looked into, with HTTP/2 inside", () => {
     await using host = await http2Host((stream) => stream.respond({ ":status": 200 }));
     await using box = await inspectedField({ port: host.port });
     const session = await box.http2("allowed.example");
-    await vi.waitFor(() => expect(session.remoteSettings.maxConcurrentStreams).toBe(128));
+    await soon(() => expect(session.remoteSettings.maxConcurrentStreams).toBe(128));
     expect(session.remoteSettings.maxHeaderListSize).toBe(65_536);
   });
 });

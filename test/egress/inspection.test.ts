@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeAuthorityKey } from "../../packages/server/src/egress/inspection/authority.ts";
 import { drain } from "./field.ts";
 import { webHost } from "./hosts.ts";
-import { ask, inspected, inspectedField } from "./inspected.ts";
+import { ask, inspected, inspectedField, soon } from "./inspected.ts";
 
 describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
   it.each([false, true])(
@@ -28,7 +28,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     expect(host.connections()).toBe(1);
     expect(box.attempts).toHaveLength(1);
     program.destroy();
-    await vi.waitFor(() => expect(box.attempts[0]?.end?.bytesDown).toBeGreaterThan(100));
+    await soon(() => expect(box.attempts[0]?.end?.bytesDown).toBeGreaterThan(100));
     expect(box.attempts[0]?.end?.reason).toBeNull();
   });
 
@@ -42,7 +42,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
       got += chunk;
     });
     few.write(["/1", "/2", "/3"].map(request).join(""));
-    await vi.waitFor(() => expect(got.match(/GET \S+ 0/g)).toEqual(["GET /1 0", "GET /2 0", "GET /3 0"]));
+    await soon(() => expect(got.match(/GET \S+ 0/g)).toEqual(["GET /1 0", "GET /2 0", "GET /3 0"]));
     expect(host.connections()).toBe(1);
     const many = await box.open("allowed.example");
     const closed = new Promise((resolve) => many.once("close", resolve));
@@ -77,8 +77,8 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     const program = await box.open("allowed.example");
     for (const turn of [1, 2, 3]) {
       expect(await ask(program, "/", { method: "POST", body: "x" })).toMatchObject({ status: 200 });
-      await vi.waitFor(() => expect(ended).toBe(turn));
-      await vi.waitFor(() => expect(box.gate.open).toBe(0));
+      await soon(() => expect(ended).toBe(turn));
+      await soon(() => expect(box.gate.open).toBe(0));
     }
     expect(host.requests).toHaveLength(3);
   });
@@ -133,9 +133,9 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     program.setEncoding("latin1").on("data", (chunk) => {
       got += chunk;
     });
-    await vi.waitFor(() => expect(got).toMatch(/^HTTP\/1\.1 101 [\s\S]*first$/));
+    await soon(() => expect(got).toMatch(/^HTTP\/1\.1 101 [\s\S]*first$/));
     program.write("frames");
-    await vi.waitFor(() => expect(got).toMatch(/firstframes$/));
+    await soon(() => expect(got).toMatch(/firstframes$/));
   });
 
   it("tells a program inside its TLS when the host cannot prove its name", async () => {
@@ -145,7 +145,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     expect(answer).toMatchObject({ status: 502, headers: { "x-caisson-egress": "failed" } });
     expect(answer.body).toContain("TLS with allowed.example failed");
     expect(host.requests).toEqual([]);
-    await vi.waitFor(() => expect(box.attempts[0]?.end?.reason).toContain("TLS with allowed.example failed"));
+    await soon(() => expect(box.attempts[0]?.end?.reason).toContain("TLS with allowed.example failed"));
   });
 
   it("[NET-06] tells a program inside its TLS when the name leads where it may not", async () => {
@@ -162,7 +162,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     await using box = await inspectedField({ port: host.port });
     const { certificate } = makeAuthorityKey(Date.now());
     await expect(box.open("allowed.example", { ca: certificate })).rejects.toThrow();
-    await vi.waitFor(() => expect(box.attempts[0]?.end?.reason).toContain("may not trust"));
+    await soon(() => expect(box.attempts[0]?.end?.reason).toContain("may not trust"));
     expect(host.requests).toEqual([]);
   });
 
@@ -198,7 +198,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     program.resume();
     box.setPolicy({ allow: [inspected("other.example")] });
     await closed;
-    await vi.waitFor(() => expect(box.attempts[0]?.end?.reason).toContain("the policy changed"));
+    await soon(() => expect(box.attempts[0]?.end?.reason).toContain("the policy changed"));
   });
 
   it("is the same authority for the next owner of a sandbox", async () => {
