@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { builtIn } from "../../packages/server/src/packages/built-in.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
 import { readRegistries } from "../../packages/server/src/packages/read-registries.ts";
@@ -82,7 +83,7 @@ describe.each(engines)("packages on %s", (engine) => {
       join(folder, ".npmrc"),
       `registry=${base()}/\n@caisson:registry=${base()}\ncafile=${join(folder, "authority.pem")}\n`,
     );
-    const own = hostFiles({ HOME: folder, PIP_CONFIG_FILE: join(folder, "pip.conf") });
+    const own = hostFiles({ HOME: folder, PIP_CONFIG_FILE: join(folder, "pip.conf") }, checkAllowRule);
     const text = async (path: string) => (path.startsWith(folder) ? own.text(path) : undefined);
     const registries = await readRegistries({ ...own, text });
     server = await openTestServer(engine, {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
 import { readRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import { ordinary, soak } from "../harness.ts";
@@ -33,7 +34,7 @@ describe.skipIf(ordinary)("real packages on gvisor", () => {
   let api: Api;
   let id: string;
   beforeAll(async () => {
-    const registries = await readRegistries(hostFiles(process.env));
+    const registries = await readRegistries(hostFiles(process.env, checkAllowRule));
     server = await openTestServer("gvisor", { packages: { registries, mustPin: false } });
     api = await server.as("agent");
     id = await api.create({ storage_mb: 1024 });

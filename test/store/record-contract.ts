@@ -7,6 +7,7 @@ import type { RecordStore, Store } from "../../packages/server/src/core/store.ts
 import { approvalContract } from "./approval-contract.ts";
 import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
+import { packageContract } from "./package-contract.ts";
 import { secretContract } from "./secret-contract.ts";
 
 /** An empty store, which can be closed and opened again. */
@@ -287,4 +288,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   egressContract(name, () => store, reopen);
   secretContract(name, () => store, reopen);
   approvalContract(name, () => store, reopen);
+  packageContract(name, () => store, reopen);
 }

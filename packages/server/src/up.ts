@@ -13,6 +13,8 @@ import { engineLimits } from "./core/limits.ts";
 import { secretLimits } from "./core/secret-limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
+import { checkAllowRule } from "./egress/check-rule.ts";
+import { readRules } from "./egress/open-policies.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeEngineFolders } from "./engines/oci/sandbox-folder.ts";
@@ -27,6 +29,7 @@ import { Service } from "./host/service.ts";
 import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
 import { findPackages } from "./packages/find-packages.ts";
+import { hostFiles } from "./packages/host-files.ts";
 
 export interface UpOptions {
   configuration: Configuration;
@@ -63,7 +66,12 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
   const { "packages.hosts": hosts, "packages.pinned": mustPin } = configuration.settings;
-  const found = await findPackages({ home: layout.home, hosts, variables }, (text) => log("caisson", text));
+  const found = await findPackages({
+    host: hostFiles(variables, checkAllowRule),
+    hosts: hosts.length === 0 ? [] : await readRules(hosts),
+    checkFolder: (folder) => checkFolder(folder, "input", layout.home),
+    log: (text) => log("caisson", text),
+  });
   const told = {
     ...daemonOptions(configuration),
     vault: await vaultOptions(configuration, secrets),

@@ -1,9 +1,9 @@
+import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
+import type { NamedFolder } from "../core/folder.ts";
 import type { PackageFolder, PackageManager, Registries, Registry } from "../core/package.ts";
 import { packageManagers } from "../core/package.ts";
-import { parseAllowRule } from "../egress/check-rule.ts";
-import { checkFolder } from "../host/folders.ts";
-import { type HostFiles, hostFiles } from "./host-files.ts";
+import type { HostFiles } from "./host-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
 export interface FoundPackages {
@@ -12,31 +12,39 @@ export interface FoundPackages {
   folders: PackageFolder[];
 }
 
+export interface FindParts {
+  host: HostFiles;
+  /** That files come from beside the registries. */
+  hosts: readonly RuleDraft[];
+  /** Refuses what no sandbox may be given. */
+  checkFolder: (folder: NamedFolder) => Promise<void>;
+  log: (text: string) => void;
+}
+
 /** What this machine says about packages, for a daemon that sees nothing of it: folders by the paths in sandboxes alone. */
-export async function findPackages(
-  { home, hosts, variables }: { home: string; hosts: readonly string[]; variables: HostFiles["variables"] },
-  log: (text: string) => void,
-): Promise<FoundPackages> {
-  const more = hosts.map(parseAllowRule);
-  const found = await readRegistries(hostFiles(variables));
+export async function findPackages({ host, hosts, checkFolder, log }: FindParts): Promise<FoundPackages> {
+  const found = await readRegistries(host);
   const folders: PackageFolder[] = [];
-  for (const manager of packageManagers) folders.push(...(await usable(manager, found[manager], home, log)));
-  const told = (registry: Registry) => ({ ...registry, hosts: [...registry.hosts, ...more], folders: [] });
+  for (const manager of packageManagers) {
+    const { problem } = found[manager];
+    if (problem !== null) log(`no packages of ${manager}: ${problem}`);
+    folders.push(...(await usable(manager, found[manager].folders, checkFolder, log)));
+  }
+  const told = (registry: Registry) => ({ ...registry, hosts: [...registry.hosts, ...hosts], folders: [] });
   return { registries: { pip: told(found.pip), npm: told(found.npm) }, folders };
 }
 
 /** A folder that no sandbox may be given is left out: the package manager then says that it is not there. */
 async function usable(
   manager: PackageManager,
-  { folders, problem }: Registry,
-  home: string,
-  log: (text: string) => void,
+  folders: readonly PackageFolder[],
+  check: FindParts["checkFolder"],
+  log: FindParts["log"],
 ): Promise<PackageFolder[]> {
-  if (problem !== null) log(`no packages of ${manager}: ${problem}`);
   const good: PackageFolder[] = [];
   for (const folder of folders) {
     try {
-      await checkFolder({ id: manager, path: folder.source }, "input", home);
+      await check({ id: manager, path: folder.source });
       good.push(folder);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

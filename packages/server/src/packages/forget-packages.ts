@@ -13,10 +13,10 @@ export function forgetPackages(
     for (const id of await records.sandboxes()) if (!isThere(id)) await records.deleteSandbox(id);
   };
   const follow = async () => {
-    await sweep();
+    await sweep().catch(onError);
     for await (const event of reader)
-      await (event.type === "events.lag" ? sweep() : records.deleteSandbox(event.sandboxId ?? ""));
+      await (event.type === "events.lag" ? sweep() : records.deleteSandbox(event.sandboxId ?? "")).catch(onError);
   };
-  void follow().catch(onError);
+  void follow();
   return reader;
 }

@@ -1,4 +1,5 @@
 import { homedir } from "node:os";
+import type { RuleDraft } from "../core/egress-policies.ts";
 import type { PackageManager } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import { builtIn, readStart } from "./built-in.ts";
@@ -11,17 +12,20 @@ export interface HostFiles {
   certificates(path: string): Promise<string | undefined>;
   /** Where a program goes that is configured for nothing else; null where it is not installed. */
   builtIn(manager: PackageManager): Promise<{ url: string; files?: string } | null>;
+  /** A host in the one form of a rule; refuses what no sandbox can reach. */
+  checkHost(host: RuleDraft): RuleDraft;
   variables: Readonly<Record<string, string | undefined>>;
   /** Of whoever starts the daemon. */
   home: string;
 }
 
 /** This machine's own, for whoever runs this and has these variables. */
-export function hostFiles(variables: HostFiles["variables"]): HostFiles {
+export function hostFiles(variables: HostFiles["variables"], checkHost: HostFiles["checkHost"]): HostFiles {
   return {
     text: (path) => readStart(path, packageLimits.configBytes),
     certificates: (path) => readStart(path, packageLimits.certificateBytes),
     builtIn,
+    checkHost,
     variables,
     home: variables.HOME || homedir(),
   };

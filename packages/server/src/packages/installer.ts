@@ -1,6 +1,13 @@
+import type { SandboxFiles } from "../core/file.ts";
 import type { InstalledPackage, InstallRequest } from "../core/package.ts";
-import type { RunRequest } from "../core/run.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { RunRequest, RunResult } from "../core/run.ts";
+
+/** What an installation needs of a sandbox. */
+export interface Workspace {
+  readonly id: string;
+  readonly files: SandboxFiles;
+  exec(request: RunRequest): Promise<RunResult>;
+}
 
 /** How one package manager installs into a sandbox, and tells what it did. */
 export interface Installer {
@@ -9,5 +16,5 @@ export interface Installer {
   /** What really runs. */
   run(request: InstallRequest): Pick<RunRequest, "command" | "env">;
   /** Called before the run; what it gives back is called after one that went well. */
-  follow(sandbox: Sandbox, request: InstallRequest): Promise<() => Promise<InstalledPackage[]>>;
+  follow(sandbox: Workspace, request: InstallRequest): Promise<() => Promise<InstalledPackage[]>>;
 }

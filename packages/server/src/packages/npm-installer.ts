@@ -1,8 +1,7 @@
 import { posix } from "node:path";
 import type { InstalledPackage, InstallRequest } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
-import type { Installer } from "./installer.ts";
+import type { Installer, Workspace } from "./installer.ts";
 import { asPackage, dig, readReport } from "./read-report.ts";
 
 /** Where node_modules comes to lie: the workspace, or beside the lockfile. */
@@ -18,10 +17,7 @@ export const npmInstaller: Installer = {
   command: (request) => ["npm", ...words(request)],
   run: (request) => {
     const [verb = "", ...rest] = words(request);
-    return {
-      command: ["npm", verb, "--prefix", folderOf(request), "--no-progress", "--no-color", ...rest],
-      env: { npm_config_cache: "/tmp/.npm" },
-    };
+    return { command: ["npm", verb, "--prefix", folderOf(request), "--no-progress", "--no-color", ...rest] };
   },
   follow: async (sandbox, request) => {
     const before = new Set((await installed(sandbox, request)).map(keyOf));
@@ -34,7 +30,7 @@ function keyOf({ name, version, hash }: InstalledPackage): string {
 }
 
 /** npm writes down what it has put into node_modules. */
-async function installed(sandbox: Sandbox, request: InstallRequest): Promise<InstalledPackage[]> {
+async function installed(sandbox: Workspace, request: InstallRequest): Promise<InstalledPackage[]> {
   const lock = await readReport(sandbox, posix.join(folderOf(request), "node_modules/.package-lock.json"));
   const rows = Object.entries((dig(lock, "packages") ?? {}) as object).slice(0, packageLimits.installed);
   const found = rows.map(([path, row]) =>

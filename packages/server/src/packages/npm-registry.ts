@@ -14,7 +14,7 @@ const secret = /(^|:)[_-]?(auth|authtoken|password|username|certfile|keyfile|cer
 /** Where npm gets packages from on this machine: the later of its files wins, and a variable over all of them. */
 export async function npmRegistry(host: HostFiles): Promise<Registry> {
   const settings = await readSettings(host);
-  const sources = new Sources("npm");
+  const sources = new Sources("npm", host);
   const variables: Record<string, string> = {
     // npm wants two, and neither need be there.
     npm_config_userconfig: "/opt/caisson/packages/none",

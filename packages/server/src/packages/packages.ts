@@ -17,17 +17,16 @@ import type {
 import { packageLimits } from "../core/package-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RunResult } from "../core/run.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { certificatePath } from "./certificates.ts";
 import { checkRequest } from "./check-request.ts";
-import type { Installer } from "./installer.ts";
+import type { Installer, Workspace } from "./installer.ts";
 import { npmInstaller } from "./npm-installer.ts";
 import { pipInstaller } from "./pip-installer.ts";
 
 const installers: Record<PackageManager, Installer> = { pip: pipInstaller, npm: npmInstaller };
 
 export interface PackageParts {
-  fleet: Fleet<Sandbox>;
+  fleet: Pick<Fleet<Workspace>, "get" | "run">;
   registries: Registries;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
@@ -90,11 +89,11 @@ export class Packages {
     }
   }
 
-  async #install(sandbox: Sandbox, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
+  async #install(sandbox: Workspace, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
     const installer = installers[request.manager];
     if (registry.certificates !== null) await sandbox.files.write(certificatePath, registry.certificates);
     const tell = await installer.follow(sandbox, request);
-    const { command, env } = installer.run(request);
+    const { command, env = {} } = installer.run(request);
     using _open = await this.#parts.open(sandbox.id, registry.hosts);
     const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
     const result = await sandbox.exec({

@@ -9,7 +9,7 @@ const reportPath = "/workspace/.packages/pip-report.json";
  * Python looks for a user's packages in ~/.local, which here is a folder of the workspace: what is installed goes with
  * snapshots, and every run finds it. A ~/.local of the user's own stays what it is.
  */
-const script = `mkdir -p /workspace/.packages && rm -f ${reportPath} || exit 1
+const script = `mkdir -p /workspace/.packages "$TMPDIR" && rm -f ${reportPath} || exit 1
 [ -e "$HOME/.local" ] || ln -s /workspace/.packages "$HOME/.local" || exit 1
 exec python3 -m pip "$@"`;
 
@@ -25,7 +25,13 @@ export const pipInstaller: Installer = {
     const options = ["--user", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"];
     return {
       command: ["/bin/sh", "-c", script, "pip", verb, ...options, "--report", reportPath, ...rest],
-      env: { PIP_BREAK_SYSTEM_PACKAGES: "1", PIP_NO_CACHE_DIR: "1", PIP_PROGRESS_BAR: "off", PIP_NO_COLOR: "1" },
+      // Wheels are larger than a /tmp in memory should be.
+      env: {
+        TMPDIR: "/workspace/.packages/tmp",
+        PIP_BREAK_SYSTEM_PACKAGES: "1",
+        PIP_PROGRESS_BAR: "off",
+        PIP_NO_COLOR: "1",
+      },
     };
   },
   follow: async (sandbox) => async () => {

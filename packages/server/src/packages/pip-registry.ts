@@ -14,7 +14,7 @@ export async function pipRegistry(host: HostFiles): Promise<Registry> {
   const settings = await readSettings(host);
   if (settings.has("client-cert"))
     throw new AppError("unsupported", "pip has a key of its own on this machine, and that does not go into sandboxes");
-  const sources = new Sources("pip");
+  const sources = new Sources("pip", host);
   const builtIn = await host.builtIn("pip");
   const index = settings.get("index-url") ?? builtIn?.url;
   const variables: Record<string, string> = { PIP_CONFIG_FILE: "/dev/null" };

@@ -1,11 +1,11 @@
 /** Takes apart where packages come from: hosts for the policy, folders for the sandbox, and what the program is told (S54). */
+import { isIP } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { PackageFolder } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
-import { checkAllowRule } from "../egress/check-rule.ts";
-import { isAddressText } from "../egress/rule-text.ts";
+import type { HostFiles } from "./host-files.ts";
 
 const inside = "/opt/caisson/packages";
 
@@ -14,9 +14,11 @@ export class Sources {
   readonly hosts: RuleDraft[] = [];
   readonly folders: PackageFolder[] = [];
   readonly #manager: string;
+  readonly #check: HostFiles["checkHost"];
 
-  constructor(manager: string) {
+  constructor(manager: string, { checkHost }: Pick<HostFiles, "checkHost">) {
     this.#manager = manager;
+    this.#check = checkHost;
   }
 
   /** A URL, or a path where the program takes one; given back as the sandbox is told it. */
@@ -39,9 +41,9 @@ export class Sources {
     if (protocol !== "https:" && protocol !== "http:") throw this.#refuse(`names a place by ${protocol}`);
     const host = hostname.replace(/^\[|\]$/g, "");
     const isSecure = protocol === "https:";
-    const checked = isSecure && isAddressText(host) ? "tcp" : isSecure ? "tls" : "http";
+    const checked = isSecure && isIP(host) !== 0 ? "tcp" : isSecure ? "tls" : "http";
     try {
-      this.#keep(checkAllowRule({ host, port: Number(port || (isSecure ? 443 : 80)), protocol: checked }));
+      this.#keep(this.#check({ host, port: Number(port || (isSecure ? 443 : 80)), protocol: checked }));
     } catch (error) {
       if (error instanceof AppError) throw this.#refuse(`names a place that no sandbox can reach: ${error.message}`);
       throw error;

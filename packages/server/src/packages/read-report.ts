@@ -1,10 +1,10 @@
 import { AppError } from "../core/errors.ts";
 import type { InstalledPackage } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Workspace } from "./installer.ts";
 
 /** A JSON file that a program of the sandbox wrote; undefined where there is none. */
-export async function readReport(sandbox: Pick<Sandbox, "files">, path: string): Promise<unknown> {
+export async function readReport(sandbox: Pick<Workspace, "files">, path: string): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { AppError } from "../core/errors.ts";
 import { builtIn } from "./built-in.ts";
 import type { HostFiles } from "./host-files.ts";
 import { readRegistries } from "./read-registries.ts";
@@ -10,6 +11,10 @@ const read = (files: Record<string, string>, variables: HostFiles["variables"] =
     text: async (path) => files[path],
     certificates: async (path) => (path === "/opt/own.pem" ? "PEM" : undefined),
     builtIn: async (manager) => ({ url: `https://${manager}.example/simple`, files: "files.example" }),
+    checkHost: (draft) => {
+      if (draft.host === "localhost") throw new AppError("invalid", "it is the sandbox itself");
+      return draft;
+    },
     variables,
     home: "/home/op",
   });

@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import { packageManagers } from "../../core/package.ts";
 import { packageLimits } from "../../core/package-limits.ts";
-import { exitCodes } from "../exit-codes.ts";
+import { visible } from "../terminal.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
@@ -25,14 +25,10 @@ const install: Verb = {
     const lockfile = call.options.text("lockfile");
     const request = { manager, packages, ...(lockfile === undefined ? {} : { lockfile }) };
     const done = await (await namedSandbox(call)).packages.install(request);
-    const code = done.exit_code === 0 ? 0 : exitCodes.failed;
-    if (call.json) {
-      tellJson(call.io, done);
-      return code;
-    }
-    if (code !== 0) call.io.stderr.write(done.output);
-    for (const { name, version } of done.installed) tellLine(call.io, `${name} ${version}`);
-    return code;
+    if (call.json) tellJson(call.io, done);
+    else for (const { name, version } of done.installed) tellLine(call.io, `${name} ${version}`);
+    if (!call.json && done.exit_code !== 0) call.io.stderr.write(done.output.split("\n").map(visible).join("\n"));
+    return done.exit_code;
   },
 };
 
