@@ -10,7 +10,7 @@ import { formatRefusal, type Refusal, type RefusalAnswer } from "../refusal.ts";
 import type { Filled } from "./credentials.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
 
-const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 
 /** In place of the host. What more of a body comes is not read. */
 export function answerStream(stream: ServerHttp2Stream, answer: Refusal | RefusalAnswer): void {
@@ -48,14 +48,16 @@ export function forwardStream(
     return headersOf(mask(fields));
   });
   out.on("headers", (answer) => {
-    if (!stream.destroyed && !stream.headersSent) stream.additionalHeaders(show(answer));
+    if (!stream.destroyed && !stream.headersSent) attempt([stream, out], () => stream.additionalHeaders(show(answer)));
   });
   out.on("response", (answer) => {
     if (stream.destroyed) return;
     const isWhole = out.endAfterHeaders;
-    stream.respond(show(answer), { endStream: isWhole, waitForTrailers: !isWhole });
-    isAnswered = isWhole;
-    if (!isWhole) out.pipe(stream);
+    attempt([stream, out], () => {
+      stream.respond(show(answer), { endStream: isWhole, waitForTrailers: !isWhole });
+      isAnswered = isWhole;
+      if (!isWhole) out.pipe(stream);
+    });
   });
   let reason: unknown;
   out.on("error", (error) => {
@@ -77,10 +79,19 @@ export function forwardStream(
 
 type Stream = ServerHttp2Stream | ClientHttp2Stream;
 
+/** What one side may say and cannot be said to the other ends this exchange, and no more: events have nobody else who would catch it. */
+function attempt(streams: readonly Stream[], act: () => void): void {
+  try {
+    act();
+  } catch {
+    for (const stream of streams) stream.close(NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
 function passTrailers(from: Stream, to: Stream, make: (fields: string[]) => OutgoingHttpHeaders): void {
   let trailers: string[] = [];
   from.on("trailers", (fields: IncomingHttpHeaders) => {
     trailers = fieldsOf(fields);
   });
-  to.on("wantTrailers", () => to.sendTrailers(make(trailers)));
+  to.on("wantTrailers", () => attempt([from, to], () => to.sendTrailers(make(trailers))));
 }
