@@ -128,6 +128,22 @@ describe("a connection to a name's own address", () => {
     expect(await drain(socket)).toEqual({ text: "after the end: question", reset: false });
   });
 
+  it("is left to a program that has the port already; the name is reached through the proxy then (hazard 22)", async () => {
+    await using host = await tcpHost();
+    await using dns = await dnsHost(names);
+    await using box = await field({ policy: { allow: [tcp("allowed.example", host.port)] }, dns: dns.address });
+    await box.tunnels.listen("127.64.0.16", host.port, (tunnel) => void tunnel.end("the program's own"));
+    const address = String(await box.lookup("allowed.example"));
+    expect(address).toBe("127.64.0.16");
+    expect((await drain(await box.tunnels.connect(address, host.port))).text).toBe("the program's own");
+    const socket = await box.tunnels.connect("127.64.0.1", 3128);
+    socket.write(`CONNECT allowed.example:${host.port} HTTP/1.1\r\n\r\n`);
+    await once(socket, "data");
+    socket.end("by the proxy");
+    expect((await drain(socket)).text).toBe("by the proxy");
+    expect(box.errors).toEqual([]);
+  });
+
   it("that no name has is reset", async () => {
     await using box = await field({});
     expect(await exchange(await box.tunnels.connect("127.0.0.1", 80), "GET / HTTP/1.1\r\n\r\n")).toEqual({

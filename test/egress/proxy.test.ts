@@ -157,6 +157,49 @@ describe("the HTTP proxy of a sandbox", () => {
     expect(host.connections()).toBeLessThan(50);
   });
 
+  it("passes answers without a body on as they are, and parts of a long one as they come", async () => {
+    const more = Promise.withResolvers<void>();
+    await using host = await webHost({
+      answer: async (request, response) => {
+        if (request.url === "/204") return void response.writeHead(204).end();
+        if (request.url === "/304") return void response.writeHead(304, { etag: '"x"' }).end();
+        if (request.method === "HEAD") return void response.writeHead(200, { "content-length": 12_345 }).end();
+        response.writeHead(
+          200,
+          [
+            ["Set-Cookie", "a=1"],
+            ["Set-Cookie", "b=2"],
+            ["Content-Type", "text/event-stream"],
+          ].flat(),
+        );
+        response.write("data: 1\n\n");
+        await more.promise;
+        response.end("data: 2\n\n");
+      },
+    });
+    await using dns = await dnsHost(names);
+    await using box = await field({ policy: { allow: [http("allowed.example", host.port)] }, dns: dns.address });
+    const line = (method: string, path: string) =>
+      `${method} http://allowed.example:${host.port}${path} HTTP/1.1\r\nHost: x\r\n`;
+    const short = ["GET /204", "GET /304", "HEAD /"].map((words) => line(...(words.split(" ") as [string, string])));
+    const socket = await box.tunnels.connect(at, 3128);
+    let text = "";
+    for (const request of short) {
+      socket.write(`${request}\r\n`);
+      text += await head(socket);
+    }
+    expect(text).toMatch(
+      /^HTTP\/1\.1 204[\s\S]*HTTP\/1\.1 304[\s\S]*etag: "x"[\s\S]*HTTP\/1\.1 200[\s\S]*content-length: 12345\r\n/,
+    );
+    expect(text).not.toMatch(/transfer-encoding/i);
+    socket.write(`${line("GET", "/stream")}Connection: close\r\n\r\n`);
+    let streamed = "";
+    while (!streamed.includes("data: 1")) streamed += String((await once(socket, "data"))[0]);
+    expect(streamed).toMatch(/Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n/);
+    more.resolve();
+    expect((await drain(socket)).text).toContain("data: 2");
+  });
+
   it("carries a WebSocket once the server has agreed to it", async () => {
     await using host = await webHost({ answer: (_, response) => response.end("no") });
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
