@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { gateLimits } from "../../packages/server/src/core/gate-limits.ts";
 import { exchange, field } from "./field.ts";
-import { dnsHost, dnsQuestion, tcpHost } from "./hosts.ts";
+import { dnsHost, dnsQuestion, tcpHost, webHost } from "./hosts.ts";
 import { http, names, tcp } from "./rules.ts";
 
 const at = "127.64.0.1";
@@ -28,6 +28,19 @@ describe("a program that sends one request inside another", () => {
       expect(sent.toLowerCase()).toContain(`content-length: ${inner.length}`);
     },
   );
+});
+
+describe("a program that asks for a WebSocket", () => {
+  it("[NET-07] announces no body that is not sent, for which a server would take what comes next", async () => {
+    await using host = await webHost();
+    await using dns = await dnsHost(names);
+    await using box = await field({ policy: { allow: [http("allowed.example", host.port)] }, dns: dns.address });
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 3\r\n\r\nabc";
+    const request = `GET http://allowed.example:${host.port}/x HTTP/1.1\r\nHost: x\r\n${upgrade}`;
+    const { text } = await exchange(await box.tunnels.connect(at, 3128), request);
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(host.requests[0]?.headers).not.toHaveProperty("content-length");
+  });
 });
 
 describe("a log that is slower than a program's attempts", () => {

@@ -19,8 +19,8 @@ export function forwardable(raw: readonly string[], leaveOut: readonly string[] 
       .split(",")
       .map((name) => name.trim()),
   );
-  const dropped = new Set([...ofConnection, ...named, ...leaveOut]);
-  dropped.delete("content-length"); // frames the body: without it the body would be read as the next request
+  // A length frames the body: without it the body would be read as the next request.
+  const dropped = new Set([...ofConnection, ...named.filter((name) => name !== "content-length"), ...leaveOut]);
   const kept: string[] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const [name = "", value = ""] = [raw[i], raw[i + 1]];

@@ -20,11 +20,12 @@ function send(
   { method = "GET" }: IncomingMessage,
   { target, exit, fields }: Way,
   own: readonly string[],
+  leaveOut: readonly string[] = [],
 ): ClientRequest {
   return exit.request({
     method,
     path: target.path,
-    headers: ["Host", target.authority, ...forwardable(fields, ["host", "expect"]), ...own],
+    headers: ["Host", target.authority, ...forwardable(fields, ["host", "expect", ...leaveOut]), ...own],
     maxHeaderSize: gateLimits.headBytes,
   });
 }
@@ -81,7 +82,8 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
 /** A WebSocket: bytes pass unread once the server has agreed to it, and not before. */
 export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Way): void {
   const { exit, mask } = way;
-  const out = send(request, way, ["Connection", "Upgrade", "Upgrade", "websocket"]);
+  // No body goes with it: a length would have the server take the next request for one.
+  const out = send(request, way, ["Connection", "Upgrade", "Upgrade", "websocket"], ["content-length"]);
   client.once("close", () => exit.destroy());
   out.on("error", (error) => (client.writable ? answerRaw(client, broken(way, exit.errored ?? error)) : reset(client)));
   out.on("upgrade", (answer, socket: Duplex, head) => {
