@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
@@ -45,6 +46,8 @@ describe.each(engines)("packages on %s", (engine) => {
   let api: Api;
   let id: string;
   const events: FeedEvent[] = [];
+  /** Answers that the index keeps back. */
+  const held: ServerResponse[] = [];
   const [first, second] = [wheel("caissontest", "1.0"), wheel("caissontest", "2.0")];
 
   beforeAll(async () => {
@@ -56,7 +59,13 @@ describe.each(engines)("packages on %s", (engine) => {
       "caissontest-1.0-py3-none-any.whl": first,
       "caissontest-2.0-py3-none-any.whl": second,
     };
-    index = await webHost({ tls: true, answer: (...call) => pipIndex(files)(...call) });
+    index = await webHost({
+      tls: true,
+      answer: (request, response) => {
+        if (request.url?.startsWith("/simple/slow/") !== true) return pipIndex(files)(request, response);
+        held.push(response);
+      },
+    });
     const pipUrl = `https://allowed.example:${index.port}`;
     const code = probe(`${pipUrl}/simple/caissontest/`, elsewhere);
     files["prober-1.0.tar.gz"] = sourceArchive("prober", "1.0", code, wheel("prober", "1.0"));
@@ -150,6 +159,24 @@ describe.each(engines)("packages on %s", (engine) => {
     expect((await install({ manager: "pip", lockfile: "none.txt" })).json.exit_code).toBe(1);
     expect((await api.get(at("packages"))).json).toMatchObject([{ name: "caissontest", version: "2.0" }, {}]);
   });
+
+  it.runIf(hasPip)(
+    "[NET-13] closes the way to the registry when the client goes, and installs one at a time",
+    async () => {
+      const policies = await server.caisson.policies();
+      const layers = () => policies.policyOf(id).map(({ layer }) => layer);
+      expect(layers()).not.toContain("registry");
+      const leaving = new AbortController();
+      const slow = { manager: "pip", packages: ["slow"] };
+      const first = api.send("POST", at("packages"), { json: slow, signal: leaving.signal });
+      await expect.poll(() => held.length, { timeout: 50_000 }).toBe(1);
+      expect(layers()).toContain("registry");
+      expect((await install(slow)).status).toBe(409);
+      leaving.abort();
+      await expect(first).rejects.toThrow("abort");
+      await expect.poll(layers, { timeout: 50_000 }).not.toContain("registry");
+    },
+  );
 
   it.runIf(hasNpm)("[EXE-10] installs packages of npm, of scopes too, from the registries of each", async () => {
     const { json } = await install({ manager: "npm", packages: ["caisson-test@1.2.3", "@caisson/scoped"] });

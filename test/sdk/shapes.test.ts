@@ -4,6 +4,7 @@ import type * as approvals from "../../packages/server/src/http/approval-schema.
 import type * as contexts from "../../packages/server/src/http/context-schema.ts";
 import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
 import type * as egress from "../../packages/server/src/http/egress-schema.ts";
+import type * as packages from "../../packages/server/src/http/packages.ts";
 import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as processes from "../../packages/server/src/http/process-schema.ts";
 import type * as runs from "../../packages/server/src/http/run-schema.ts";
@@ -31,6 +32,10 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.StartOptions | "command">().toEqualTypeOf<keyof Asked<typeof processes.startBody>>();
   expectTypeOf<keyof sdk.ContextInfo>().toEqualTypeOf<keyof Shown<typeof contexts.context>>();
   expectTypeOf<keyof sdk.ContextRunResult>().toEqualTypeOf<keyof Shown<typeof contexts.contextRunResult>>();
+  expectTypeOf<keyof sdk.InstallPackages>().toEqualTypeOf<keyof Asked<typeof packages.installBody>>();
+  expectTypeOf<keyof sdk.InstallOutcome>().toEqualTypeOf<keyof Shown<typeof packages.installOutcome>>();
+  expectTypeOf<keyof sdk.PackageRecord>().toEqualTypeOf<keyof Shown<typeof packages.packageRecord>>();
+  expectTypeOf<Shown<typeof packages.packageRecord>>().toExtend<sdk.PackageRecord>();
   expectTypeOf<keyof sdk.SnapshotInfo>().toEqualTypeOf<keyof Shown<typeof snapshots.snapshot>>();
   expectTypeOf<keyof sdk.SnapshotFile>().toEqualTypeOf<keyof Shown<typeof snapshots.snapshotFile>>();
   expectTypeOf<keyof sdk.SnapshotDiff>().toEqualTypeOf<keyof Shown<typeof snapshots.diff>>();

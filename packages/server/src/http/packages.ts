@@ -18,7 +18,7 @@ const fields = {
 
 const installedPackage = z.object(fields).meta({ id: "InstalledPackage" });
 
-const packageRecord = z
+export const packageRecord = z
   .object({
     manager: z.enum(packageManagers),
     ...fields,
@@ -27,7 +27,7 @@ const packageRecord = z
   })
   .meta({ id: "PackageRecord" });
 
-const installBody = z
+export const installBody = z
   .strictObject({
     manager: z.enum(packageManagers),
     packages: z
@@ -44,6 +44,17 @@ const installBody = z
     timeout_seconds: amount.optional(),
   })
   .meta({ id: "InstallPackages" });
+
+export const installOutcome = z
+  .object({
+    exit_code: z.number().int(),
+    timed_out: z.boolean(),
+    oom_killed: z.boolean(),
+    duration_ms: z.number(),
+    installed: z.array(installedPackage),
+    output: z.string().describe("the end of what the package manager said"),
+  })
+  .meta({ id: "InstallOutcome" });
 
 function show(record: PackageRecord): z.output<typeof packageRecord> {
   const { manager, name, version, hash, installedAtMs, installedBy } = record;
@@ -72,16 +83,7 @@ export function packageRoutes(packages: Packages): Route[] {
       responses: {
         200: {
           description: "how it ended, whatever its exit code, and what is new",
-          schema: z
-            .object({
-              exit_code: z.number().int(),
-              timed_out: z.boolean(),
-              oom_killed: z.boolean(),
-              duration_ms: z.number(),
-              installed: z.array(installedPackage),
-              output: z.string().describe("the end of what the package manager said"),
-            })
-            .meta({ id: "InstallOutcome" }),
+          schema: installOutcome,
         },
       },
       handler: async ({ caller, params, body, signal }) => {
