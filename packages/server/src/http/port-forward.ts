@@ -86,7 +86,9 @@ export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Rea
 /** Asks for a WebSocket; what a program answers that wants none is an answer. */
 export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
   const upgrade = ["Connection", "Upgrade", "Upgrade", "websocket"];
-  const [out, tunnel] = await send(sandbox, request, upgrade);
+  // Sent without a body: none may be announced.
+  const leaveOut = [...request.leaveOut, "content-length"];
+  const [out, tunnel] = await send(sandbox, { ...request, leaveOut }, upgrade);
   const { promise, resolve, reject } = Promise.withResolvers<PortSocket | PortAnswer>();
   out.on("error", reject);
   out.once("response", (answer) => resolve(answerOf(sandbox, answer, tunnel)));
