@@ -11,9 +11,13 @@ export function isOwnAddress(address: string): boolean {
   const now = performance.now();
   if (now - read.atMs > freshMs) {
     const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-    // In the one form that addresses are compared in; a link-local one comes with its zone.
-    const addresses = all.map((entry) => readHost(entry.address.replace(/%.*/, "")));
-    read = { addresses: new Set(addresses.map((host) => ("host" in host ? host.host : ""))), atMs: now };
+    read = { addresses: new Set(all.map((entry) => comparable(entry.address))), atMs: now };
   }
-  return read.addresses.has(address);
+  return read.addresses.has(comparable(address));
+}
+
+/** In the one form that addresses are compared in; a link-local one comes with its zone. */
+function comparable(address: string): string {
+  const host = readHost(address.replace(/%.*/, ""));
+  return "host" in host ? host.host : address;
 }

@@ -15,6 +15,7 @@ describe("the addresses of this machine", () => {
   it.each(all.map(({ address }) => address.replace(/%.*/, "")))("hold %s", (address) =>
     expect(isOwnAddress(address)).toBe(true),
   );
+  it("hold 127.0.0.1 in IPv6 clothes too", () => expect(isOwnAddress("::ffff:7f00:1")).toBe(true));
   it("do not hold another's", () => expect(isOwnAddress("8.8.8.8")).toBe(false));
 });
 
@@ -22,7 +23,8 @@ describe("an address that a name leads to", () => {
   const here = { isOwnAddress: (address: string) => address === "8.8.8.8" };
 
   it("[NET-06] is refused where it is this machine's own, public or not", () => {
-    expect(judgeAddress(here, [], verdict([]), "8.8.8.8")).toContain("this machine");
+    for (const address of ["8.8.8.8", "::ffff:8.8.8.8", "::ffff:808:808", "0:0:0:0:0:FFFF:0808:0808"])
+      expect(judgeAddress(here, [], verdict([]), address)).toContain("this machine");
     expect(judgeAddress(here, [], verdict([]), "8.8.4.4")).toBeUndefined();
   });
 

@@ -5,6 +5,7 @@ import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import { decideAddress } from "./decide.ts";
 import { isWithin } from "./network.ts";
+import { readHost } from "./read-host.ts";
 
 /** The world, as far as this process may touch it. */
 export interface World {
@@ -26,9 +27,12 @@ export function judgeAddress(
 ): string | undefined {
   const judged = decideAddress(layers, verdict, address);
   if (judged.action === "deny") return judged.reason;
-  const isNamed = verdict.rule.host === address || isWithin(address, verdict.ranges);
-  if (!isNamed && world.isOwnAddress(address))
-    return `it leads to ${address}, which is this machine, and no rule names that network`;
+  // IPv4 in IPv6 clothes is compared as IPv4.
+  const read = readHost(address);
+  const host = "host" in read ? read.host : address;
+  const isNamed = verdict.rule.host === host || isWithin(host, verdict.ranges);
+  if (!isNamed && world.isOwnAddress(host))
+    return `it leads to ${host}, which is this machine, and no rule names that network`;
   return undefined;
 }
 
