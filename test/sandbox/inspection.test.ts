@@ -117,6 +117,19 @@ describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
     expect([exitCode, String(stdout)]).toEqual([0, "1.1 /v1/w"]);
   });
 
+  it("[NET-08] lets code of interpreters through that have started before", async () => {
+    const url = `https://allowed.example:${host.port}/v1`;
+    const codes = {
+      python: `import urllib.request; print(urllib.request.urlopen("${url}/warm").read().decode())`,
+      node: `console.log(await (await fetch("${url}/warm")).text())`,
+    };
+    for (const language of ["python", "node"] as const)
+      for (let turn = 0; turn < 2; turn++) {
+        const { stdout, stderr } = await sandbox.executeCode({ language, code: codes[language] });
+        expect({ stdout, stderr }).toEqual({ stdout: "1.1 /v1/warm\n", stderr: "" });
+      }
+  });
+
   it("has no variables for an authority where no rule inspects", async () => {
     await using plain = await home.caisson.createSandbox({ engine, network: { allow: [tls("allowed.example")] } });
     const { stdout } = await plain.exec({ command: "env; ls /run/caisson" });

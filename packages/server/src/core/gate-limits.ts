@@ -78,6 +78,8 @@ export const inspectionLimits = {
   hosts: 256,
   /** HTTP/2 streams of one connection at once. */
   streams: 128,
+  /** Of bodies on one HTTP/2 connection, each way, that nobody has taken yet; one stream may have all of it. */
+  windowBytes: 256 * KiB,
   /** What one HTTP/2 connection may hold in buffers and tables. */
   sessionMegabytes: 10,
 } as const;

@@ -31,6 +31,7 @@ const bounds = {
   maxHeaderListPairs: gateLimits.headers,
   settings: {
     enablePush: false,
+    initialWindowSize: inspectionLimits.windowBytes,
     maxConcurrentStreams: inspectionLimits.streams,
     maxHeaderListSize: gateLimits.headBytes,
   },
@@ -47,6 +48,7 @@ export function serveHttp2(parts: AdmitParts, client: TLSSocket, permit: Permit,
   };
   let open = 0;
   let requests = 0;
+  near.setLocalWindowSize(inspectionLimits.windowBytes);
   near.on("error", () => undefined);
   near.setTimeout(gateLimits.keepAliveMs, () => {
     if (open === 0) near.destroy();
@@ -74,6 +76,7 @@ function reachHost(
   { socket, outlet }: { socket: TLSSocket; outlet: Outlet },
 ): ClientHttp2Session {
   const far = http2Over(socket, `https://${destination.host}:${destination.port}`, bounds);
+  far.once("connect", () => far.setLocalWindowSize(inspectionLimits.windowBytes));
   far.on("error", () => undefined);
   far.on("goaway", (code) => {
     if (!near.destroyed) near.goaway(code);
