@@ -184,7 +184,7 @@ const settingSpecs = {
     type: "path",
     default: null,
     env: "CAISSON_NETWORK_CA_FILE",
-    help: "certificates in PEM that hosts may prove themselves by beside this machine's own, where rules inspect TLS",
+    help: "certificates in PEM, which the daemon's user can read, that hosts may prove themselves by beside this machine's own, where rules inspect TLS",
   },
   "network.max_rules": {
     type: "number",
