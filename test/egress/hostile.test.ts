@@ -59,6 +59,11 @@ describe("a log that is slower than a program's attempts", () => {
     }
     expect(writing).toBe(gateLimits.attempts);
     release.resolve();
+    let tries = 0;
+    await vi.waitFor(async () => {
+      await box.tunnels.send(at, 53, dnsQuestion(`after${tries++}.other.example`));
+      expect(box.attempts.some(({ reason }) => /\(and 4\d\d more before it/.test(reason ?? ""))).toBe(true);
+    });
   });
 
   it("lets nothing be reached that cannot be written down, though connections of before have gone", async () => {

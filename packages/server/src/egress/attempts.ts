@@ -13,6 +13,8 @@ export interface AttemptsParts {
 export class Attempts {
   readonly #parts: AttemptsParts;
   #writing = 0;
+  /** Refusals that the log had no room for since one was last written. */
+  #unwritten = 0;
 
   constructor(parts: AttemptsParts) {
     this.#parts = parts;
@@ -42,10 +44,20 @@ export class Attempts {
     { kind, destination, reason, rule, layer, approval }: Refusal,
     address: string | null,
   ): Promise<void> {
-    if (this.isFull) return;
+    if (this.isFull) return void this.#unwritten++;
+    const more =
+      this.#unwritten === 0 ? "" : ` (and ${this.#unwritten} more before it that were refused and not written down)`;
+    this.#unwritten = 0;
     const verdict = kind === "failed" ? "failed" : "denied";
     const approvalId = approval?.id ?? null;
-    const attempt = { ...this.make(destination, address), verdict, rule, layer, reason, approvalId } as const;
+    const attempt = {
+      ...this.make(destination, address),
+      verdict,
+      rule,
+      layer,
+      reason: reason + more,
+      approvalId,
+    } as const;
     await this.write(attempt).catch(() => undefined);
   }
 
