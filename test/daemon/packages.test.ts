@@ -16,7 +16,8 @@ describe.runIf(hasPip)("packages of a daemon", () => {
       await chmod(folder, 0o755);
       await writeFile(join(folder, "caissontest-1.0-py3-none-any.whl"), wheel("caissontest", "1.0"), { mode: 0o644 });
       await writeFile(join(folder, "pip.conf"), `[global]\nno-index = yes\nfind-links = ${folder}\n`);
-      const variables = { PIP_CONFIG_FILE: join(folder, "pip.conf"), PIP_FIND_LINKS: "", CAISSON_MAX_RAM_MB: "512" };
+      const pinned = { CAISSON_PACKAGES_PINNED: "true", CAISSON_MAX_RAM_MB: "512" };
+      const variables = { PIP_CONFIG_FILE: join(folder, "pip.conf"), PIP_FIND_LINKS: "", ...pinned };
       try {
         await using up = await Up.start({ variables });
         for (const engine of engines) {
@@ -29,9 +30,12 @@ describe.runIf(hasPip)("packages of a daemon", () => {
           expect(await up.exec(id, "touch /opt/caisson/packages/pip-0/x || echo refused")).toBe("refused\n");
           const { stdout } = await caisson(["packages", id, "--json"], up.variables);
           expect(JSON.parse(stdout)).toMatchObject([{ manager: "pip", name: "caissontest", version: "1.0" }]);
-          const missing = await caisson(["install", id, "pip", "nosuchpackage"], up.variables);
+          const missing = await caisson(["install", id, "pip", "nosuchpackage==1"], up.variables);
           expect(missing).toMatchObject({ code: 1, stdout: "" });
           expect(missing.stderr).toContain("nosuchpackage");
+          const loose = await caisson(["install", id, "pip", "caissontest"], up.variables);
+          expect(loose.code).not.toBe(0);
+          expect(loose.stderr).toContain("policy takes packages with their version");
           await up.delete(`/api/v1/sandboxes/${id}`);
         }
       } finally {

@@ -164,14 +164,16 @@ describe.each(engines)("packages on %s", (engine) => {
     "[NET-13] closes the way to the registry when the client goes, and installs one at a time",
     async () => {
       const policies = await server.caisson.policies();
-      const layers = () => policies.policyOf(id).map(({ layer }) => layer);
+      const own = await api.create();
+      const layers = () => policies.policyOf(own).map(({ layer }) => layer);
       expect(layers()).not.toContain("registry");
       const leaving = new AbortController();
       const slow = { manager: "pip", packages: ["slow"] };
-      const first = api.send("POST", at("packages"), { json: slow, signal: leaving.signal });
+      const path = `/api/v1/sandboxes/${own}/packages`;
+      const first = api.send("POST", path, { json: slow, signal: leaving.signal });
       await expect.poll(() => held.length, { timeout: 50_000 }).toBe(1);
       expect(layers()).toContain("registry");
-      expect((await install(slow)).status).toBe(409);
+      expect((await api.post(path, slow)).status).toBe(409);
       leaving.abort();
       await expect(first).rejects.toThrow("abort");
       await expect.poll(layers, { timeout: 50_000 }).not.toContain("registry");

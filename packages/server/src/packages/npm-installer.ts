@@ -10,7 +10,7 @@ function folderOf({ lockfile }: InstallRequest): string {
 }
 
 function words(request: InstallRequest): string[] {
-  return request.lockfile === undefined ? ["install", "--", ...request.packages] : ["ci"];
+  return request.lockfile === undefined ? ["install", ...request.packages] : ["ci"];
 }
 
 export const npmInstaller: Installer = {

@@ -14,17 +14,15 @@ const script = `mkdir -p /workspace/.packages "$TMPDIR" && rm -f ${reportPath} |
 exec python3 -m pip "$@"`;
 
 function words({ packages, lockfile }: InstallRequest): string[] {
-  const what = lockfile === undefined ? ["--", ...packages] : ["--require-hashes", "-r", lockfile];
-  return ["install", ...what];
+  return lockfile === undefined ? [...packages] : ["--require-hashes", "-r", lockfile];
 }
 
 export const pipInstaller: Installer = {
-  command: (request) => ["pip", ...words(request)],
+  command: (request) => ["pip", "install", ...words(request)],
   run: (request) => {
-    const [verb = "", ...rest] = words(request);
     const options = ["--user", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"];
     return {
-      command: ["/bin/sh", "-c", script, "pip", verb, ...options, "--report", reportPath, ...rest],
+      command: ["/bin/sh", "-c", script, "pip", "install", ...options, "--report", reportPath, ...words(request)],
       // Wheels are larger than a /tmp in memory should be.
       env: {
         TMPDIR: "/workspace/.packages/tmp",

@@ -25,6 +25,17 @@ async function told(installer: typeof pipInstaller, content: string): Promise<In
 const row = (name: unknown, version: unknown, info: object) => ({ metadata: { name, version }, download_info: info });
 const pip = (...rows: unknown[]) => told(pipInstaller, JSON.stringify({ install: rows }));
 
+describe("an installation", () => {
+  it("is a command as people write it, for policies about commands", () => {
+    expect(pipInstaller.command({ manager: "pip", packages: ["a==1", "b"] })).toEqual(["pip", "install", "a==1", "b"]);
+    expect(npmInstaller.command({ manager: "npm", packages: ["a@1"] })).toEqual(["npm", "install", "a@1"]);
+    expect(npmInstaller.command({ manager: "npm", packages: [], lockfile: "package-lock.json" })).toEqual([
+      "npm",
+      "ci",
+    ]);
+  });
+});
+
 describe("what a package manager tells from inside a sandbox", () => {
   it("[EXE-10] is name, version and hash", async () => {
     expect(
