@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import type { RuleDraft } from "../core/egress-policies.ts";
+import { AppError } from "../core/errors.ts";
 import type { PackageManager } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import { builtIn, readStart } from "./built-in.ts";
@@ -19,11 +20,19 @@ export interface HostFiles {
   home: string;
 }
 
+/** Whole, or refused: half of a bundle would trust half of whom it should. */
+async function readCertificates(path: string): Promise<string | undefined> {
+  const { certificateBytes } = packageLimits;
+  const text = await readStart(path, certificateBytes + 1);
+  if (text === undefined || Buffer.byteLength(text) <= certificateBytes) return text;
+  throw new AppError("unsupported", `certificates of a registry have at most ${certificateBytes} bytes`);
+}
+
 /** This machine's own, for whoever runs this and has these variables. */
 export function hostFiles(variables: HostFiles["variables"], checkHost: HostFiles["checkHost"]): HostFiles {
   return {
     text: (path) => readStart(path, packageLimits.configBytes),
-    certificates: (path) => readStart(path, packageLimits.certificateBytes),
+    certificates: readCertificates,
     builtIn,
     checkHost,
     variables,

@@ -1,9 +1,12 @@
 import { globSync, readFileSync } from "node:fs";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AppError } from "../core/errors.ts";
+import { packageLimits } from "../core/package-limits.ts";
 import { builtIn } from "./built-in.ts";
-import type { HostFiles } from "./host-files.ts";
+import { type HostFiles, hostFiles } from "./host-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
 const read = (files: Record<string, string>, variables: HostFiles["variables"] = {}) =>
@@ -96,6 +99,21 @@ describe("registries of this machine", () => {
     expect(problem).toEqual(expect.any(String));
     expect(problem).not.toContain("word@");
     expect(rest).toEqual({ variables: {}, hosts: [], folders: [], certificates: null });
+  });
+
+  it("have their certificates whole, or are not used", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "caisson-test-"));
+    try {
+      const path = join(folder, "own.pem");
+      const { certificates } = hostFiles({}, (host) => host);
+      await writeFile(path, "x".repeat(packageLimits.certificateBytes));
+      expect((await certificates(path))?.length).toBe(packageLimits.certificateBytes);
+      await appendFile(path, "x");
+      await expect(certificates(path)).rejects.toThrow("at most");
+      expect(await certificates(join(folder, "none"))).toBeUndefined();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it("of others may have credentials: they concern no registry that is used", async () => {
