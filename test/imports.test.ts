@@ -18,8 +18,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   core: [],
   config: ["core"],
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
-  http: ["core", ...USE_CASES],
-  mcp: ["core", ...USE_CASES],
+  schemas: ["core", ...USE_CASES],
+  tools: ["core", "schemas", ...USE_CASES],
+  http: ["core", "schemas", "tools", ...USE_CASES],
+  mcp: ["core", "schemas", "tools", ...USE_CASES],
   cli: ["core", "config", "app.ts", "audit-file.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [

@@ -12,8 +12,8 @@ import {
   requestBody,
   showApproval,
   waitQuery,
-} from "./approval-schema.ts";
-import { linkAfter, pageHeaders } from "./page.ts";
+} from "../schemas/approval.ts";
+import { linkAfter, pageHeaders } from "../schemas/page.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/approvals";

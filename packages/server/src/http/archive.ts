@@ -2,10 +2,10 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { filePath, sandboxId } from "./sandbox-schema.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/archive";

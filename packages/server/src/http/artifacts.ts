@@ -5,8 +5,8 @@ import { artifactLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
 import { verifyFile, verifyManifest } from "../sandboxes/manifest.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { defineOpenRoute, defineRoute, type Route } from "./route.ts";
-import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/artifacts";
 const tag = "artifacts";

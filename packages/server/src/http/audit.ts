@@ -7,7 +7,7 @@ import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { Principal } from "../core/principal.ts";
-import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
 

@@ -5,11 +5,11 @@ import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { toBytes, toMs } from "./amount.ts";
-import { context, contextId, contextRunResult, createBody, runBody, showContext } from "./context-schema.ts";
+import { toBytes, toMs } from "../schemas/amount.ts";
+import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { askedFormat, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/contexts";
 const one = `${path}/{context}`;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { egressLayers } from "../core/egress.ts";
 import type { AttemptRecords, LoggedAttempt } from "../core/egress-policies.ts";
-import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const verdicts = ["allowed", "denied", "failed"] as const;

@@ -19,9 +19,9 @@ import {
   toNamespace,
   toPolicy,
   toRules,
-} from "./egress-schema.ts";
+} from "../schemas/egress.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/egress";
 const ofSandbox = "/api/v1/sandboxes/{id}/egress";

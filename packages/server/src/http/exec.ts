@@ -5,10 +5,10 @@ import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { command, runFields, runResult, toRunLimits } from "../schemas/run.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { askedFormat, type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { command, runFields, runResult, toRunLimits } from "./run-schema.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const tag = "exec";
 

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { parseRange } from "./byte-range.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { filePath, sandboxId } from "./sandbox-schema.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/files/{path}";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { FileInfo } from "../core/file.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}";
 const tag = "files";

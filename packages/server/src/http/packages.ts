@@ -3,9 +3,9 @@ import { defined } from "../core/defined.ts";
 import { type PackageRecord, packageManagers } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import type { Packages } from "../packages/packages.ts";
-import { amount, toMs } from "./amount.ts";
+import { amount, toMs } from "../schemas/amount.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/packages";
 const tag = "packages";

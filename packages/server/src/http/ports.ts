@@ -8,10 +8,10 @@ import { portVisibilities, type SharedPort } from "../core/port.ts";
 import type { PortPasses } from "../identity/port-passes.ts";
 import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { pathAnswerHeaders } from "./port-headers.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const tag = "ports";
 const path = "/api/v1/sandboxes/{id}/ports";

@@ -7,11 +7,11 @@ import { httpLimits } from "../core/http-limits.ts";
 import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "../schemas/process.ts";
+import { toRunLimits } from "../schemas/run.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
-import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "./process-schema.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
-import { toRunLimits } from "./run-schema.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const path = "/api/v1/sandboxes/{id}/processes";
 const one = `${path}/{process}`;

@@ -4,10 +4,10 @@ import type { Fleet } from "../core/fleet.ts";
 import { languages } from "../core/language.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { nextPage, pageHeaders, pageQuery } from "./page.ts";
+import { nextPage, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { fileChange } from "../schemas/run.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { fileChange } from "./run-schema.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const runRecord = z
   .object({

@@ -4,10 +4,9 @@ import type { SandboxLimits } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { toBytes, toMs } from "./amount.ts";
-import { toPolicy } from "./egress-schema.ts";
-import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { toBytes, toMs } from "../schemas/amount.ts";
+import { toPolicy } from "../schemas/egress.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import {
   changeSandbox,
   createSandbox,
@@ -16,7 +15,8 @@ import {
   sandboxId,
   sessionKey,
   showSandbox,
-} from "./sandbox-schema.ts";
+} from "../schemas/sandbox.ts";
+import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/sandboxes";
 const tag = "sandboxes";

@@ -5,9 +5,9 @@ import { httpLimits } from "../core/http-limits.ts";
 import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { filePath, sandboxId } from "./sandbox-schema.ts";
 
 const tag = "files";
 

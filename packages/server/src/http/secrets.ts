@@ -6,8 +6,8 @@ import type { Caller } from "../core/principal.ts";
 import type { SecretTarget, Vault } from "../core/secret.ts";
 import { secretLimits } from "../core/secret-limits.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { bindBody, readBinding, secret, secretName, showSecret } from "../schemas/secret.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { bindBody, readBinding, secret, secretName, showSecret } from "./secret-schema.ts";
 
 const path = "/api/v1/secrets";
 const tag = "secrets";

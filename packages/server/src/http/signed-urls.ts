@@ -7,10 +7,10 @@ import { isAllowed } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { type Answer, type Call, defineOpenRoute, defineRoute, type OpenCall, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 import { Upload } from "./upload.ts";
 
 const tag = "files";

@@ -5,9 +5,9 @@ import type { SkillRecord } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
-import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/skills";

@@ -5,9 +5,8 @@ import type { Fleet } from "../core/fleet.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
-import { linkAfter, pageHeaders, pageQuery } from "./page.ts";
-import { type Answer, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import {
   createSnapshot,
   diff,
@@ -20,7 +19,8 @@ import {
   snapshot,
   snapshotFile,
   snapshotId,
-} from "./snapshot-schema.ts";
+} from "../schemas/snapshot.ts";
+import { type Answer, defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/snapshots";
 const ofSandbox = "/api/v1/sandboxes/{id}/snapshots";

@@ -5,9 +5,9 @@ import { terminalLimits } from "../core/limits.ts";
 import type { Principal } from "../core/principal.ts";
 import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { terminalSize } from "./process-schema.ts";
+import { terminalSize } from "../schemas/process.ts";
+import { sandboxId } from "../schemas/sandbox.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
-import { sandboxId } from "./sandbox-schema.ts";
 
 const tag = "terminal";
 const path = "/api/v1/sandboxes/{id}/terminal";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import { amount } from "./amount.ts";
-import { runFields } from "./run-schema.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { runFields } from "./run.ts";
+import { sandboxId } from "./sandbox.ts";
 
 const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { terminalLimits } from "../core/limits.ts";
 import type { ProcessInfo } from "../core/process.ts";
-import { command, processResult, runFields } from "./run-schema.ts";
-import { sandboxId } from "./sandbox-schema.ts";
+import { command, processResult, runFields } from "./run.ts";
+import { sandboxId } from "./sandbox.ts";
 
 const { rows, columns } = terminalLimits;
 

@@ -8,7 +8,7 @@ import { sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { amount, toMb } from "./amount.ts";
-import { policyBody } from "./egress-schema.ts";
+import { policyBody } from "./egress.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
 const value = z.string().max(httpLimits.valueChars);

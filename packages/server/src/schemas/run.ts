@@ -4,7 +4,7 @@ import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
 import type { RunLimits } from "../core/run.ts";
 import { amount, toBytes, toMs } from "./amount.ts";
-import { environment, filePath, priority } from "./sandbox-schema.ts";
+import { environment, filePath, priority } from "./sandbox.ts";
 
 export const command = z
   .union([z.string().min(1), z.array(z.string()).min(1)])
