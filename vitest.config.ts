@@ -12,7 +12,7 @@ const sanitizedTests = [
 ];
 
 /** Each has a daemon, a store and a data folder of its own, and waits more than it works: two files at a time. */
-const daemonTests = ["approvals", "fleet", "http", "packages", "sdk", "store", "vault"].map(
+const daemonTests = ["approvals", "fleet", "http", "mcp", "packages", "sdk", "store", "vault"].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 

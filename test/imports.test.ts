@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
   schemas: ["core", ...USE_CASES],
   tools: ["core", "schemas", ...USE_CASES],
-  http: ["core", "schemas", "tools", ...USE_CASES],
+  http: ["core", "mcp", "schemas", "tools", ...USE_CASES],
   mcp: ["core", "schemas", "tools", ...USE_CASES],
   cli: ["core", "config", "app.ts", "audit-file.ts", "up.ts", ...USE_CASES],
 };

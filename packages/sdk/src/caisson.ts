@@ -10,6 +10,7 @@ import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts"
 import { Secrets } from "./secrets.ts";
 import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
+import { Tools } from "./tools.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -26,6 +27,7 @@ export class Caisson {
   readonly webhooks: Webhooks;
   readonly audit: AuditLog;
   readonly egress: Egress;
+  readonly tools: Tools;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -39,6 +41,7 @@ export class Caisson {
     this.webhooks = new Webhooks(this.#transport);
     this.audit = new AuditLog(this.#transport);
     this.egress = new Egress(this.#transport);
+    this.tools = new Tools(this.#transport);
   }
 
   /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */

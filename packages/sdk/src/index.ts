@@ -95,5 +95,6 @@ export type {
   Snapshots,
 } from "./snapshots.ts";
 export type { Terminal, TerminalEnd, TerminalOptions } from "./terminal.ts";
+export type { ToolContent, ToolInfo, ToolOptions, ToolOutcome, ToolSet, Tools } from "./tools.ts";
 export type { ClientOptions } from "./transport.ts";
 export type { WebhookDelivery, WebhookInfo, Webhooks } from "./webhooks.ts";

@@ -21,15 +21,19 @@ import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
+import { mcpRoutes } from "./http/mcp.ts";
 import { packageRoutes } from "./http/packages.ts";
 import { PortServer } from "./http/port-server.ts";
 import { portRoutes } from "./http/ports.ts";
+import { report } from "./http/problem.ts";
 import { secretRoutes } from "./http/secrets.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
+import { toolRoutes } from "./http/tools.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
+import { McpEndpoint } from "./mcp/endpoint.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -39,6 +43,9 @@ import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
+import { toolSets } from "./tools/tool.ts";
+import type { ToolParts } from "./tools/tool-parts.ts";
+import { toolsOf } from "./tools/tools.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
 import type { StoredVault } from "./vault/vault.ts";
 
@@ -221,6 +228,23 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     domain: portDomain,
     onError: parts.onError,
   });
+  const toolParts: ToolParts = {
+    fleet,
+    snapshots: storage.snapshots,
+    packages: service.packages,
+    approvals,
+    policies: service.policies,
+    audit: store.audit,
+    feed,
+    runs: (id) => caisson.runs(id),
+    signer: () => caisson.signer(),
+  };
+  const endpoint = new McpEndpoint({
+    tools: toolsOf(toolSets),
+    parts: toolParts,
+    version: parts.version,
+    report: (error) => report(error, parts.onError),
+  });
   const http = createHttpApp({
     fleet,
     keyring,
@@ -240,6 +264,8 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
       ...portRoutes({ fleet, desk, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
+      ...toolRoutes(toolParts),
+      ...mcpRoutes(endpoint),
     ],
     ...parts,
   });
@@ -248,6 +274,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     ports,
     keyring,
     [Symbol.asyncDispose]: async () => {
+      await endpoint[Symbol.asyncDispose]();
       await ports.close();
       http.app.server.closeAllConnections();
       await http.app.close();

@@ -12,6 +12,7 @@ import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
+import { toolVerbs } from "./tools.ts";
 import { vaultVerbs } from "./vault.ts";
 import type { Verb } from "./verb.ts";
 import { webhookVerbs } from "./webhooks.ts";
@@ -34,6 +35,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...envVerbs,
   ...webhookVerbs,
   ...approvalVerbs,
+  ...toolVerbs,
 };
 
 /** The verb that words begin with, two words before one, and what follows it. */

@@ -1,0 +1,44 @@
+import { AppError } from "../../core/errors.ts";
+import { tellJson, tellTable } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+/** JSON where it is some, else text: `limit=5`, `name=x`, `packages=["a"]`. */
+function readArgument(given: string): [string, unknown] {
+  const at = given.indexOf("=");
+  if (at <= 0) throw new AppError("invalid", `'${given}' is not NAME=VALUE`);
+  const text = given.slice(at + 1);
+  try {
+    return [given.slice(0, at), JSON.parse(text)];
+  } catch {
+    return [given.slice(0, at), text];
+  }
+}
+
+const tool: Verb = {
+  summary: "call a tool that agents have, by name",
+  usage: "NAME [FIELD=VALUE…]",
+  about: "A value that is JSON is taken as such: limit=5, packages='[\"a\"]'; any other is text.",
+  words: [1, 64],
+  run: async ({ caisson, words, io }) => {
+    const [name = "", ...given] = words;
+    const { result } = await caisson.tools.call(name, Object.fromEntries(given.map(readArgument)));
+    return tellJson(io, result);
+  },
+};
+
+const tools: Verb = {
+  summary: "list the tools that agents have",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.tools.list("all");
+    if (json) return tellJson(io, found);
+    return tellTable(
+      io,
+      ["NAME", "SETS", "WHAT"],
+      found.map(({ name, sets, title }) => [name, sets.join(","), title]),
+    );
+  },
+};
+
+export const toolVerbs: Record<string, Verb> = { tool, tools };

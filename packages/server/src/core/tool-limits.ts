@@ -1,0 +1,20 @@
+/** Limits of the tools that agents call, and of the door they come through. */
+export const toolLimits = {
+  /** Of a run's output that is told while it runs; the result has the rest. */
+  toldBytes: 256 * 1024,
+  /** Of each of stdout and stderr in a result: more than a model can read. */
+  outputBytes: { default: 64 * 1024, max: 1024 * 1024 },
+  /** Images that come with a result, and the size of each. */
+  images: 4,
+  imageBytes: 2 * 1024 * 1024,
+  /** Files that a result links to. */
+  links: 20,
+  /** MCP sessions of one key, and how long one lives without a request. */
+  sessionsPerKey: 256,
+  sessions: 2_048,
+  sessionIdleMs: 24 * 3_600_000,
+  /** A comment goes out this often on a stream that is silent. */
+  keepAliveMs: 15_000,
+  /** Streams of modern clients that listen for changes. */
+  subscriptions: 1_024,
+} as const;

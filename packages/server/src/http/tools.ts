@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/http-limits.ts";
+import { callTool } from "../tools/call-tool.ts";
+import { type ToolSet, toolSets } from "../tools/tool.ts";
+import type { ToolParts } from "../tools/tool-parts.ts";
+import { defaultSession, tools, toolsOf } from "../tools/tools.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/tools";
+const tag = "tools";
+
+const toolContent = z
+  .object({ type: z.enum(["text", "image", "resource_link"]) })
+  .loose()
+  .meta({ id: "ToolContent" });
+
+const toolInfo = z
+  .object({
+    name: z.string(),
+    title: z.string(),
+    description: z.string(),
+    sets: z.array(z.enum(toolSets)),
+    input_schema: z.record(z.string(), z.unknown()),
+    output_schema: z.record(z.string(), z.unknown()),
+    annotations: z.record(z.string(), z.boolean()),
+  })
+  .meta({ id: "Tool" });
+
+/** The same tools that MCP clients have, for programs that call models by themselves. */
+export function toolRoutes(parts: ToolParts): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists the tools for agents, with their schemas",
+      permission: "read",
+      audit: null,
+      query: z.strictObject({
+        set: z
+          .enum([...toolSets, "all"])
+          .optional()
+          .describe("core unless given"),
+      }),
+      responses: {
+        200: { description: "in the order MCP clients see them", schema: z.object({ items: z.array(toolInfo) }) },
+      },
+      handler: async ({ query }) => {
+        const sets: readonly ToolSet[] = query.set === "all" ? toolSets : [query.set ?? "core"];
+        const items = toolsOf(sets).map(({ name, title, description, sets, input, output, hints }) => ({
+          ...{ name, title, description, sets, annotations: hints },
+          input_schema: z.toJSONSchema(input, { io: "input" }),
+          output_schema: z.toJSONSchema(output, { io: "output" }),
+        }));
+        return { status: 200, json: { items } };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${path}/{name}`,
+      tag,
+      summary: "Calls a tool by name; the body is its input",
+      permission: "read",
+      audit: "fleet",
+      params: z.strictObject({ name: z.string().min(1).max(64) }),
+      body: z.record(z.string(), z.unknown()).meta({ id: "ToolInput" }),
+      bodyBytes: httpLimits.codeBodyBytes,
+      responses: {
+        200: {
+          description: "what it gives, as its output schema says, and what it shows beside that",
+          schema: z.object({ result: z.record(z.string(), z.unknown()), content: z.array(toolContent) }),
+        },
+      },
+      handler: async ({ caller, params, body, signal }) => {
+        const tool = tools.find(({ name }) => name === params.name);
+        if (tool === undefined)
+          throw new AppError("not_found", `there is no tool '${params.name}'`, { hint: `GET ${path}?set=all` });
+        const { structured, content = [] } = await callTool(
+          tool,
+          { caller, parts, signal, session: defaultSession },
+          body,
+        );
+        return { status: 200, json: { result: structured, content } };
+      },
+    }),
+  ];
+}

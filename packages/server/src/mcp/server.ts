@@ -1,0 +1,58 @@
+import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import type { AppError } from "../core/errors.ts";
+import type { Caller } from "../core/principal.ts";
+import { callTool } from "../tools/call-tool.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { ToolParts } from "../tools/tool-parts.ts";
+import { progressOf } from "./progress.ts";
+import { toCallResult, toErrorResult } from "./tool-result.ts";
+
+export interface McpParts {
+  tools: readonly Tool[];
+  parts: ToolParts;
+  version: string;
+  /** Any error as one that may be shown. */
+  report: (error: unknown) => AppError;
+}
+
+/** Who speaks, and what is theirs where they name nothing. */
+export interface McpClient {
+  caller(context: ServerContext): Caller;
+  session: string;
+}
+
+const instructions = [
+  "Caisson is your computer: a sealed Linux sandbox whose files last between calls.",
+  "Run code with execute_code; put what the user should get into /workspace/output.",
+  "The network is closed until a policy or a human opens it: a refusal says which rule decided and how to ask.",
+].join(" ");
+
+/** A server of either era: what it offers is the same list of tools. */
+export function buildServer({ tools, parts, version, report }: McpParts, client: McpClient): McpServer {
+  const server = new McpServer(
+    { name: "caisson", title: "Caisson", version },
+    { capabilities: { tools: {}, logging: {} }, instructions },
+  );
+  for (const tool of tools) {
+    const { name, title, description, input, output, hints } = tool;
+    server.registerTool(
+      name,
+      { title, description, inputSchema: input, outputSchema: output, annotations: { title, ...hints } },
+      async (given: unknown, context: ServerContext) => {
+        try {
+          const progress = progressOf(context);
+          const call = {
+            caller: client.caller(context),
+            parts,
+            signal: context.mcpReq.signal,
+            session: client.session,
+          };
+          return toCallResult(await callTool(tool, { ...call, ...(progress && { progress }) }, given));
+        } catch (error) {
+          return toErrorResult(report(error));
+        }
+      },
+    );
+  }
+  return server;
+}

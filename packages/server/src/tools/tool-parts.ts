@@ -1,0 +1,24 @@
+import type { Approvals } from "../core/approval.ts";
+import type { Audit } from "../core/audit.ts";
+import type { Feed } from "../core/feed.ts";
+import type { Fleet } from "../core/fleet.ts";
+import type { Signer } from "../core/manifest.ts";
+import type { RunRecord } from "../core/run-record.ts";
+import type { PolicyDesk } from "../egress/policy-desk.ts";
+import type { Packages } from "../packages/packages.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Snapshots } from "../sandboxes/snapshots.ts";
+
+/** The use cases that tools are doors to. */
+export interface ToolParts {
+  fleet: Fleet<Sandbox>;
+  snapshots: Snapshots;
+  packages: Packages;
+  approvals: Approvals;
+  policies: PolicyDesk;
+  audit: Audit;
+  feed: Feed;
+  /** The records of a sandbox's runs, oldest first. */
+  runs: (sandboxId: string) => Promise<RunRecord[]>;
+  signer: () => Promise<Signer>;
+}
