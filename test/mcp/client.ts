@@ -9,9 +9,13 @@ export type Era = (typeof eras)[number];
 export async function connectClient(
   server: TestServer,
   era: Era,
-  { role = "agent", capabilities = {} }: { role?: Role; capabilities?: object } = {},
+  {
+    role = "agent",
+    namespace = "default",
+    capabilities = {},
+  }: { role?: Role; namespace?: string; capabilities?: object } = {},
 ): Promise<Client> {
-  const { token } = await server.keyring.issue({ name: role, namespace: "default", role });
+  const { token } = await server.keyring.issue({ name: role, namespace, role });
   const mode = era === "2025-11-25" ? "legacy" : { pin: era };
   const client = new Client({ name: "test", version: "1" }, { capabilities, versionNegotiation: { mode } });
   await client.connect(

@@ -34,6 +34,7 @@ import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
 import { McpEndpoint } from "./mcp/endpoint.ts";
+import { Traces } from "./mcp/traces.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -239,7 +240,9 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
   };
+  const traces = new Traces(feed);
   const endpoint = new McpEndpoint({
+    traces,
     tools: toolsOf(toolSets),
     parts: toolParts,
     version: parts.version,
@@ -275,6 +278,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     keyring,
     [Symbol.asyncDispose]: async () => {
       await endpoint[Symbol.asyncDispose]();
+      await traces[Symbol.asyncDispose]();
       await ports.close();
       http.app.server.closeAllConnections();
       await http.app.close();

@@ -1,4 +1,7 @@
 import type { AppError } from "../core/errors.ts";
+import { hidden, visible } from "../core/visible.ts";
+
+export { visible };
 
 export interface Terminal {
   color: boolean;
@@ -8,17 +11,6 @@ const styles = { red: 31, green: 32, yellow: 33, dim: 2 } as const;
 
 export function paint(terminal: Terminal, style: keyof typeof styles, text: string): string {
   return terminal.color ? `\x1b[${styles[style]}m${text}\x1b[0m` : text;
-}
-
-/** Control characters, what turns the direction of text, and what takes no room: by each a text can show less, or other, than it is. */
-const hidden = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** Names from a sandbox may hold escape sequences; a terminal gets them visible, not obeyed (hazard 33). */
-export function visible(text: string): string {
-  return text.replaceAll(hidden, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u{${code.toString(16)}}`;
-  });
 }
 
 /** JSON whose strings hold none of these either: it means the same. */

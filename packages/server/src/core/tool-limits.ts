@@ -9,6 +9,16 @@ export const toolLimits = {
   imageBytes: 2 * 1024 * 1024,
   /** Files that a result links to. */
   links: 20,
+  /** Sandboxes and snapshots that the status shows. */
+  statusRows: 100,
+  /** Events of a namespace that its log shows, and namespaces that have one. */
+  traces: 100,
+  tracedNamespaces: 256,
+  /** Files that are listed as resources, and the size of one that is read as such. */
+  listedFiles: 500,
+  resourceBytes: 4 * 1024 * 1024,
+  /** Values that a completion offers; the protocol has no more. */
+  completions: 100,
   /** MCP sessions of one key, and how long one lives without a request. */
   sessionsPerKey: 256,
   sessions: 2_048,

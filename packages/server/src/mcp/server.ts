@@ -4,13 +4,18 @@ import type { Caller } from "../core/principal.ts";
 import { callTool } from "../tools/call-tool.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
+import { answerCompletions } from "./completions.ts";
 import { progressOf } from "./progress.ts";
+import { registerPrompts } from "./prompts/prompts.ts";
+import { registerResources } from "./resources/resources.ts";
 import { toCallResult, toErrorResult } from "./tool-result.ts";
+import type { Traces } from "./traces.ts";
 
 export interface McpParts {
   tools: readonly Tool[];
   parts: ToolParts;
   version: string;
+  traces: Traces;
   /** Any error as one that may be shown. */
   report: (error: unknown) => AppError;
 }
@@ -27,12 +32,19 @@ const instructions = [
   "The network is closed until a policy or a human opens it: a refusal says which rule decided and how to ask.",
 ].join(" ");
 
-/** A server of either era: what it offers is the same list of tools. */
-export function buildServer({ tools, parts, version, report }: McpParts, client: McpClient): McpServer {
-  const server = new McpServer(
-    { name: "caisson", title: "Caisson", version },
-    { capabilities: { tools: {}, logging: {} }, instructions },
-  );
+/** No list changes while a client is connected. */
+const capabilities = {
+  tools: { listChanged: false },
+  resources: { listChanged: false },
+  prompts: { listChanged: false },
+  completions: {},
+  logging: {},
+};
+
+/** A server of either era: what it offers is the same. */
+export function buildServer(mcp: McpParts, client: McpClient): McpServer {
+  const { tools, parts, version, report } = mcp;
+  const server = new McpServer({ name: "caisson", title: "Caisson", version }, { capabilities, instructions });
   for (const tool of tools) {
     const { name, title, description, input, output, hints } = tool;
     server.registerTool(
@@ -54,5 +66,8 @@ export function buildServer({ tools, parts, version, report }: McpParts, client:
       },
     );
   }
+  registerResources(server, mcp, client);
+  registerPrompts(server);
+  answerCompletions(server, mcp, client);
   return server;
 }
