@@ -7,8 +7,8 @@ const source = "packages/server/src";
 
 // biome-ignore format: a list of words
 const DOMAINS = [
-  "approvals", "audit", "dlp", "egress", "engines", "events", "gateway", "host", "identity", "images", "metering",
-  "packages", "sandboxes", "servers", "store", "validation", "vault", "web", "wire",
+  "approvals", "audit", "dlp", "egress", "engines", "events", "gateway", "host", "host-access", "identity", "images",
+  "metering", "packages", "sandboxes", "servers", "store", "validation", "vault", "web", "wire",
 ];
 const ADAPTERS = ["engines", "store", "wire"];
 const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));

@@ -3,10 +3,13 @@ import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 
 /** How far a decision reaches, when it may be made about that question. */
-export function scopeOf({ id, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {
-  if (sandboxId === null && scope !== "always")
+export function scopeOf({ id, kind, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {
+  // A command on the host is of no sandbox, and may well run once.
+  const fits = sandboxId !== null || scope === "always" || (kind === "host" && scope === "once");
+  if (!fits)
     throw new AppError("invalid", `approval ${id} concerns the whole namespace`, {
-      hint: "it can only be answered with the scope always",
+      hint:
+        kind === "host" ? "answer it with the scope once or always" : "it can only be answered with the scope always",
     });
   if (reason.length > approvalLimits.reasonChars)
     throw new AppError("too_large", `a reason has ${approvalLimits.reasonChars} characters at most`);

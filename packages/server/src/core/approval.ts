@@ -16,7 +16,7 @@ type ApprovalDetail = Readonly<Record<string, string | number | boolean | null>>
 export interface Question {
   kind: ApprovalKind;
   namespace: string;
-  /** Null: it concerns the whole namespace, and so can only be answered for always. */
+  /** Null: it concerns the whole namespace, and so can only be answered for always; of the host, also for once. */
   sandboxId: string | null;
   /** Short: `api.example.com:443`. Two pending questions of a sandbox with the same one are one. */
   subject: string;

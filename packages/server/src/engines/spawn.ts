@@ -31,6 +31,15 @@ export function startService(
   });
 }
 
+/** Starts a command of the host for a caller: without input, as the leader of a group of its own, with these variables alone. */
+export function startCommand(
+  program: string,
+  { argv0, args }: { argv0: string; args: readonly string[] },
+  variables: Readonly<Record<string, string>>,
+): StartedProcess {
+  return spawn(program, args, { argv0, stdio: ["ignore", "pipe", "pipe"], env: variables, cwd: "/", detached: true });
+}
+
 /** Runs a program to its end; its output, cut at `outputBytes`, is stdout and stderr together. */
 export function runProcess(
   program: string,

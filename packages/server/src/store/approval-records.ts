@@ -61,7 +61,7 @@ export class StoredApprovals implements ApprovalRecords {
           eb.and([eb("scope", "=", "sandbox"), eb("sandbox_id", "=", sandboxId)]),
           eb.and([
             eb("scope", "=", "once"),
-            eb("sandbox_id", "=", sandboxId),
+            eb("sandbox_id", sandboxId === null ? "is" : "=", sandboxId),
             eb("state", "=", "approved"),
             eb("used_at_ms", "is", null),
             eb("decided_at_ms", ">=", sinceMs),

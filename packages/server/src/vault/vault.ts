@@ -227,6 +227,15 @@ export class StoredVault implements Vault, Disposable {
     return had.some(({ delivery }) => delivery.as !== "header");
   }
 
+  /** Every value of a namespace, for what must show none of them; the caller's own copies. */
+  async values(namespace: string): Promise<Buffer[]> {
+    const { records, environment } = this.#parts;
+    const stored = (await records.list(namespace)).map(({ name }) => name);
+    const names = new Set([...stored, ...(environment.get(namespace)?.keys() ?? [])]);
+    const read = await Promise.all([...names].map((name) => readValue(this.#parts, namespace, name)));
+    return read.flatMap((found) => (found === undefined ? [] : [found.value]));
+  }
+
   async #expire(record: SecretRecord): Promise<void> {
     await this.#destroy(record, "secret.expired");
     await this.#tell(record);

@@ -1,0 +1,207 @@
+/** What agents may do on the host: decided by patterns and humans, written down before it is done, without secrets in what comes back (S57). */
+import { hash } from "node:crypto";
+import type { Approval, Approvals } from "../core/approval.ts";
+import { type Audit, type AuditEntry, entryOf } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import type {
+  Argv,
+  HostAccess,
+  HostAccessList,
+  HostExecOptions,
+  HostHand,
+  HostListing,
+  HostResult,
+  HostSettings,
+} from "../core/host.ts";
+import { hostLimits } from "../core/host-limits.ts";
+import type { Caller } from "../core/principal.ts";
+import type { Redactor } from "../core/redaction.ts";
+import { refused } from "../core/refusal.ts";
+import { checkRange } from "../core/size.ts";
+import type { HostAnswers } from "./answers.ts";
+import { askHost } from "./ask-host.ts";
+import { checkArgv } from "./check-argv.ts";
+import { decideHost, type ReadPolicy } from "./decide.ts";
+import { parseAllowing } from "./pattern.ts";
+import { readPieces } from "./read-pieces.ts";
+import { quoteWords, splitCommand } from "./split.ts";
+
+export interface HostDeskParts {
+  settings: HostSettings;
+  policy: ReadPolicy;
+  hand: HostHand;
+  answers: HostAnswers;
+  approvals: Approvals;
+  audit: Pick<Audit, "record">;
+  /** Of the secrets of a namespace, which nothing that comes back shows. */
+  redactors: (namespace: string) => Promise<readonly Redactor[]>;
+}
+
+const howToAsk =
+  "ask for it with request_host_access, whose pattern a human may approve; list_host_access shows what holds";
+const seconds = (ms: number) => `${ms / 1000} s`;
+
+export class HostDesk implements HostAccess {
+  readonly #parts: HostDeskParts;
+
+  constructor(parts: HostDeskParts) {
+    this.#parts = parts;
+  }
+
+  async exec(caller: Caller, command: string | Argv, options: HostExecOptions): Promise<HostResult> {
+    this.#checkNamespace(caller);
+    const argv = typeof command === "string" ? splitCommand(command) : command;
+    checkArgv(argv);
+    const timeoutMs = checkRange(
+      options.timeoutMs ?? hostLimits.timeoutMs.default,
+      hostLimits.timeoutMs,
+      "the time of a command",
+      seconds,
+    );
+    const about = { program: argv[0] ?? "", argv_sha256: hash("sha256", JSON.stringify(argv)) };
+    const leave = await this.#admit(caller, argv, options.signal).catch(async (error: unknown) => {
+      await this.#note(caller, "host.denied", { ...about, ...whyOf(error) });
+      throw error;
+    });
+    await this.#note(caller, "host.started", { ...about, rule: leave.rule, approval_id: leave.approvalId });
+    const { approved } = leave;
+    const result = await this.#parts.hand
+      .exec(argv, {
+        timeoutMs,
+        ...(approved === undefined ? {} : { approved }),
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      })
+      .catch(async (error: unknown) => {
+        await this.#note(caller, "host.failed", { ...about, ...whyOf(error) });
+        throw error;
+      });
+    const { exit_code, signal, timed_out, duration_ms } = result;
+    await this.#note(caller, "host.completed", { ...about, exit_code, signal, timed_out, duration_ms });
+    const redact = await this.#redact(caller);
+    return { ...result, stdout: redact(result.stdout), stderr: redact(result.stderr) };
+  }
+
+  /** Why a command may run; throws the refusal. */
+  async #admit(caller: Caller, argv: Argv, signal: AbortSignal | undefined): Promise<Leave> {
+    const { policy, answers, approvals } = this.#parts;
+    const { verdict, rule } = decideHost(policy, argv);
+    const refuse = (why: string, ask?: string) =>
+      refused({
+        kind: "host",
+        what: "this command",
+        why,
+        rule: rule?.text ?? null,
+        ...(ask === undefined ? {} : { ask }),
+      });
+    if (verdict === "deny" && rule !== null) throw refuse(`the pattern '${rule.text}' blocks it`);
+    const { namespace } = caller.principal;
+    const answer = await answers.find(namespace, argv);
+    if (answer?.approve === false) throw refuse(`a human has denied '${answer.pattern.text}' for always`);
+    if (verdict === "allow") return { rule: rule?.text ?? null, approvalId: null };
+    if (answer !== undefined)
+      return { rule: answer.pattern.text, approvalId: answer.id, approved: answer.pattern.text };
+    if (verdict === "deny") throw refuse("no pattern allows it", howToAsk);
+    const subject = quoteWords(argv);
+    const approvalId = await askHost(approvals, { namespace, subject, rule: rule?.text ?? null }, signal);
+    return { rule: rule?.text ?? null, approvalId, approved: subject };
+  }
+
+  async request(caller: Caller, pattern: string, purpose: string | undefined): Promise<Approval> {
+    this.#checkNamespace(caller);
+    const { text } = parseAllowing(pattern.trim());
+    const detail = purpose === undefined ? {} : { purpose };
+    return this.#parts.approvals.request(caller, { kind: "host", sandboxId: null, subject: text, detail });
+  }
+
+  async list(caller: Caller): Promise<HostAccessList> {
+    this.#checkNamespace(caller);
+    const { settings, answers } = this.#parts;
+    const answered = await answers.list(caller.principal.namespace);
+    const show = (approve: boolean) =>
+      answered
+        .filter((one) => one.approve === approve)
+        .map(({ id, pattern }) => ({ pattern: pattern.text, approval_id: id }));
+    return {
+      enabled: true,
+      allowed: settings.allow,
+      asked: settings.ask,
+      blocked: settings.blocked,
+      unknown: settings.unknown,
+      approved: show(true),
+      denied: show(false),
+      folders: settings.folders.map(({ path, writable }) => ({ path, access: writable ? "read-write" : "read" })),
+    };
+  }
+
+  async readFile(caller: Caller, path: string): Promise<{ bytes: Buffer; sizeBytes: number }> {
+    this.#checkNamespace(caller);
+    await this.#note(caller, "host.read", { path });
+    const { bytes, sizeBytes } = await this.#parts.hand.read(path, { offset: 0, length: hostLimits.fileBytes });
+    if (sizeBytes > bytes.length)
+      throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.fileBytes} can be read at once`, {
+        hint: "host_file_copy takes larger ones into a sandbox",
+      });
+    return { bytes: await this.#clean(caller, bytes), sizeBytes };
+  }
+
+  async writeFile(caller: Caller, path: string, bytes: Buffer): Promise<{ created: boolean }> {
+    this.#checkNamespace(caller);
+    await this.#note(caller, "host.written", { path, bytes: bytes.length, sha256: hash("sha256", bytes) });
+    return this.#parts.hand.write(path, bytes);
+  }
+
+  async listFolder(caller: Caller, path: string): Promise<HostListing> {
+    this.#checkNamespace(caller);
+    await this.#note(caller, "host.listed", { path });
+    const { entries, truncated } = await this.#parts.hand.list(path);
+    const redact = await this.#redact(caller);
+    return { entries: entries.map((entry) => ({ ...entry, name: redact(entry.name) })), truncated };
+  }
+
+  async openFile(caller: Caller, path: string): Promise<{ sizeBytes: number; pieces: AsyncIterable<Buffer> }> {
+    this.#checkNamespace(caller);
+    await this.#note(caller, "host.read", { path });
+    return readPieces(this.#parts.hand, path, await this.#parts.redactors(caller.principal.namespace));
+  }
+
+  #checkNamespace({ principal: { namespace } }: Caller): void {
+    if (this.#parts.settings.namespaces.includes(namespace)) return;
+    throw new AppError("forbidden", `the host is not open to the namespace ${namespace}`, {
+      hint: "host.namespaces in the configuration names those that it is open to",
+    });
+  }
+
+  async #redact({ principal }: Caller): Promise<(text: string) => string> {
+    const redactors = await this.#parts.redactors(principal.namespace);
+    return (text) => redactors.reduce((clean, redactor) => redactor.text(clean), text);
+  }
+
+  async #clean({ principal }: Caller, bytes: Buffer): Promise<Buffer> {
+    let clean = bytes;
+    for (const redactor of await this.#parts.redactors(principal.namespace)) {
+      const stream = redactor.stream("mark");
+      clean = Buffer.concat([...stream.push(clean), ...stream.end()]);
+    }
+    return clean;
+  }
+
+  #note(caller: Caller, type: string, detail: AuditEntry["detail"]): Promise<void> {
+    return this.#parts.audit.record(entryOf(caller, { type, detail }));
+  }
+}
+
+interface Leave {
+  rule: string | null;
+  approvalId: string | null;
+  approved?: string;
+}
+
+function whyOf(error: unknown): AuditEntry["detail"] {
+  if (!(error instanceof AppError)) return { error_code: "internal" };
+  const { rule, approval_id: id } = error.details ?? {};
+  return {
+    error_code: error.code,
+    rule: typeof rule === "string" ? rule : null,
+    approval_id: typeof id === "string" ? id : null,
+  };
+}

@@ -1,0 +1,75 @@
+/** The hand of the user that this process runs as. It asks nobody and trusts nobody: what policy does not let through stays undone. */
+import { AppError } from "../core/errors.ts";
+import type { Argv, HostHand, HostListing, HostPiece, HostPolicy, HostResult } from "../core/host.ts";
+import { hostLimits } from "../core/host-limits.ts";
+import { checkArguments } from "./check-arguments.ts";
+import { checkArgv } from "./check-argv.ts";
+import { decideHost, type ReadPolicy, readPolicy } from "./decide.ts";
+import { listFolder, readPiece, writeWhole } from "./files.ts";
+import type { AllowedFolders } from "./open-within.ts";
+import { type Pattern, parseAllowing } from "./pattern.ts";
+import { findProgram } from "./program.ts";
+import { runCommand, type StartCommand } from "./run-command.ts";
+
+export interface LocalHandParts {
+  policy: HostPolicy;
+  /** Whether anybody can have approved what no pattern allows. */
+  attended: boolean;
+  closed: readonly string[];
+  start: StartCommand;
+}
+
+export class LocalHand implements HostHand {
+  readonly #parts: LocalHandParts;
+  readonly #policy: ReadPolicy;
+  readonly #allowed: AllowedFolders;
+  #running = 0;
+
+  constructor(parts: LocalHandParts) {
+    this.#parts = parts;
+    this.#policy = readPolicy(parts.policy);
+    this.#allowed = { folders: parts.policy.folders, closed: parts.closed };
+  }
+
+  async exec(
+    argv: Argv,
+    { timeoutMs, approved, signal }: { timeoutMs: number; approved?: string; signal?: AbortSignal },
+  ): Promise<HostResult> {
+    checkArgv(argv);
+    const { path: program, spellings } = await findProgram(argv[0] ?? "");
+    const rule = this.#ruleFor(argv, spellings, approved);
+    await checkArguments(rule, argv);
+    if (this.#running >= hostLimits.commands)
+      throw new AppError("limit_exceeded", `${hostLimits.commands} commands run on the host already`, {
+        retryAfterMs: 1_000,
+      });
+    this.#running++;
+    try {
+      const command = { program, argv, timeoutMs };
+      return await runCommand(this.#parts.start, signal === undefined ? command : { ...command, signal });
+    } finally {
+      this.#running--;
+    }
+  }
+
+  #ruleFor(argv: Argv, spellings: readonly string[], approved: string | undefined): Pattern {
+    const { verdict, rule } = decideHost(this.#policy, argv, spellings);
+    if (verdict === "allow" && rule !== null) return rule;
+    const isBlocked = verdict === "deny" && rule !== null;
+    if (approved !== undefined && !isBlocked && this.#parts.attended) return parseAllowing(approved);
+    const why = isBlocked ? `'${rule.text}' is blocked` : "no pattern allows it";
+    throw new AppError("forbidden", `the host does not run this command: ${why}`);
+  }
+
+  read(path: string, range: { offset: number; length: number }): Promise<HostPiece> {
+    return readPiece(this.#allowed, path, range);
+  }
+
+  write(path: string, bytes: Buffer): Promise<{ created: boolean }> {
+    return writeWhole(this.#allowed, path, bytes);
+  }
+
+  list(path: string): Promise<HostListing> {
+    return listFolder(this.#allowed, path);
+  }
+}

@@ -1,0 +1,33 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import type { HostPolicy } from "../../packages/server/src/core/host.ts";
+import { startCommand } from "../../packages/server/src/engines/spawn.ts";
+import { LocalHand } from "../../packages/server/src/host-access/local-hand.ts";
+
+export const nothing: HostPolicy = { allow: [], ask: [], blocked: [], unknown: "deny", folders: [] };
+
+/** The hand of whoever runs the tests, under this policy. */
+export function handWith(policy: Partial<HostPolicy>, more: { attended?: boolean; closed?: readonly string[] } = {}) {
+  return new LocalHand({
+    policy: { ...nothing, ...policy },
+    attended: true,
+    closed: [".ssh"],
+    start: startCommand,
+    ...more,
+  });
+}
+
+export class Folder implements AsyncDisposable {
+  readonly path: string;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  static async make(): Promise<Folder> {
+    return new Folder(await realpath(await mkdtemp("/var/tmp/caisson-host-")));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.path, { recursive: true, force: true });
+  }
+}
