@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -42,6 +43,7 @@ describe("uid ranges", () => {
     await mkdir(kept);
     const range = await reserveUidRange(made.pool, kept);
     await reserveUidRange(made.pool, gone);
+    await writeFile(join(made.registry, `.${randomUUID()}`), gone); // by an owner that was killed as it took one
     await sweepUidRanges(made.registry);
     const slot = (range.base - engineLimits.uidBase) / sandboxLimits.uidsPerSandbox;
     expect(await readdir(made.registry)).toEqual([String(slot)]);

@@ -63,7 +63,7 @@ export async function keepUidRange(pool: UidPool, base: number, folder: string):
 
 /** The range of a sandbox whose record does not tell. */
 export async function findUidRange(pool: UidPool, folder: string): Promise<UidRange | undefined> {
-  for (const slot of await listSlots(pool.registry))
+  for (const slot of (await listIfThere(pool.registry)).filter(isSlot))
     if ((await readIfThere(join(pool.registry, slot))) === folder)
       return openUidRange(pool, pool.firstId + Number(slot) * pool.idsPerSlot, folder);
   return undefined;
@@ -74,19 +74,26 @@ export async function findUidRange(pool: UidPool, folder: string): Promise<UidRa
  * its folder goes, so nobody else takes away what is read here.
  */
 export async function sweepUidRanges(registry: string): Promise<void> {
-  for (const name of await listSlots(registry)) {
+  for (const name of await listIfThere(registry)) {
+    if (!isSlot(name) && !isDraft(name)) continue;
     const path = join(registry, name);
     const folder = await readIfThere(path);
-    if (folder !== undefined && !(await exists(folder))) await removeIfThere(path);
+    // A draft is empty while it is being written.
+    if (folder !== undefined && folder !== "" && !(await exists(folder))) await removeIfThere(path);
   }
 }
 
-async function listSlots(registry: string): Promise<string[]> {
-  const names = await readdir(registry).catch((error: unknown) => {
+const isSlot = (name: string) => /^\d+$/.test(name);
+/** A range about to be taken: it stays when its owner is killed at that moment. */
+const isDraft = (name: string) => /^\.[0-9a-f-]{36}$/.test(name);
+
+async function listIfThere(registry: string): Promise<string[]> {
+  try {
+    return await readdir(registry);
+  } catch (error) {
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
-  });
-  return names.filter((name) => /^\d+$/.test(name));
+  }
 }
 
 async function tryLink(from: string, to: string): Promise<boolean> {
