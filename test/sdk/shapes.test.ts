@@ -1,11 +1,11 @@
 import { expectTypeOf, it } from "vitest";
 import type * as sdk from "../../packages/sdk/src/index.ts";
 import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
-import type * as packages from "../../packages/server/src/http/packages.ts";
 import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as approvals from "../../packages/server/src/schemas/approval.ts";
 import type * as contexts from "../../packages/server/src/schemas/context.ts";
 import type * as egress from "../../packages/server/src/schemas/egress.ts";
+import type * as packages from "../../packages/server/src/schemas/package.ts";
 import type * as processes from "../../packages/server/src/schemas/process.ts";
 import type * as runs from "../../packages/server/src/schemas/run.ts";
 import type * as sandboxes from "../../packages/server/src/schemas/sandbox.ts";

@@ -22,6 +22,8 @@ export interface ContextRunOptions {
   /** Output as it is produced, with back-pressure. With a listener the result holds none of that channel. */
   onStdout?: (chunk: Buffer) => Promise<void> | undefined;
   onStderr?: (chunk: Buffer) => Promise<void> | undefined;
+  /** Gives its place in the line up; code that runs is interrupted, and its context ended if it goes on all the same. */
+  signal?: AbortSignal;
 }
 
 /** One value that the code showed. Everything in it is the code's own word: HTML and SVG may hold anything. */

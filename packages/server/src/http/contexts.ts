@@ -129,7 +129,7 @@ function toOptions({ timeout_seconds, cpu_time_seconds, max_output_bytes: output
 async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {
   const job = { kind: "code", command: body.code, beside: defined({ stdin: body.stdin }), signal } as const;
   const json = await fleet.run(caller, params.id, job, (sandbox) =>
-    sandbox.contexts.get(params.context).run(body.code, toOptions(body)),
+    sandbox.contexts.get(params.context).run(body.code, { ...toOptions(body), signal }),
   );
   return { status: 200, json };
 }
@@ -141,20 +141,14 @@ function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Pro
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
     const beside = defined({ stdin: body.stdin });
     const job = { kind: "code", command: body.code, beside, streams: true, signal } as const;
-    const result = await fleet.run(caller, params.id, job, async (sandbox) => {
-      const found = sandbox.contexts.get(params.context);
-      const stop = () => void found.interrupt().catch(() => undefined);
-      signal.addEventListener("abort", stop, { once: true });
-      try {
-        return await found.run(body.code, {
-          ...toOptions(body),
-          onStdout: (chunk) => output.send("stdout", chunk),
-          onStderr: (chunk) => output.send("stderr", chunk),
-        });
-      } finally {
-        signal.removeEventListener("abort", stop);
-      }
-    });
+    const result = await fleet.run(caller, params.id, job, (sandbox) =>
+      sandbox.contexts.get(params.context).run(body.code, {
+        ...toOptions(body),
+        signal,
+        onStdout: (chunk) => output.send("stdout", chunk),
+        onStderr: (chunk) => output.send("stderr", chunk),
+      }),
+    );
     output.end();
     const { stdout: _, stderr: __, ...shown } = result;
     await begin().send("result", shown);

@@ -1,42 +1,12 @@
 import { z } from "zod";
-import type { FileInfo } from "../core/file.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { fileInfo, showFileInfo } from "../schemas/file.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/sandboxes/{id}";
 const tag = "files";
-
-const fileInfo = z
-  .object({
-    name: z.string(),
-    type: z.enum(["file", "directory", "link", "other"]),
-    size: z.number(),
-    mode: z.string().describe("permission bits, in octal"),
-    modified_at: z.iso.datetime(),
-    target: z.string().optional().describe("of a link"),
-  })
-  .meta({ id: "FileInfo" });
-
-const leastMs = Date.parse("0001-01-01T00:00:00.000Z");
-const mostMs = Date.parse("9999-12-31T23:59:59.999Z");
-
-/** A sandbox sets times as it likes; past years of four digits they are cut. */
-function time(ms: number): string {
-  return new Date(Math.min(Math.max(ms, leastMs), mostMs)).toISOString();
-}
-
-function show({ name, type, size, mode, mtimeMs, target }: FileInfo): z.output<typeof fileInfo> {
-  return {
-    name,
-    type,
-    size,
-    mode: (mode & 0o7777).toString(8).padStart(4, "0"),
-    modified_at: time(mtimeMs),
-    ...(target === undefined ? {} : { target }),
-  };
-}
 
 const byName = (left: { name: string }, right: { name: string }) => (left.name < right.name ? -1 : 1);
 
@@ -55,7 +25,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       handler: async ({ caller, params, query }) => {
         const { path: folder = "/workspace", recursive = false } = query;
         const found = await fleet.use(caller, params.id, (sandbox) => sandbox.files.list(folder, { recursive }));
-        return { status: 200, json: found.map(show).sort(byName) };
+        return { status: 200, json: found.map(showFileInfo).sort(byName) };
       },
     }),
     defineRoute({
@@ -70,7 +40,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: { 200: { description: "its type, size, mode and time", schema: fileInfo } },
       handler: async ({ caller, params, query }) => {
         const info = await fleet.use(caller, params.id, (sandbox) => sandbox.files.stat(query.path));
-        return { status: 200, json: show(info) };
+        return { status: 200, json: showFileInfo(info) };
       },
     }),
     defineRoute({

@@ -5,21 +5,12 @@ import { httpLimits } from "../core/http-limits.ts";
 import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { searchMatch } from "../schemas/file.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const tag = "files";
-
-const match = z
-  .object({
-    path: z.string(),
-    type: z.enum(["file", "directory", "link", "other"]),
-    line: z.number().optional(),
-    column: z.number().optional(),
-    text: z.string().optional(),
-  })
-  .meta({ id: "SearchMatch" });
 
 const fileEvents = "messages of type created, changed, deleted, moved and overflow, each with a path";
 
@@ -44,7 +35,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: {
         200: {
           description: "what was found",
-          schema: z.object({ matches: z.array(match), files_read: z.number(), truncated: z.boolean() }),
+          schema: z.object({ matches: z.array(searchMatch), files_read: z.number(), truncated: z.boolean() }),
         },
       },
       handler: async ({ caller, params, query }) => {

@@ -145,6 +145,7 @@ export class CodeContext implements AsyncDisposable {
     // Only then: an interrupt right after this call must find the run. A restart that fails is told to its caller.
     if (this.#restarting !== undefined) await this.#restarting.catch(() => undefined);
     if (this.#disposed || this.#kernel === undefined || this.#end !== undefined) throw this.#gone();
+    request.signal?.throwIfAborted();
     const kernel = this.#kernel;
     const about = { sandboxId: this.#sandbox.id, language: this.language };
     return observeContextRun(this.#sandbox.observer, about, request, (observed) => this.#complete(observed, kernel));

@@ -16,6 +16,7 @@ export interface CheckedRun {
   cpuTimeMs: number;
   outputBytes: number;
   listeners: Record<OutputChannel, ((chunk: Buffer) => Promise<void> | undefined) | undefined>;
+  signal?: AbortSignal;
 }
 
 /** Refuses at the door what a context would not take. */
@@ -36,6 +37,7 @@ export function checkRun(code: string, options: ContextRunOptions): CheckedRun {
     cpuTimeMs: checkRange(options.cpuTimeMs ?? cpuTimeMs.default, cpuTimeMs, "cpu time", showSeconds),
     outputBytes: checkRange(options.outputBytes ?? outputBytes.default, outputBytes, "output", showBytes),
     listeners: { stdout: options.onStdout, stderr: options.onStderr },
+    ...(options.signal && { signal: options.signal }),
   };
 }
 
@@ -67,7 +69,7 @@ export class ContextRun implements KernelListener {
   }
 
   async complete(): Promise<ContextRunResult> {
-    const { code, stdin, timeoutMs, cpuTimeMs } = this.#request;
+    const { code, stdin, timeoutMs, cpuTimeMs, signal } = this.#request;
     const startMs = performance.now();
     let graceTimer: NodeJS.Timeout | undefined;
     const stop = (why: string) => {
@@ -82,6 +84,8 @@ export class ContextRun implements KernelListener {
             stop("the code went on after its time limit");
           }, timeoutMs);
     const guard = new CpuGuard(this.#sandbox, cpuTimeMs, () => stop("the code went on after its CPU time limit"));
+    const cancel = () => stop("the code went on after it was cancelled");
+    signal?.addEventListener("abort", cancel, { once: true });
     try {
       const sent = this.#kernel.send({ id: this.#id, code, ...(stdin && { stdin: stdin.toString("base64") }) });
       sent.catch(() => undefined); // a kernel that takes no request has ended, or is ended by the time limit
@@ -90,6 +94,7 @@ export class ContextRun implements KernelListener {
       if (this.#failure !== undefined) throw this.#failure.error;
       return this.#describe(performance.now() - startMs, guard.fired, end);
     } finally {
+      signal?.removeEventListener("abort", cancel);
       clearTimeout(timer);
       clearTimeout(graceTimer);
       clearInterval(this.#interruptTimer);

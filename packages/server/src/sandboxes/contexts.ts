@@ -1,4 +1,4 @@
-import { type ContextOptions, contextLanguages } from "../core/context.ts";
+import { type ContextLanguage, type ContextOptions, contextLanguages } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
 import { checkBackground } from "../core/process.ts";
@@ -9,6 +9,7 @@ import type { Sandbox } from "./sandbox.ts";
 export class Contexts {
   readonly #sandbox: Sandbox;
   readonly #contexts = new Map<string, CodeContext>();
+  readonly #shared = new Map<ContextLanguage, Promise<CodeContext>>();
   #next = 1;
 
   constructor(sandbox: Sandbox) {
@@ -33,6 +34,29 @@ export class Contexts {
       throw error;
     }
     return context;
+  }
+
+  /** The one of a language for whoever names none; made at its first use, and anew when it has ended. */
+  async shared(language: ContextLanguage): Promise<{ context: CodeContext; isNew: boolean }> {
+    const found = await this.findShared(language);
+    if (found !== undefined) return { context: found, isNew: false };
+    const another = this.#shared.get(language); // two at once make one
+    const made = another ?? this.create({ language });
+    this.#shared.set(language, made);
+    const drop = () => void (this.#shared.get(language) === made && this.#shared.delete(language));
+    if (another === undefined) made.catch(drop);
+    return { context: await made, isNew: true };
+  }
+
+  /** Undefined when there is none that lives. */
+  async findShared(language: ContextLanguage): Promise<CodeContext | undefined> {
+    const made = this.#shared.get(language);
+    if (made === undefined) return undefined;
+    const context = await made.catch(() => undefined);
+    if (context !== undefined && context.ended === undefined && this.#contexts.has(context.id)) return context;
+    if (this.#shared.get(language) === made) this.#shared.delete(language);
+    if (context !== undefined) await context.dispose();
+    return undefined;
   }
 
   /** How many wait for something to run. */

@@ -1,14 +1,28 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { languages } from "../core/language.ts";
+import { type Language, languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
+import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { toolLimits } from "../core/tool-limits.ts";
-import { runFields, runResult, toRunLimits } from "../schemas/run.ts";
+import { contextRunResult } from "../schemas/context.ts";
+import { processResult, runFields, runResult, toRunLimits } from "../schemas/run.ts";
 import { LiveOutput } from "./live-output.ts";
-import { sessionId, sessionOf } from "./session.ts";
+import { runInContext, type StatefulResult } from "./run-in-context.ts";
+import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 const { cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains } = runFields;
+const { results, error } = contextRunResult.shape;
+
+/** What a run of either kind gives. */
+const codeResult = runResult.extend({
+  ...where,
+  cpu_ms: processResult.cpu_ms.optional(),
+  max_rss: processResult.max_rss.optional(),
+  state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
+  results: results.optional().describe("stateful: the last expression's value, and what display() was given"),
+  error: error.describe("stateful: the exception, with its traceback"),
+});
 
 export const executeCode = defineTool({
   name: "execute_code",
@@ -18,23 +32,32 @@ export const executeCode = defineTool({
   description: [
     "Runs Python, Node.js or shell code in your own sealed Linux sandbox and returns stdout, stderr, the exit code and the files it changed.",
     "Files under /workspace stay between calls; what should be handed to the user goes to /workspace/output.",
+    "With a session_id Python and Node.js code runs in that session's interpreter: variables and imports live on, `results` has the value of the last expression, and `state` says `new` when earlier variables are gone. Without one every call is a new process.",
     "There is no network unless a policy opens it: on a refusal read `hint`, and ask with request_egress instead of trying other ways.",
     "Install libraries with install_package, not with pip or npm in the code.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({
     code: z.string().min(1).describe("the program, whole"),
-    language: z.enum(languages).default("python"),
+    language: z.enum(languages).optional().describe("the session's own unless given; python where it has none"),
     session_id: sessionId,
+    stateful: z
+      .boolean()
+      .optional()
+      .describe("whether variables live on; true when session_id is given, false otherwise; shell has none"),
     ...{ cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains },
   }),
-  output: runResult.extend({ session_id: z.string(), sandbox_id: z.string() }),
+  output: codeResult,
   run: async (call, input) => {
     const { caller, parts, signal, progress } = call;
-    const { code, language, session_id } = input;
+    const { code, session_id, stateful = session_id !== undefined } = input;
     const record = await sessionOf(call, session_id);
+    const language = input.language ?? languageOf(record);
     const outputBytes = input.resource_limits?.max_output_bytes ?? toolLimits.outputBytes.default;
-    const limits = { ...toRunLimits(input), outputBytes };
+    const limits = {
+      ...toRunLimits({ ...input, timeout_seconds: input.timeout_seconds ?? timeoutOf(record) }),
+      outputBytes,
+    };
     const live = progress === undefined ? undefined : new LiveOutput(progress, outputBytes);
     const job = {
       kind: "code" as const,
@@ -44,12 +67,38 @@ export const executeCode = defineTool({
       ...defined({ allowedDomains: input.allowed_domains }),
       streams: live !== undefined,
     };
-    const result: RunResult = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
-      const options = defined({ cwd: input.cwd, env: input.env, stdin: input.stdin, onOutput: live?.take });
-      return sandbox.executeCode({ language, code, limits, signal, ...options });
+    const result = await parts.fleet.run<RunResult | StatefulResult>(caller, record.id, job, async (sandbox) => {
+      const { cwd, env, stdin } = input;
+      if (!stateful || language === "shell")
+        return sandbox.executeCode({
+          language,
+          code,
+          limits,
+          signal,
+          ...defined({ cwd, env, stdin, onOutput: live?.take }),
+        });
+      const { memoryBytes: memory_mb, processes: max_processes, ...kept } = limits;
+      const onStdout = live && ((chunk: Buffer) => live.take("stdout", chunk));
+      const onStderr = live && ((chunk: Buffer) => live.take("stderr", chunk));
+      const ofProcess = { cwd, env, memory_mb, max_processes };
+      return runInContext(sandbox, language, code, {
+        ...kept,
+        signal,
+        ofProcess,
+        ...defined({ stdin, onStdout, onStderr }),
+      });
     });
     const output = live && { stdout: live.text("stdout"), stderr: live.text("stderr"), truncated: live.truncated };
-    const where = { session_id: record.sessionKey ?? record.id, sandbox_id: record.id };
-    return { structured: { ...result, ...output, ...where } };
+    return { structured: { ...result, ...output, ...whereOf(record) } };
   },
 });
+
+function languageOf({ labels }: SandboxRecord): Language {
+  const found = labels[sessionLabels.language];
+  return languages.find((one) => one === found) ?? "python";
+}
+
+function timeoutOf({ labels }: SandboxRecord): number | undefined {
+  const found = labels[sessionLabels.timeout];
+  return found === undefined ? undefined : Number(found);
+}

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { AppError } from "../core/errors.ts";
 import { fleetLimits } from "../core/fleet-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { findSession } from "./find-session.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** A field of every tool that works in a sandbox. */
@@ -10,6 +12,31 @@ export const sessionId = z
   .max(fleetLimits.sessionKeyChars)
   .optional()
   .describe("from create_session, or a name of your own choice; without it you work in a session that is yours alone");
+
+/** Where a sandbox remembers what its session was made for. */
+export const sessionLabels = { language: "session.language", timeout: "session.timeout_seconds" } as const;
+
+/** Of every result that came out of a sandbox. */
+export const where = { session_id: z.string(), sandbox_id: z.string() };
+
+export function whereOf({ id, sessionKey }: SandboxRecord): { session_id: string; sandbox_id: string } {
+  return { session_id: sessionKey ?? id, sandbox_id: id };
+}
+
+/** As `sessionOf`, for what makes nothing: a session that nobody has used yet is not there. */
+export async function existingSession(call: ToolCall, named: string | undefined): Promise<SandboxRecord> {
+  const record = await findSession(call, named ?? call.session);
+  if (record === undefined)
+    throw new AppError(
+      "not_found",
+      named === undefined ? "your session has no sandbox yet" : `there is no session '${named}'`,
+      {
+        hint: "execute_code and create_session make one; inspect_state lists those there are",
+      },
+    );
+  call.using?.(record.id);
+  return record;
+}
 
 /** The sandbox that a call means: one that exists, by its id, or the session's, which has one from its first use on. */
 export async function sessionOf(call: ToolCall, named: string | undefined): Promise<SandboxRecord> {

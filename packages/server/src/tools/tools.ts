@@ -1,8 +1,28 @@
+import { createSession } from "./create-session.ts";
+import { deleteFile } from "./delete-file.ts";
 import { executeCode } from "./execute-code.ts";
+import { installPackage } from "./install-package.ts";
+import { listFiles } from "./list-files.ts";
+import { moveFile } from "./move-file.ts";
+import { readFile } from "./read-file.ts";
+import { searchFiles } from "./search-files.ts";
+import { terminateSession } from "./terminate-session.ts";
 import type { Tool, ToolSet } from "./tool.ts";
+import { writeFile } from "./write-file.ts";
 
 /** Every tool there is, in the order clients see them. */
-export const tools: readonly Tool[] = [executeCode];
+export const tools: readonly Tool[] = [
+  executeCode,
+  installPackage,
+  createSession,
+  readFile,
+  writeFile,
+  listFiles,
+  terminateSession,
+  searchFiles,
+  moveFile,
+  deleteFile,
+];
 
 /** Those of some sets; a tool that is in two comes once. */
 export function toolsOf(sets: readonly ToolSet[]): Tool[] {

@@ -1,0 +1,18 @@
+/** Limits of the tools with which agents work in their sessions. */
+export const sessionLimits = {
+  /** Of a file that a call reads, and that a call writes. */
+  readBytes: { default: 64 * 1024, max: 1024 * 1024 },
+  writeChars: 4 * 1024 * 1024,
+  /** Names that a list holds. */
+  entries: { default: 200, max: 2_000 },
+  /** Of a process's output in one answer, and how long a call waits for more of it. */
+  processBytes: { default: 16 * 1024, max: 256 * 1024 },
+  waitSeconds: { default: 0, max: 60 },
+  /** JSON that goes from one interpreter to another, as text. */
+  bridgeBytes: 1024 * 1024,
+  /** Variables that are told of, and how long telling may take. */
+  variables: 200,
+  inspectMs: 5_000,
+  /** Namespaces whose calls are counted. */
+  countedNamespaces: 1_024,
+} as const;

@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { languages } from "../core/language.ts";
+import { randomId } from "../core/random-id.ts";
+import { toBytes, toMs } from "../schemas/amount.ts";
+import { createSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
+import { sessionId, sessionLabels, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const {
+  engine,
+  image,
+  memory_mb,
+  cpus,
+  max_processes,
+  storage_mb,
+  env,
+  idle_timeout_seconds,
+  lifetime_seconds,
+  snapshot_id,
+} = createSandbox.shape;
+
+export const createSession = defineTool({
+  name: "create_session",
+  title: "Open a session",
+  sets: ["core", "sessions"],
+  permission: "use",
+  description: [
+    "Opens a session: a sandbox of its own with an interpreter whose variables live on between execute_code calls that name its session_id.",
+    "Use it for work in several steps, for a second computer beside your own, or to set limits. One call is enough for a whole task.",
+    "Comes back: session_id, and what the sandbox may use. A session_id that exists gives that session, with its limits as they were.",
+    "When too much is open the call is refused: end sessions that are done with terminate_session.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  input: z.strictObject({
+    language: z.enum(languages).default("python").describe("of code that names none; shell keeps no variables"),
+    session_id: sessionId.describe("a name of your own choice; made up unless given"),
+    ...{
+      engine,
+      image,
+      memory_mb,
+      cpus,
+      max_processes,
+      storage_mb,
+      env,
+      idle_timeout_seconds,
+      lifetime_seconds,
+      snapshot_id,
+    },
+  }),
+  output: z.object({
+    ...where,
+    language: z.enum(languages),
+    created: z.boolean().describe("false: it was there already"),
+    ...sandbox.pick({
+      status: true,
+      engine: true,
+      memory_mb: true,
+      cpus: true,
+      max_processes: true,
+      storage_mb: true,
+      expires_at: true,
+    }).shape,
+  }),
+  run: async (call, input) => {
+    const { caller, parts } = call;
+    const { language, engine, image, cpus, max_processes: processes, env } = input;
+    const { record, isNew } = await parts.fleet.create(caller, {
+      sessionKey: input.session_id ?? `session-${randomId(9, "base64url")}`,
+      labels: { [sessionLabels.language]: language },
+      limits: defined({
+        memoryBytes: toBytes(input.memory_mb),
+        storageBytes: toBytes(input.storage_mb),
+        cpus,
+        processes,
+      }),
+      ...defined({ engine, image, env, snapshotId: input.snapshot_id }),
+      ...defined({ idleTimeoutMs: toMs(input.idle_timeout_seconds), lifetimeMs: toMs(input.lifetime_seconds) }),
+    });
+    call.using?.(record.id);
+    if (language !== "shell")
+      await parts.fleet.use(caller, record.id, async (sandbox) => void (await sandbox.contexts.shared(language)));
+    return { structured: { ...showSandbox(record), ...whereOf(record), language, created: isNew } };
+  },
+});

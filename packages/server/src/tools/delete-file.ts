@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { filePath } from "../schemas/sandbox.ts";
+import { note } from "./note.ts";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const deleteFile = defineTool({
+  name: "delete_file",
+  title: "Delete a file",
+  sets: ["files"],
+  permission: "use",
+  description: [
+    "Deletes a file of your sandbox, or a folder with all that is in it when recursive is set. Paths are relative to /workspace.",
+    "It cannot be undone, but for a snapshot that was taken before (create_state_snapshot).",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: z.strictObject({ path: filePath.min(1), recursive: z.boolean().default(false), session_id: sessionId }),
+  output: z.object({ path: z.string(), deleted: z.literal(true), ...where }),
+  run: async (call, { path, recursive, session_id }) => {
+    const record = await existingSession(call, session_id);
+    await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.remove(path, { recursive }));
+    await note(call, { type: "file.deleted", sandboxId: record.id, detail: { path, recursive } });
+    return { structured: { path, deleted: true as const, ...whereOf(record) } };
+  },
+});

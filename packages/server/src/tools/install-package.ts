@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { toMs } from "../schemas/amount.ts";
+import { installBody, installOutcome } from "../schemas/package.ts";
+import { sessionId, sessionOf, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const { manager, packages, lockfile, timeout_seconds } = installBody.shape;
+
+export const installPackage = defineTool({
+  name: "install_package",
+  title: "Install packages",
+  sets: ["core"],
+  permission: "use",
+  description: [
+    "Installs packages of pip or npm into your sandbox, from the registries that the operator has configured; the code itself stays without network.",
+    "Use it before code that imports what is not there. Installed packages stay as long as the session.",
+    "Comes back: what is new, with versions and hashes, and the end of what the installer said; look at exit_code.",
+    "Where versions must be pinned the refusal says so: name==1.2.3 for pip, name@1.2.3 for npm.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  input: z.strictObject({
+    manager: manager.default("pip"),
+    ...{ packages, lockfile, timeout_seconds },
+    session_id: sessionId,
+  }),
+  output: installOutcome.extend(where),
+  run: async (call, input) => {
+    const { caller, parts, signal } = call;
+    const { manager, packages = [], lockfile, timeout_seconds } = input;
+    const record = await sessionOf(call, input.session_id);
+    const request = { manager, packages, signal, ...defined({ lockfile, timeoutMs: toMs(timeout_seconds) }) };
+    const outcome = await parts.packages.install(caller, record.id, request);
+    return { structured: { ...outcome, ...whereOf(record) } };
+  },
+});

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { searchLimits } from "../core/limits.ts";
+import type { SearchMatch } from "../core/search.ts";
+import { sessionLimits } from "../core/session-limits.ts";
+import { searchMatch } from "../schemas/file.ts";
+import { filePath } from "../schemas/sandbox.ts";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const { entries } = sessionLimits;
+
+export const searchFiles = defineTool({
+  name: "search_files",
+  title: "Search files",
+  sets: ["files"],
+  permission: "read",
+  description: [
+    "Searches the files of your sandbox by name (a glob such as *.py), by text (plain, within a line), or by both.",
+    "Comes back: paths relative to the folder, with line, column and the line itself for text; truncated when a limit ended the search.",
+    "Narrow it down with path and name when it is truncated.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    path: filePath.min(1).default("/workspace"),
+    name: z.string().min(1).max(1024).optional().describe("a glob"),
+    text: z.string().min(1).max(searchLimits.textBytes).optional(),
+    ignore_case: z.boolean().default(false),
+    limit: z.number().int().min(1).max(entries.max).default(entries.default),
+    session_id: sessionId,
+  }),
+  output: z.object({ matches: z.array(searchMatch), files_read: z.number(), truncated: z.boolean(), ...where }),
+  run: async (call, { path, name, text, ignore_case: ignoreCase, limit, session_id }) => {
+    const record = await existingSession(call, session_id);
+    const found = await call.parts.fleet.use(call.caller, record.id, async ({ files }) => {
+      const told = files.search(path, { ignoreCase, limit, ...defined({ name, text }) });
+      const matches: SearchMatch[] = [];
+      for await (const one of told) matches.push(one);
+      return { matches, files_read: told.summary?.filesRead ?? 0, truncated: told.summary?.truncated ?? true };
+    });
+    return { structured: { ...found, ...whereOf(record) } };
+  },
+});

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const terminateSession = defineTool({
+  name: "terminate_session",
+  title: "End a session",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Ends a session for good: its processes are killed and its files and variables are wiped. Nothing of it can be had afterwards.",
+    "Use it when the work is done, after the user has what they need (get_artifacts, create_state_snapshot).",
+    "Comes back: terminated. An unknown session_id is refused; inspect_state lists those there are.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: z.strictObject({ session_id: sessionId.unwrap().describe("from create_session, or a sandbox's id") }),
+  output: z.object({ ...where, terminated: z.literal(true) }),
+  run: async (call, { session_id }) => {
+    const record = await existingSession(call, session_id);
+    await call.parts.fleet.destroy(call.caller, record.id);
+    return { structured: { ...whereOf(record), terminated: true as const } };
+  },
+});

@@ -1,0 +1,37 @@
+import { hash } from "node:crypto";
+import { z } from "zod";
+import { sessionLimits } from "../core/session-limits.ts";
+import { filePath } from "../schemas/sandbox.ts";
+import { note } from "./note.ts";
+import { sessionId, sessionOf, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const writeFile = defineTool({
+  name: "write_file",
+  title: "Write a file",
+  sets: ["core", "files"],
+  permission: "use",
+  description: [
+    "Writes a file of your sandbox, whole, in place of what was there; folders on the way are made. Paths are relative to /workspace.",
+    "Use it for sources and data that you have as text; bytes go in base64. What the user should get goes to output/.",
+    "Comes back: size_bytes and sha256 of what is on the disk. When the workspace is full nothing is written, and the refusal says so.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    path: filePath.min(1),
+    content: z.string().max(sessionLimits.writeChars),
+    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+    executable: z.boolean().default(false),
+    session_id: sessionId,
+  }),
+  output: z.object({ path: z.string(), size_bytes: z.number(), sha256: z.string(), ...where }),
+  run: async (call, { path, content, encoding, executable, session_id }) => {
+    const record = await sessionOf(call, session_id);
+    const bytes = Buffer.from(content, encoding);
+    const mode = executable ? 0o755 : 0o644;
+    await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.write(path, bytes, mode));
+    const written = { path, size_bytes: bytes.length, sha256: hash("sha256", bytes) };
+    await note(call, { type: "file.written", sandboxId: record.id, detail: written });
+    return { structured: { ...written, ...whereOf(record) } };
+  },
+});
