@@ -83,7 +83,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     ["a signal", { type: signal, stream: 1, offset: most }],
   ] satisfies [string, HostFrame][])("%s of an absurd size leaves the guest idle and serving", async (_what, frame) => {
     await host.frames(frame);
-    expect(await host.alive()).toBe(true);
+    await host.mustLive();
     await idle();
     await host.frames({ type: close, stream: 1 });
     await serves();
@@ -92,13 +92,13 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
   it("ends what an owner left half told: its successor can close it, and learns that it never ran", async () => {
     const rows = words("/bin/sh", "-c", "echo never");
     await host.frames({ ...opening(1, rows), payload: rows.subarray(0, 5) });
-    expect(await host.alive()).toBe(true);
+    await host.mustLive();
     host.answers.length = 0;
     await host.resync();
     const record = await exitOf(1);
     expect(record?.payload.readUInt32LE(4)).toBe(16); // not started
     await host.frames({ type: data, channel: spec, stream: 1, payload: rows.subarray(5) });
-    expect(await host.alive()).toBe(true);
+    await host.mustLive();
     expect(host.answers.some(({ type, channel }) => type === data && channel === 1)).toBe(false);
   });
 
@@ -107,7 +107,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     for (let id = 1; id <= 1200; id += 100) {
       const ids = Array.from({ length: 100 }, (_, i) => id + i);
       await host.frames(...ids.flatMap((stream) => [half(stream), { type: close, stream }]));
-      expect(await host.alive()).toBe(true);
+      await host.mustLive();
     }
     await host.frames(opening(2000, words("/bin/sh", "-c", "exit 3")));
     expect((await exitOf(2000))?.payload.readInt32LE(0)).toBe(3 << 8);
@@ -119,7 +119,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     );
     await host.answer(({ type, stream }) => type === data && stream === 1); // it is ready for the signal
     await host.frames({ type: data, channel: spec, stream: 1, payload: words("more") });
-    expect(await host.alive()).toBe(true);
+    await host.mustLive();
     await host.frames({ type: signal, stream: 1, offset: 15n });
     expect((await exitOf(1))?.payload.readInt32LE(0)).toBe(4 << 8);
   });
@@ -213,18 +213,18 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     const property = fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 20 }), async (frames) => {
       await host.frames(...frames.map(own));
       await host.resync();
-      expect(await host.alive()).toBe(true);
+      await host.mustLive();
       await host.frames(...Array.from({ length: ids }, (_, i): HostFrame => ({ type: close, stream: first + i + 1 })));
       first += ids;
     });
     await fc.assert(property, { seed, numRuns: soak ? 3_000 : 40 });
     host.answers.length = 0;
     await host.resync();
-    expect(await host.alive()).toBe(true);
+    await host.mustLive();
     const left = host.answers.filter(({ type }) => type === state);
     await host.frames(...left.map(({ stream }): HostFrame => ({ type: close, stream })));
     if (engineName !== "container") return;
-    while (readdirSync(`/proc/${host.guestPid}/fd`).length > 24) expect(await host.alive()).toBe(true);
+    while (readdirSync(`/proc/${host.guestPid}/fd`).length > 24) await host.mustLive();
     await host.calm();
   });
 

@@ -57,14 +57,17 @@ export class HostileHost implements Disposable {
   #rest = Buffer.alloc(0);
   #pings = 0n;
   dead = false;
+  /** Why it ended, as its engine tells. */
+  reason = "";
 
   constructor(created: CreatedSandbox, died: Promise<string>) {
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
     this.#id = created.id;
     this.#out = openSync(created.toGuestPath, flags);
     this.#in = openSync(created.fromGuestPath, flags);
-    const note = () => {
+    const note = (reason: unknown) => {
       this.dead = true;
+      this.reason = String(reason);
     };
     died.then(note, note);
   }
@@ -129,9 +132,15 @@ export class HostileHost implements Disposable {
   async alive(): Promise<boolean> {
     const number = ++this.#pings;
     await this.frames({ type: frameTypes.ping, offset: number });
-    return (
-      (await this.answer(({ type, offset }) => type === frameTypes.pong && offset === Number(number))) !== undefined
-    );
+    const pong = await this.answer(({ type, offset }) => type === frameTypes.pong && offset === Number(number));
+    return pong !== undefined;
+  }
+
+  /** As alive; where it has ended, with all it said of that. */
+  async mustLive(): Promise<void> {
+    if (await this.alive()) return;
+    const said = this.answers.filter(({ type, stream }) => type === frameTypes.error && stream === 0);
+    throw new Error(`the guest has ended (${this.reason}), and said: ${said.map(({ payload }) => payload).join("; ")}`);
   }
 
   /** Whether the guest said this of itself before it ended. */
