@@ -1,6 +1,7 @@
 // Bundles the server into .build/app, a file for each program and what they share in chunks: it loads in a fraction of the
 // time that its sources take, and no program loads what only another needs.
-import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { build } from "esbuild";
 
@@ -13,6 +14,7 @@ const { outputFiles } = await build({
     daemon: "packages/server/src/daemon.ts",
     engine: "packages/server/src/engine-process.ts",
     "sqlite-worker": "packages/server/src/store/sqlite-worker.ts",
+    "validation-worker": "packages/server/src/validation/validation-worker.ts",
   },
   splitting: true,
   chunkNames: "chunk-[hash]",
@@ -30,9 +32,12 @@ const { outputFiles } = await build({
       setup: ({ onLoad }) => onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "" })),
     },
   ],
-  // CommonJS dependencies call require for Node's own modules.
+  // CommonJS dependencies call require for Node's own modules, and look for their files beside them.
   banner: {
-    js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    js: [
+      'import { createRequire as __createRequire } from "node:module";',
+      "const require = __createRequire(import.meta.url), __dirname = import.meta.dirname;",
+    ].join(" "),
   },
   legalComments: "none",
   logLevel: "warning",
@@ -40,6 +45,11 @@ const { outputFiles } = await build({
 
 const folder = join(root, ".build/app");
 await mkdir(folder, { recursive: true });
+const ruff = "ruff_wasm_bg.wasm";
+const packages = createRequire(join(root, "packages/server/package.json"));
+const ruffPath = join(dirname(packages.resolve("@astral-sh/ruff-wasm-nodejs")), ruff);
+outputFiles.push({ path: join(folder, ruff), contents: await readFile(ruffPath) });
+
 // By rename, and the chunks first: a caisson that starts meanwhile reads the old bundle or the new one, never half of one.
 const isChunk = (path) => basename(path).startsWith("chunk-");
 for (const file of outputFiles.toSorted((left, right) => Number(isChunk(right.path)) - Number(isChunk(left.path)))) {

@@ -1,0 +1,38 @@
+/** What bounds the validation of code and data, like limits.ts. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const validationLimits = {
+  /** Threads at once; each parser holds its memory in one of them. */
+  workers: 2,
+  /** Tasks that wait for a thread. */
+  queued: 64,
+  /** For one task, once a thread has it. What runs over is ended with its thread. */
+  taskMs: 5_000,
+  /** For a thread to start, on a machine that is busy. */
+  startMs: 30_000,
+  /** A thread that has nothing to do ends after this, and gives its memory back. */
+  idleMs: 20_000,
+  /** Tasks of one thread: what parsers keep between them stays bounded. */
+  tasksPerWorker: 2_000,
+  heapMiB: 256,
+  youngHeapMiB: 32,
+  stackMiB: 4,
+  codeBytes: 1 * MiB,
+  /** What a result tells; the rest is counted. */
+  findings: 200,
+  errors: 500,
+  messageCharacters: 400,
+  valueCharacters: 80,
+  /** Imports that auto-fix adds. */
+  fixes: 50,
+  /** How deep code given to a shell within a shell is looked into. */
+  shellDepth: 3,
+  jsonBytes: 8 * MiB,
+  schemaBytes: 256 * KiB,
+  schemaNameCharacters: 100,
+  csvBytes: 16 * MiB,
+  columns: 1_000,
+  headerCharacters: 200,
+} as const satisfies Record<string, number>;

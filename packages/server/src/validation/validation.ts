@@ -1,0 +1,76 @@
+import type {
+  CheckShell,
+  CodeChecker,
+  CodeToValidate,
+  CodeValidation,
+  CsvToValidate,
+  CsvValidation,
+  Finding,
+  JsonSchema,
+  JsonValidation,
+  SchemaName,
+  Validation,
+} from "../core/validation.ts";
+import { validationLimits } from "../core/validation-limits.ts";
+import { mergeBash } from "./bash.ts";
+import { readSchema, readText, writeJson } from "./input.ts";
+import { type PoolTimes, WorkerPool } from "./worker-pool.ts";
+
+export interface ValidationParts {
+  /** Without it a script is read by the parser alone, and the result says so. */
+  checkShell?: CheckShell;
+  times?: PoolTimes;
+}
+
+const checkers = { python: "ruff", node: "acorn", shell: "unbash" } as const satisfies Record<string, CodeChecker>;
+
+/** Reads code and data of strangers without running them. It advises: what holds code is the sandbox. */
+export class CodeAndDataValidation implements Validation, AsyncDisposable {
+  readonly #pool: WorkerPool;
+  readonly #checkShell: CheckShell | undefined;
+
+  constructor({ checkShell, times }: ValidationParts = {}) {
+    this.#checkShell = checkShell;
+    this.#pool = new WorkerPool(times);
+  }
+
+  async code(input: CodeToValidate, signal?: AbortSignal): Promise<CodeValidation> {
+    const { language, policy, autoFix } = input;
+    const code = readText("code", input.code, validationLimits.codeBytes);
+    const checkedBy: CodeChecker[] = [checkers[language]];
+    const [answer, bash] = await Promise.all([
+      this.#pool.run({ kind: "code", language, code, policy, autoFix }, signal),
+      language === "shell" ? this.#checkShell?.(code, signal) : undefined,
+    ]);
+    let findings: Finding[] = answer.findings;
+    if (bash !== undefined) {
+      checkedBy.push("bash");
+      findings = mergeBash(code, findings, bash);
+    }
+    return {
+      language,
+      policy,
+      valid: findings.every(({ severity }) => severity !== "error"),
+      refused: findings.some(({ severity }) => severity !== "warning"),
+      findings,
+      truncated: answer.truncated,
+      ...(answer.fixedCode === undefined ? {} : { fixedCode: answer.fixedCode }),
+      checkedBy,
+    };
+  }
+
+  async json(data: unknown, schema: SchemaName | JsonSchema, signal?: AbortSignal): Promise<JsonValidation> {
+    const wanted = readSchema(schema);
+    const text = writeJson("data", data, validationLimits.jsonBytes);
+    return this.#pool.run({ kind: "json", data: text, schema: wanted }, signal);
+  }
+
+  async csv({ csv, requiredHeaders, typeConstraints }: CsvToValidate, signal?: AbortSignal): Promise<CsvValidation> {
+    const text = readText("CSV", csv, validationLimits.csvBytes);
+    return this.#pool.run({ kind: "csv", csv: text, requiredHeaders, typeConstraints }, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]();
+  }
+}

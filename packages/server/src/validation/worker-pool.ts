@@ -1,0 +1,169 @@
+import { Worker } from "node:worker_threads";
+import { AppError } from "../core/errors.ts";
+import { validationLimits } from "../core/validation-limits.ts";
+import type { Answers, FromWorker, Task } from "./task.ts";
+import { workerUrl } from "./worker-url.ts";
+
+interface Job {
+  task: Task;
+  resolve(answer: never): void;
+  reject(error: unknown): void;
+}
+
+interface Thread {
+  worker: Worker;
+  job?: Job | undefined;
+  timer?: NodeJS.Timeout | undefined;
+  tasks: number;
+  isReady: boolean;
+}
+
+export interface PoolTimes {
+  taskMs: number;
+  idleMs: number;
+}
+
+/**
+ * Threads for what may not be trusted to end: each task has a deadline and a heap of its own, and whatever runs over is ended
+ * with its thread. No thread is there before the first task, nor long after the last.
+ */
+export class WorkerPool implements AsyncDisposable {
+  readonly #threads = new Set<Thread>();
+  readonly #queue: Job[] = [];
+  readonly #times: PoolTimes;
+  #isClosed = false;
+
+  constructor(times: PoolTimes = validationLimits) {
+    this.#times = times;
+  }
+
+  get threads(): number {
+    return this.#threads.size;
+  }
+
+  async run<T extends Task>(task: T, signal?: AbortSignal): Promise<Answers[T["kind"]]> {
+    signal?.throwIfAborted();
+    if (this.#isClosed) throw new AppError("unavailable", "validation has ended");
+    if (this.#queue.length >= validationLimits.queued) throw tooBusy();
+    const { promise, resolve, reject } = Promise.withResolvers<Answers[T["kind"]]>();
+    const job: Job = { task, resolve: resolve as Job["resolve"], reject };
+    const abort = () => this.#abandon(job, signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#queue.push(job);
+    this.#dispatch();
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const closed = new AppError("unavailable", "validation has ended");
+    for (const job of this.#queue.splice(0)) job.reject(closed);
+    await Promise.all([...this.#threads].map((thread) => this.#end(thread, closed)));
+  }
+
+  #dispatch(): void {
+    while (this.#queue.length > 0) {
+      const free = [...this.#threads].find((thread) => thread.job === undefined);
+      const thread = free ?? (this.#threads.size < validationLimits.workers ? this.#start() : undefined);
+      if (thread === undefined) return;
+      thread.job = this.#queue.shift();
+      if (thread.isReady) this.#give(thread);
+    }
+  }
+
+  #start(): Thread {
+    const { heapMiB, youngHeapMiB, stackMiB, startMs } = validationLimits;
+    const worker = new Worker(workerUrl, {
+      // It needs nothing of this process, and what it reads is hostile.
+      env: {},
+      argv: [],
+      stdin: false,
+      resourceLimits: {
+        maxOldGenerationSizeMb: heapMiB,
+        maxYoungGenerationSizeMb: youngHeapMiB,
+        stackSizeMb: stackMiB,
+      },
+    });
+    const thread: Thread = { worker, tasks: 0, isReady: false };
+    this.#threads.add(thread);
+    this.#arm(thread, startMs, tooSlow);
+    worker.on("message", (message: FromWorker) => this.#hear(thread, message));
+    worker.on("error", (error) => void this.#end(thread, explainEnd(error)));
+    worker.on("exit", () => void this.#end(thread, new AppError("internal", "the check ended early")));
+    return thread;
+  }
+
+  #hear(thread: Thread, message: FromWorker): void {
+    if ("ready" in message) {
+      thread.isReady = true;
+      if (thread.job === undefined) this.#rest(thread);
+      else this.#give(thread);
+      return;
+    }
+    if ("loaded" in message) {
+      const { taskMs } = this.#times;
+      const why = `the check took longer than ${taskMs / 1000} s and was ended`;
+      this.#arm(thread, taskMs, () => new AppError("timeout", why));
+      return;
+    }
+    const { job } = thread;
+    thread.job = undefined;
+    if ("answer" in message) job?.resolve(message.answer as never);
+    else job?.reject(new AppError(message.error.code, message.error.message, message.error));
+    if (("last" in message && message.last) || thread.tasks >= validationLimits.tasksPerWorker) void this.#end(thread);
+    else this.#rest(thread);
+    this.#dispatch();
+  }
+
+  #give(thread: Thread): void {
+    thread.tasks += 1;
+    this.#arm(thread, validationLimits.startMs, tooSlow);
+    thread.worker.ref();
+    thread.worker.postMessage(thread.job?.task);
+  }
+
+  /** Nothing waits for it now, not even the end of this process. */
+  #rest(thread: Thread): void {
+    this.#arm(thread, this.#times.idleMs);
+    thread.timer?.unref();
+    thread.worker.unref();
+  }
+
+  #arm(thread: Thread, ms: number, why?: () => AppError): void {
+    clearTimeout(thread.timer);
+    thread.timer = setTimeout(() => void this.#end(thread, why?.()), ms);
+  }
+
+  async #end(thread: Thread, why?: AppError): Promise<void> {
+    clearTimeout(thread.timer);
+    const wasThere = this.#threads.delete(thread);
+    const { job } = thread;
+    thread.job = undefined;
+    job?.reject(why ?? new AppError("internal", "the check ended early"));
+    if (wasThere) this.#dispatch();
+    await thread.worker.terminate();
+  }
+
+  #abandon(job: Job, reason: unknown): void {
+    const at = this.#queue.indexOf(job);
+    if (at >= 0) this.#queue.splice(at, 1);
+    job.reject(reason);
+    for (const thread of this.#threads) if (thread.job === job) void this.#end(thread);
+  }
+}
+
+function explainEnd(error: unknown): AppError {
+  if (error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY")
+    return new AppError("too_large", `the check needs more than ${validationLimits.heapMiB} MiB of memory`);
+  return new AppError("internal", "the check failed", { cause: error });
+}
+
+const tooSlow = () => new AppError("unavailable", "the machine is too busy to start a check");
+
+function tooBusy(): AppError {
+  return new AppError("unavailable", `${validationLimits.queued} checks wait already`, { retryAfterMs: 1_000 });
+}
