@@ -33,8 +33,9 @@ import { toolRoutes } from "./http/tools.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
+import { callerOf } from "./mcp/caller.ts";
 import { McpEndpoint } from "./mcp/endpoint.ts";
-import { Traces } from "./mcp/traces.ts";
+import { openMcp } from "./mcp/open-mcp.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -240,14 +241,16 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
   };
-  const traces = new Traces(feed);
-  const endpoint = new McpEndpoint({
-    traces,
-    tools: toolsOf(toolSets),
-    parts: toolParts,
-    version: parts.version,
-    report: (error) => report(error, parts.onError),
-  });
+  const mcp = openMcp(
+    {
+      tools: toolsOf(toolSets),
+      parts: toolParts,
+      version: parts.version,
+      report: (error) => report(error, parts.onError),
+    },
+    { caller: callerOf },
+  );
+  const endpoint = new McpEndpoint(mcp);
   const http = createHttpApp({
     fleet,
     keyring,
@@ -278,7 +281,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     keyring,
     [Symbol.asyncDispose]: async () => {
       await endpoint[Symbol.asyncDispose]();
-      await traces[Symbol.asyncDispose]();
+      await mcp[Symbol.asyncDispose]();
       await ports.close();
       http.app.server.closeAllConnections();
       await http.app.close();

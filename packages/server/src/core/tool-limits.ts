@@ -2,6 +2,12 @@
 export const toolLimits = {
   /** Of a run's output that is told while it runs; the result has the rest. */
   toldBytes: 256 * 1024,
+  /** What is told goes out this often at most. */
+  progressEveryMs: 50,
+  /** Calls whose client was sent away with a question, of all and of one key, and how long they wait for it. */
+  parked: 256,
+  parkedPerKey: 32,
+  parkedMs: 600_000,
   /** Of each of stdout and stderr in a result: more than a model can read. */
   outputBytes: { default: 64 * 1024, max: 1024 * 1024 },
   /** Images that come with a result, and the size of each. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { callTool } from "../tools/call-tool.ts";
+import { Lifeline } from "../tools/lifeline.ts";
 import { type ToolSet, toolSets } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { defaultSession, tools, toolsOf } from "../tools/tools.ts";
@@ -76,11 +77,10 @@ export function toolRoutes(parts: ToolParts): Route[] {
         const tool = tools.find(({ name }) => name === params.name);
         if (tool === undefined)
           throw new AppError("not_found", `there is no tool '${params.name}'`, { hint: `GET ${path}?set=all` });
-        const { structured, content = [] } = await callTool(
-          tool,
-          { caller, parts, signal, session: defaultSession },
-          body,
-        );
+        const lifeline = new Lifeline({ caller, parts });
+        signal.addEventListener("abort", () => void lifeline.lose(signal.reason), { once: true });
+        const call = { caller, parts, signal: lifeline.signal, using: lifeline.using, session: defaultSession };
+        const { structured, content = [] } = await callTool(tool, call, body);
         return { status: 200, json: { result: structured, content } };
       },
     }),

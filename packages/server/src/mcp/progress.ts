@@ -1,25 +1,54 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { toolLimits } from "../core/tool-limits.ts";
 
-/** How a call tells what goes on, where its client asked for that: one notification under way, what comes meanwhile waits as one. */
-export function progressOf({ mcpReq }: ServerContext): ((message: string) => void) | undefined {
-  const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return undefined;
-  let progress = 0;
-  let waiting = "";
-  let busy = false;
-  const tell = async (): Promise<void> => {
-    busy = true;
-    while (waiting !== "") {
-      const message = waiting;
-      waiting = "";
-      progress += 1;
-      await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, message } });
-    }
-    busy = false;
+/**
+ * What a call tells while it runs, where its client asked for that. What comes within a short time goes out as one; past a
+ * limit nothing goes out, since a client that does not read has it all kept for it.
+ */
+export class Progress {
+  readonly #token: string | number;
+  readonly #notify: ServerContext["mcpReq"]["notify"];
+  #count = 0;
+  #left: number = toolLimits.toldBytes;
+  #waiting = "";
+  #timer: NodeJS.Timeout | undefined;
+  #sent: Promise<void> = Promise.resolve();
+
+  private constructor(token: string | number, notify: ServerContext["mcpReq"]["notify"]) {
+    this.#token = token;
+    this.#notify = notify;
+  }
+
+  static of({ mcpReq }: ServerContext): Progress | undefined {
+    const token = mcpReq._meta?.progressToken;
+    return token === undefined ? undefined : new Progress(token, mcpReq.notify);
+  }
+
+  readonly tell = (message: string): void => {
+    const taken = message.slice(0, this.#left);
+    this.#left -= taken.length;
+    this.#waiting += taken;
+    if (this.#waiting === "" || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#waiting !== "") this.#send();
+    }, toolLimits.progressEveryMs);
+    this.#send();
   };
-  return (message) => {
-    waiting += message;
-    // A client that is gone has its call aborted.
-    if (!busy) tell().catch(() => undefined);
-  };
+
+  /** Resolves once all that was told is on its way: before the result. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#waiting !== "") this.#send();
+    await this.#sent;
+  }
+
+  #send(): void {
+    const params = { progressToken: this.#token, progress: ++this.#count, message: this.#waiting };
+    this.#waiting = "";
+    const send = () => this.#notify({ method: "notifications/progress", params });
+    // A client that is gone has its call ended by whoever sees that.
+    this.#sent = this.#sent.then(send).catch(() => undefined);
+  }
 }

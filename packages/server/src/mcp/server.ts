@@ -1,14 +1,12 @@
 import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import type { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
-import { callTool } from "../tools/call-tool.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { answerCompletions } from "./completions.ts";
-import { progressOf } from "./progress.ts";
 import { registerPrompts } from "./prompts/prompts.ts";
 import { registerResources } from "./resources/resources.ts";
-import { toCallResult, toErrorResult } from "./tool-result.ts";
+import type { ToolCalls } from "./tool-calls.ts";
 import type { Traces } from "./traces.ts";
 
 export interface McpParts {
@@ -16,6 +14,7 @@ export interface McpParts {
   parts: ToolParts;
   version: string;
   traces: Traces;
+  calls: ToolCalls;
   /** Any error as one that may be shown. */
   report: (error: unknown) => AppError;
 }
@@ -43,27 +42,17 @@ const capabilities = {
 
 /** A server of either era: what it offers is the same. */
 export function buildServer(mcp: McpParts, client: McpClient): McpServer {
-  const { tools, parts, version, report } = mcp;
-  const server = new McpServer({ name: "caisson", title: "Caisson", version }, { capabilities, instructions });
+  const { tools, version, calls } = mcp;
+  const server = new McpServer(
+    { name: "caisson", title: "Caisson", version },
+    { capabilities, instructions, requestState: { verify: calls.verify } },
+  );
   for (const tool of tools) {
     const { name, title, description, input, output, hints } = tool;
     server.registerTool(
       name,
       { title, description, inputSchema: input, outputSchema: output, annotations: { title, ...hints } },
-      async (given: unknown, context: ServerContext) => {
-        try {
-          const progress = progressOf(context);
-          const call = {
-            caller: client.caller(context),
-            parts,
-            signal: context.mcpReq.signal,
-            session: client.session,
-          };
-          return toCallResult(await callTool(tool, { ...call, ...(progress && { progress }) }, given));
-        } catch (error) {
-          return toErrorResult(report(error));
-        }
-      },
+      (given: unknown, context: ServerContext) => calls.call(mcp, { server, client, tool }, given, context),
     );
   }
   registerResources(server, mcp, client);

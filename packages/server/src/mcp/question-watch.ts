@@ -1,0 +1,63 @@
+import type { Approval } from "../core/approval.ts";
+import type { FeedReader } from "../core/feed.ts";
+import type { Caller } from "../core/principal.ts";
+import type { ToolParts } from "../tools/tool-parts.ts";
+
+const types = [
+  "approval.requested",
+  "approval.approved",
+  "approval.denied",
+  "approval.expired",
+  "approval.cancelled",
+] as const;
+
+export interface QuestionWatchParts {
+  caller: Caller;
+  parts: Pick<ToolParts, "approvals" | "feed">;
+  /** The sandboxes that the call works in. */
+  used: ReadonlySet<string>;
+  /** Questions that some call puts to its user: each is put once. */
+  claimed: Set<string>;
+  asked: (approval: Approval) => void;
+  /** Somebody has answered it, here or elsewhere, or nobody will. */
+  settled: (id: string) => void;
+}
+
+/** Sees the questions that come up while a call runs: of its sandboxes, or asked by its own caller for the whole namespace. */
+export class QuestionWatch implements AsyncDisposable {
+  readonly #parts: QuestionWatchParts;
+  readonly #reader: FeedReader;
+  readonly #own = new Set<string>();
+  readonly #reading: Promise<void>;
+
+  constructor(parts: QuestionWatchParts) {
+    this.#parts = parts;
+    this.#reader = parts.parts.feed.read({ namespace: parts.caller.principal.namespace, types });
+    this.#reading = this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const event of this.#reader) {
+      if (event.type === "events.lag") continue; // what was missed waits for an answer by CLI or REST
+      const id = String(event.data.approval_id);
+      if (event.type !== "approval.requested") this.#parts.settled(id);
+      else if (event.sandboxId === null || this.#parts.used.has(event.sandboxId)) await this.#look(id);
+    }
+  }
+
+  async #look(id: string): Promise<void> {
+    const { caller, parts, claimed, asked } = this.#parts;
+    const approval = await parts.approvals.get(caller, id).catch(() => undefined);
+    if (approval?.state !== "pending" || claimed.has(id)) return;
+    if (approval.sandboxId === null && approval.askedBy !== caller.principal.id) return;
+    claimed.add(id);
+    this.#own.add(id);
+    asked(approval);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#reader[Symbol.dispose]();
+    await this.#reading;
+    for (const id of this.#own) this.#parts.claimed.delete(id);
+  }
+}

@@ -1,0 +1,142 @@
+import { hash, randomBytes } from "node:crypto";
+import {
+  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  createRequestStateCodec,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type McpServer,
+  type RequestStateCodec,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import type { Approval } from "../core/approval.ts";
+import { type Caller, isAllowed } from "../core/principal.ts";
+import { toolLimits } from "../core/tool-limits.ts";
+import type { Tool } from "../tools/tool.ts";
+import { ParkedRuns } from "./parked-runs.ts";
+import { toDecision, toForm, type UserAnswer } from "./question-form.ts";
+import type { McpClient, McpParts } from "./server.ts";
+import { toErrorResult } from "./tool-result.ts";
+import { ToolRun } from "./tool-run.ts";
+
+interface CallState {
+  parked: string;
+}
+
+/**
+ * Calls of tools, and the questions to humans that come up meanwhile: they are put to the client's user where the client can
+ * do that and the caller may decide (MCP-08). An agent's key may not, so its questions wait for an operator.
+ */
+export class ToolCalls implements Disposable {
+  readonly #parked = new ParkedRuns();
+  readonly #claimed = new Set<string>();
+  readonly #codec: RequestStateCodec<CallState>;
+
+  constructor(client: Pick<McpClient, "caller">) {
+    this.#codec = createRequestStateCodec<CallState>({
+      key: randomBytes(32),
+      ttlSeconds: toolLimits.parkedMs / 1000,
+      bind: (context) => `${context.mcpReq.method}\0${ownerOf(client.caller(context))}`,
+    });
+  }
+
+  get verify(): RequestStateCodec<CallState>["verify"] {
+    return this.#codec.verify;
+  }
+
+  async call(
+    mcp: McpParts,
+    { server, client, tool }: { server: McpServer; client: McpClient; tool: Tool },
+    given: unknown,
+    context: ServerContext,
+  ): Promise<CallToolResult | InputRequiredResult> {
+    try {
+      const caller = client.caller(context);
+      const owner = ownerOf(caller);
+      const call = hash("sha256", JSON.stringify([tool.name, given]));
+      const state = context.mcpReq.requestState<CallState>();
+      const asks = mcp.parts.approvals.attended && canAsk(server, context) && isAllowed(caller.principal, "operate");
+      const parked = state === undefined ? undefined : this.#parked.take(state.parked, owner, call);
+      const parts = { mcp, tool, given, caller, session: client.session, asks, claimed: this.#claimed };
+      const run = parked?.run ?? new ToolRun(parts, context);
+      const detach = run.attach(context);
+      try {
+        for (const approval of parked?.questions ?? []) {
+          const answer = inputResponse(context.mcpReq.inputResponses, approval.id);
+          if (answer.kind === "elicit") await this.#decide(mcp, caller, run, approval, answer);
+        }
+        return await this.#wait(mcp, run, { owner, call, caller }, context);
+      } finally {
+        await detach();
+      }
+    } catch (error) {
+      return toErrorResult(mcp.report(error));
+    }
+  }
+
+  async #wait(
+    mcp: McpParts,
+    run: ToolRun,
+    { owner, call, caller }: { owner: string; call: string; caller: Caller },
+    context: ServerContext,
+  ): Promise<CallToolResult | InputRequiredResult> {
+    for (;;) {
+      const next = await run.next();
+      if (!Array.isArray(next)) return next;
+      if (!isModern(context)) {
+        for (const approval of next) void this.#push(mcp, caller, run, approval, context);
+        continue;
+      }
+      if (!this.#parked.hasRoom(owner)) continue; // they wait for an answer by CLI or REST
+      const parked = this.#parked.put({ run, owner, call, questions: next });
+      return inputRequired({
+        inputRequests: Object.fromEntries(next.map((one) => [one.id, inputRequired.elicit(toForm(one))])),
+        requestState: await this.#codec.mint({ parked }, context),
+      });
+    }
+  }
+
+  /** To a client up to 2025-11-25: on the stream of its call, which goes on meanwhile. */
+  async #push(mcp: McpParts, caller: Caller, run: ToolRun, approval: Approval, { mcpReq }: ServerContext) {
+    const timeout = Math.max(1, approval.expiresAtMs - Date.now());
+    const answer = await mcpReq
+      .elicitInput(toForm(approval), { signal: run.over(approval.id), timeout })
+      .catch(() => undefined);
+    if (answer !== undefined) await this.#decide(mcp, caller, run, approval, answer);
+  }
+
+  /** Whoever has not decided leaves the question to others. */
+  async #decide({ parts, report }: McpParts, caller: Caller, run: ToolRun, approval: Approval, answer: UserAnswer) {
+    const decision = toDecision(approval, answer);
+    if (decision === undefined) return;
+    try {
+      await parts.approvals.decide(caller, approval.id, decision);
+    } catch (error) {
+      run.tell(`the answer was not taken: ${report(error).message}\n`);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#parked[Symbol.dispose]();
+  }
+}
+
+function ownerOf({ principal }: Caller): string {
+  return JSON.stringify([principal.id, principal.namespace]);
+}
+
+function isModern({ mcpReq }: ServerContext): boolean {
+  return mcpReq.envelope !== undefined;
+}
+
+function canAsk({ server }: McpServer, context: ServerContext): boolean {
+  const envelope = context.mcpReq.envelope as Record<string, unknown> | undefined;
+  const declared = isModern(context)
+    ? (envelope?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined)
+    : server.getClientCapabilities();
+  const { elicitation } = declared ?? {};
+  // Without a mode it is the form, the only one there was at first.
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}

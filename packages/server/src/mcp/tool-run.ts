@@ -1,0 +1,107 @@
+import type { CallToolResult, ServerContext } from "@modelcontextprotocol/server";
+import type { Approval } from "../core/approval.ts";
+import type { Caller } from "../core/principal.ts";
+import { callTool } from "../tools/call-tool.ts";
+import { Lifeline } from "../tools/lifeline.ts";
+import type { Tool, ToolCall } from "../tools/tool.ts";
+import { Progress } from "./progress.ts";
+import { QuestionWatch } from "./question-watch.ts";
+import type { McpParts } from "./server.ts";
+import { toCallResult, toErrorResult } from "./tool-result.ts";
+
+export interface ToolRunParts {
+  mcp: McpParts;
+  tool: Tool;
+  given: unknown;
+  caller: Caller;
+  session: string;
+  /** Whether questions may be put to the user at the client. */
+  asks: boolean;
+  claimed: Set<string>;
+}
+
+/** A tool at work. Requests come to wait for it one after the other: one that leaves with a question comes back with the answer. */
+export class ToolRun {
+  readonly lifeline: Lifeline;
+  readonly #done: Promise<CallToolResult>;
+  readonly #open = new Map<string, { approval: Approval; over: AbortController }>();
+  #unasked: Approval[] = [];
+  #wake: (() => void) | undefined;
+  #progress: Progress | undefined;
+
+  constructor(parts: ToolRunParts, context: ServerContext) {
+    const { mcp, caller } = parts;
+    this.lifeline = new Lifeline({ caller, parts: mcp.parts });
+    this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined);
+  }
+
+  /** What comes first: the result, or questions that were not put yet. */
+  async next(): Promise<CallToolResult | Approval[]> {
+    for (;;) {
+      const questions = this.#unasked.splice(0);
+      if (questions.length > 0) return questions;
+      const woken = new Promise<undefined>((resolve) => {
+        this.#wake = () => resolve(undefined);
+      });
+      const result = await Promise.race([this.#done, woken]);
+      if (result !== undefined) return result;
+    }
+  }
+
+  /** Aborted when it needs no answer any more. */
+  over(approvalId: string): AbortSignal {
+    return this.#open.get(approvalId)?.over.signal ?? AbortSignal.abort();
+  }
+
+  tell(message: string): void {
+    this.#progress?.tell(message);
+  }
+
+  /** Ties it to the request that waits for it. Returns what unties it, with all told that was to be told there. */
+  attach(context: ServerContext): () => Promise<void> {
+    const cancelled = context.mcpReq.signal;
+    const gone = context.http?.req?.signal;
+    const progress = Progress.of(context);
+    this.#progress = progress;
+    const end = () => {
+      if (gone?.aborted) void this.lifeline.lose(gone.reason);
+      else this.lifeline.cancel(cancelled.reason);
+    };
+    const signals = gone === undefined ? [cancelled] : [cancelled, gone];
+    for (const signal of signals) signal.addEventListener("abort", end, { once: true });
+    if (signals.some(({ aborted }) => aborted)) end();
+    return async () => {
+      for (const signal of signals) signal.removeEventListener("abort", end);
+      this.#progress = undefined;
+      await progress?.flush();
+    };
+  }
+
+  async #run(
+    { mcp, tool, given, caller, session, asks, claimed }: ToolRunParts,
+    streams: boolean,
+  ): Promise<CallToolResult> {
+    const { parts, report } = mcp;
+    const { signal, using, used } = this.lifeline;
+    try {
+      await using _ = asks
+        ? new QuestionWatch({
+            ...{ caller, parts, used, claimed },
+            asked: (approval) => this.#ask(approval),
+            settled: (id) => this.#open.get(id)?.over.abort(),
+          })
+        : undefined;
+      const progress = (message: string) => this.tell(message);
+      const call: ToolCall = { caller, parts, signal, session, using, ...(streams && { progress }) };
+      return toCallResult(await callTool(tool, call, given));
+    } catch (error) {
+      return toErrorResult(report(error));
+    }
+  }
+
+  #ask(approval: Approval): void {
+    this.#open.set(approval.id, { approval, over: new AbortController() });
+    this.#unasked.push(approval);
+    this.#wake?.();
+  }
+}
