@@ -10,6 +10,8 @@ export const storeLimits = {
   /** Requests in one commit. */
   group: 256,
   statements: 256,
+  /** What is committed without the worker: requests at once, and their text. After one past slowMs the worker has them all for that many times as long. */
+  direct: { requests: 4, characters: 16 * KiB, slowMs: 10, pauseTimes: 20, cacheBytes: 512 * KiB },
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
   /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */

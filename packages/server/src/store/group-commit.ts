@@ -1,11 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { storeLimits } from "../core/store-limits.ts";
-import { Chain } from "./audit/chain.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { Answer, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
-import { StatementCache } from "./statement-cache.ts";
-
-type Step = Extract<Request, { op: "read" | "write" | "append" }>;
+import type { ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import { isStep, type Step, Writer } from "./writer.ts";
 
 interface Waiting {
   request: Request;
@@ -21,9 +18,6 @@ export interface GroupCommitParts {
   other(request: Request): void;
 }
 
-const isStep = (request: Request): request is Step =>
-  request.op === "read" || request.op === "write" || request.op === "append";
-
 /**
  * Runs requests in their order. What waits when a commit ends goes into the next one together; a step that fails takes
  * nothing else with it, a commit that fails takes all of its steps. Answers go out after the commit.
@@ -31,19 +25,16 @@ const isStep = (request: Request): request is Step =>
  */
 export class GroupCommit {
   readonly #parts: GroupCommitParts;
-  readonly #statements: StatementCache;
-  readonly #chain: Chain;
+  readonly #writer: Writer;
   #queue: Waiting[] = [];
   #transaction: number | undefined;
   #lastTransaction = 0;
   #deadline: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
-  #dataVersion: unknown;
 
   constructor(parts: GroupCommitParts) {
     this.#parts = parts;
-    this.#statements = new StatementCache(parts.db);
-    this.#chain = new Chain(parts.db);
+    this.#writer = new Writer(parts.db);
   }
 
   push(requests: readonly Request[]): void {
@@ -93,16 +84,16 @@ export class GroupCommit {
       return this.#parts.reply(steps.map((step) => this.#try(step)));
     }
     try {
-      this.#begin();
+      this.#writer.begin();
     } catch (error) {
       return this.#postpone(group, noteOf(error));
     }
     const replies: Reply[] = [];
     try {
       for (const step of steps) replies.push(this.#try(step));
-      this.#commit();
+      this.#writer.commit();
     } catch (error) {
-      this.#rollback();
+      this.#writer.rollback();
       return this.#fail(group, noteOf(error));
     }
     this.#parts.committed();
@@ -120,19 +111,19 @@ export class GroupCommit {
     try {
       switch (request.op) {
         case "begin":
-          this.#begin();
+          this.#writer.begin();
           this.#transaction = ++this.#lastTransaction;
           this.#deadline = setTimeout(() => this.#abandon(), this.#parts.transactionMs);
           this.#parts.reply([{ id, answer: { transaction: this.#transaction } }]);
           break;
         case "commit":
-          this.#commit();
+          this.#writer.commit();
           this.#endTransaction();
           this.#parts.committed();
           this.#parts.reply([{ id, answer: null }]);
           break;
         case "rollback":
-          this.#rollback();
+          this.#writer.rollback();
           this.#endTransaction();
           this.#parts.reply([{ id, answer: null }]);
           break;
@@ -145,42 +136,21 @@ export class GroupCommit {
       }
     } catch (error) {
       if (request.op === "begin") return this.#postpone([waiting], noteOf(error));
-      this.#rollback();
+      this.#writer.rollback();
       this.#endTransaction();
       this.#fail([waiting], noteOf(error));
     }
   }
 
-  #commit(): void {
-    this.#statements.get("COMMIT").statement.run();
-  }
-
-  #begin(): void {
-    this.#statements.get("BEGIN IMMEDIATE").statement.run();
-    const { data_version } = this.#statements.get("PRAGMA data_version").statement.get() ?? {};
-    if (data_version !== this.#dataVersion) this.#chain.forget();
-    this.#dataVersion = data_version;
-  }
-
   /** Throws when the error ended the whole transaction. */
   #try(step: Step): Reply {
-    const inTransaction = this.#parts.db.isTransaction;
+    const inTransaction = this.#writer.isOpen;
     try {
-      return { id: step.id, answer: this.#step(step) };
+      return { id: step.id, answer: this.#writer.step(step) };
     } catch (error) {
-      if (inTransaction && !this.#parts.db.isTransaction) throw error;
+      if (inTransaction && !this.#writer.isOpen) throw error;
       return { id: step.id, error: noteOf(error) };
     }
-  }
-
-  #step(step: Step): Answer {
-    if (step.op === "append") return this.#chain.append(step.entry, step.atMs);
-    const { statement, returnsRows } = this.#statements.get(step.sql);
-    if (returnsRows) {
-      const rows = statement.all(...step.parameters);
-      return { rows, changes: step.op === "write" ? rows.length : 0 };
-    }
-    return { rows: [], changes: Number(statement.run(...step.parameters).changes) };
   }
 
   /** Another program's lock holds it up: again later, while reads go ahead. */
@@ -198,7 +168,7 @@ export class GroupCommit {
   }
 
   #abandon(): void {
-    this.#rollback();
+    this.#writer.rollback();
     this.#endTransaction();
     this.run();
   }
@@ -206,11 +176,6 @@ export class GroupCommit {
   #endTransaction(): void {
     clearTimeout(this.#deadline);
     this.#transaction = undefined;
-  }
-
-  #rollback(): void {
-    this.#chain.forget();
-    if (this.#parts.db.isTransaction) this.#parts.db.exec("ROLLBACK");
   }
 
   #fail(group: Waiting[], error: ErrorNote): void {

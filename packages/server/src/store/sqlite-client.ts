@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { AuditEntry } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
+import { DirectCommit } from "./direct-commit.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type {
   Answer,
@@ -14,6 +15,7 @@ import type {
   Reply,
   Request,
   SqlValue,
+  ToWorker,
   WorkerOptions,
 } from "./sqlite-protocol.ts";
 import { workerUrl } from "./worker-url.ts";
@@ -23,13 +25,16 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** The worker's other end. Requests of one turn of the event loop travel in one message. */
+/** The worker's other end. Requests of one turn of the event loop travel in one message, or are committed here if nothing is before them. */
 export class SqliteClient {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
   #outbox: Request[] = [];
   #lastId = 0;
   #ended: AppError | undefined;
+  #direct: DirectCommit | undefined;
+  /** What was committed here and is not known to be on the disk: the worker has been told of it, or not yet of all. */
+  #unsynced: "none" | "told" | "more" = "none";
 
   private constructor(worker: Worker) {
     this.#worker = worker;
@@ -45,6 +50,7 @@ export class SqliteClient {
     };
     worker.on("message", (message: FromWorker) => {
       if ("replies" in message) client.#settle(message.replies);
+      else if ("synced" in message) client.#synced();
       else if ("ready" in message) opened.resolve();
       else fail(toAppError(message.failed));
     });
@@ -52,6 +58,7 @@ export class SqliteClient {
     worker.on("exit", () => fail(new AppError("unavailable", "the store is closed")));
     try {
       await opened.promise;
+      if (options.readOnly !== true) client.#direct = new DirectCommit(options.path);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -81,6 +88,8 @@ export class SqliteClient {
   }
 
   async close(): Promise<void> {
+    this.#direct?.close();
+    this.#direct = undefined;
     if (this.#ended !== undefined) return void (await this.#worker.terminate());
     const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
     await this.#ask<null>({ op: "close" });
@@ -103,13 +112,39 @@ export class SqliteClient {
     const batch = this.#outbox;
     this.#outbox = [];
     if (this.#ended !== undefined) return;
+    const isIdle = this.#pending.size === batch.length;
+    const replies = isIdle ? this.#direct?.commit(batch) : undefined;
+    if (replies !== undefined) {
+      this.#tellSoon();
+      return this.#settle(replies);
+    }
     try {
-      this.#worker.postMessage(batch);
+      if (this.#unsynced !== "none" && batch.some(({ op }) => op === "sync" || op === "close")) this.#tell("committed");
+      this.#tell(batch);
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
       const note: ErrorNote = { message: `cannot be stored: ${String(error)}`, refused: "invalid" };
       this.#settle(batch.map(({ id }) => ({ id, error: note })));
     }
+  }
+
+  #tell(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  /** The worker brings it to the disk. It hears of it after whoever waits for the commit has gone on. */
+  #tellSoon(): void {
+    if (this.#unsynced === "none")
+      setImmediate(() => {
+        if (this.#direct !== undefined) this.#tell("committed");
+      });
+    this.#unsynced = this.#unsynced === "none" ? "told" : "more";
+  }
+
+  #synced(): void {
+    const isMore = this.#unsynced === "more";
+    this.#unsynced = "none";
+    if (isMore) this.#tellSoon();
   }
 
   #settle(replies: readonly Reply[]): void {

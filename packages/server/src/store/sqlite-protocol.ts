@@ -42,7 +42,11 @@ export interface ErrorNote {
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
 
-export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] };
+/** Requests, or that somebody else has committed: it is to come to the disk too. */
+export type ToWorker = Request[] | "committed";
+
+/** `synced`: all that was committed when it was last told of it is on the disk. */
+export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] } | { synced: true };
 
 /** A thread that only verifies the audit log. */
 export interface VerifyOrder extends Omit<VerifyInput, "keys"> {

@@ -7,7 +7,7 @@ import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, FromWorker, Reply, Request, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
+import type { ErrorNote, FromWorker, Reply, Request, ToWorker, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
 
 /** One program at a time writes the chain and signs it. The kernel ends the lock with the process, however it ends. */
@@ -50,19 +50,21 @@ function serve(options: WorkerOptions): void {
     say({ failed: failure });
   });
   const turnOver = () => {
-    if (wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs) return;
+    if (db.isTransaction || wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs)
+      return;
     turnedOverMs = performance.now();
     db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
     db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
+  };
+  const committed = () => {
+    wal.committed();
+    turnOver();
   };
   const commits = new GroupCommit({
     db,
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
-    committed: () => {
-      wal.committed();
-      turnOver();
-    },
+    committed,
     other: ({ id, op }) =>
       wal.whenSynced(() => {
         if (op === "close") {
@@ -74,12 +76,17 @@ function serve(options: WorkerOptions): void {
         if (op === "close") parentPort?.close();
       }),
   });
-  const take = (requests: Request[]) => {
+  const committedElsewhere = () => {
+    committed();
+    wal.whenSynced(() => say({ synced: true }), false);
+  };
+  const take = (requests: ToWorker) => {
+    if (requests === "committed") return committedElsewhere();
     const error = failure;
     if (error === undefined) commits.push(requests);
     else say({ replies: requests.map(({ id }) => ({ id, error })) });
   };
-  parentPort?.on("message", (requests: Request[]) => {
+  parentPort?.on("message", (requests: ToWorker) => {
     take(requests);
     // All that has arrived meanwhile shares the commit.
     for (;;) {

@@ -13,7 +13,7 @@ export class WalSync {
   #synced = 0;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
-  #waiting: { until: number; done: () => void }[] = [];
+  #waiting: { until: number; isUrgent: boolean; done: () => void }[] = [];
 
   constructor(path: string, failed: (error: Error) => void) {
     this.#fd = openSync(`${path}-wal`, "r+");
@@ -34,10 +34,11 @@ export class WalSync {
     this.#schedule(storeLimits.syncMs);
   }
 
-  /** Calls back when all that is committed now is on the disk. */
-  whenSynced(done: () => void): void {
+  /** Calls back when all that is committed now is on the disk; what is not urgent is brought there when it is time. */
+  whenSynced(done: () => void, isUrgent = true): void {
     if (!this.dirty) return done();
-    this.#waiting.push({ until: this.#committed, done });
+    this.#waiting.push({ until: this.#committed, isUrgent, done });
+    if (!isUrgent) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#schedule(0);
@@ -65,7 +66,8 @@ export class WalSync {
       const ready = this.#waiting.filter(({ until }) => until <= target);
       this.#waiting = this.#waiting.filter(({ until }) => until > target);
       for (const { done } of ready) done();
-      if (this.#committed > target) this.#schedule(this.#waiting.length > 0 ? 0 : storeLimits.syncMs);
+      if (this.#committed > target)
+        this.#schedule(this.#waiting.some(({ isUrgent }) => isUrgent) ? 0 : storeLimits.syncMs);
     });
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
@@ -69,9 +69,8 @@ export class WarmPool {
     return { sandbox, isWell: this.#check(sandbox) };
   }
 
-  /** One round trip over the wire, once what its taker has to write is on the way to the store: both then go on at once. */
+  /** One round trip over the wire, under way while what its taker has to write is written. */
   async #check(sandbox: Sandbox): Promise<boolean> {
-    await nextTurn();
     try {
       await sandbox.ping(poolLimits.healthMs);
       this.#hits++;
