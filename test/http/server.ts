@@ -10,6 +10,7 @@ import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
@@ -49,6 +50,7 @@ interface TestServerOptions extends Partial<HttpParts> {
   commands?: Partial<CommandPolicy>;
   network?: NetworkOptions;
   packages?: PackageSettings;
+  host?: OpenedHost;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -62,6 +64,7 @@ export async function openTestServer(
     commands,
     network = {},
     packages,
+    host,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -89,6 +92,7 @@ export async function openTestServer(
   const service = await openService({
     ...{ folder, caisson, feed, settings, approvals, clock: systemClock, onError },
     ...(packages === undefined ? {} : { packages }),
+    host,
   });
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },

@@ -6,9 +6,11 @@ import type { ApprovalSettings } from "./core/approval.ts";
 import type { Clock } from "./core/clock.ts";
 import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
+import type { HostAccess } from "./core/host.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
+import { redactorsOf } from "./dlp/redactors.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
 import { HttpDialer } from "./egress/dialer.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
@@ -16,6 +18,7 @@ import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
+import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { approvalRoutes } from "./http/approvals.ts";
 import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
@@ -63,6 +66,8 @@ interface ServiceParts {
   sandboxRules?: number;
   /** Where packages come from; nothing is installed unless given. */
   packages?: PackageSettings;
+  /** The machine around it; closed unless given. */
+  host?: OpenedHost | undefined;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -91,6 +96,7 @@ export interface Service extends AsyncDisposable {
   fleet: SandboxFleet;
   ports: PortDesk;
   packages: Packages;
+  host: HostAccess;
 }
 
 export async function openService(parts: ServiceParts): Promise<Service> {
@@ -121,16 +127,19 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     namespaceOf: (id) => inForce.sandbox(id)?.namespace,
     onError,
   });
+  const ready = await readyHost(parts.host, store.approvals);
   const approvals = await ApprovalDesk.open({
     records: store.approvals,
     audit,
     feed,
     clock,
     settings: parts.approvals,
-    effects: { egress: holdAnswers(policies, inForce) },
+    effects: { egress: holdAnswers(policies, inForce), ...ready.effects },
     onError,
   });
   opened.use(approvals);
+  const redactors = async (namespace: string) => redactorsOf(await vault.values(namespace));
+  const host = ready.open({ approvals, audit, redactors });
   caisson.guard({
     log: attempts,
     secrets: vault,
@@ -188,6 +197,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     fleet,
     ports,
     packages,
+    host,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -236,6 +246,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     packages: service.packages,
     approvals,
     policies: service.policies,
+    host: service.host,
     audit: store.audit,
     feed,
     runs: (id) => caisson.runs(id),

@@ -21,7 +21,9 @@ export const hostLimits = {
   drainMs: 1_000,
   /** Commands at the same time; more are refused. */
   commands: 8,
-  /** A file that is read or written whole. */
+  /** A file that is read whole: more than a model can take in. */
+  readBytes: 1 * MiB,
+  /** A file that is written whole. */
   fileBytes: 8 * MiB,
   /** A file that is copied into a sandbox, in pieces. */
   copyBytes: 256 * MiB,

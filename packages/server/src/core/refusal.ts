@@ -16,7 +16,7 @@ export interface Refusal {
   details?: Record<string, unknown>;
 }
 
-function waitPath(id: string): string {
+export function waitPath(id: string): string {
   return `/api/v1/approvals/${id}/wait`;
 }
 

@@ -136,9 +136,9 @@ export class HostDesk implements HostAccess {
   async readFile(caller: Caller, path: string): Promise<{ bytes: Buffer; sizeBytes: number }> {
     this.#checkNamespace(caller);
     await this.#note(caller, "host.read", { path });
-    const { bytes, sizeBytes } = await this.#parts.hand.read(path, { offset: 0, length: hostLimits.fileBytes });
+    const { bytes, sizeBytes } = await this.#parts.hand.read(path, { offset: 0, length: hostLimits.readBytes });
     if (sizeBytes > bytes.length)
-      throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.fileBytes} can be read at once`, {
+      throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.readBytes} can be read at once`, {
         hint: "host_file_copy takes larger ones into a sandbox",
       });
     return { bytes: await this.#clean(caller, bytes), sizeBytes };

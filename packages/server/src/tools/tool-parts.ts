@@ -2,6 +2,7 @@ import type { Approvals } from "../core/approval.ts";
 import type { Audit } from "../core/audit.ts";
 import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
+import type { HostAccess } from "../core/host.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
@@ -16,6 +17,7 @@ export interface ToolParts {
   packages: Packages;
   approvals: Approvals;
   policies: PolicyDesk;
+  host: HostAccess;
   audit: Audit;
   feed: Feed;
   /** The records of a sandbox's runs, oldest first. */

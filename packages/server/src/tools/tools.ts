@@ -1,10 +1,17 @@
 import { createSession } from "./create-session.ts";
 import { deleteFile } from "./delete-file.ts";
 import { executeCode } from "./execute-code.ts";
+import { hostExec } from "./host-exec.ts";
+import { hostFileCopy } from "./host-file-copy.ts";
+import { hostFileList } from "./host-file-list.ts";
+import { hostFileRead } from "./host-file-read.ts";
+import { hostFileWrite } from "./host-file-write.ts";
 import { installPackage } from "./install-package.ts";
 import { listFiles } from "./list-files.ts";
+import { listHostAccess } from "./list-host-access.ts";
 import { moveFile } from "./move-file.ts";
 import { readFile } from "./read-file.ts";
+import { requestHostAccess } from "./request-host-access.ts";
 import { searchFiles } from "./search-files.ts";
 import { terminateSession } from "./terminate-session.ts";
 import type { Tool, ToolSet } from "./tool.ts";
@@ -22,6 +29,13 @@ export const tools: readonly Tool[] = [
   searchFiles,
   moveFile,
   deleteFile,
+  hostExec,
+  requestHostAccess,
+  listHostAccess,
+  hostFileRead,
+  hostFileWrite,
+  hostFileList,
+  hostFileCopy,
 ];
 
 /** Those of some sets; a tool that is in two comes once. */

@@ -4,6 +4,7 @@ import { egressVerbs } from "./egress.ts";
 import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
+import { hostVerbs } from "./host.ts";
 import { keyVerbs } from "./keys.ts";
 import { packageVerbs } from "./packages.ts";
 import { placeVerbs } from "./place.ts";
@@ -35,6 +36,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...envVerbs,
   ...webhookVerbs,
   ...approvalVerbs,
+  ...hostVerbs,
   ...toolVerbs,
 };
 

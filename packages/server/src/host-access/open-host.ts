@@ -1,0 +1,26 @@
+import type { ApprovalRecords } from "../core/approval.ts";
+import type { HostAccess, HostHand, HostSettings } from "../core/host.ts";
+import { HostAnswers } from "./answers.ts";
+import { closedHost } from "./closed-host.ts";
+import { readPolicy } from "./decide.ts";
+import { HostDesk, type HostDeskParts } from "./host-desk.ts";
+
+/** Where the operator has turned it on. */
+export interface OpenedHost {
+  settings: HostSettings;
+  hand: HostHand;
+}
+
+interface ReadyHost {
+  /** What answers about it do; none while it is closed. */
+  effects: { host?: HostAnswers };
+  open(parts: Pick<HostDeskParts, "approvals" | "audit" | "redactors">): HostAccess;
+}
+
+/** In two steps, since answers are known before the desk that they are given at. */
+export async function readyHost(host: OpenedHost | undefined, records: ApprovalRecords): Promise<ReadyHost> {
+  if (host === undefined) return { effects: {}, open: () => closedHost };
+  const policy = readPolicy(host.settings);
+  const answers = await HostAnswers.open({ records, policy, namespaces: host.settings.namespaces });
+  return { effects: { host: answers }, open: (parts) => new HostDesk({ ...host, policy, answers, ...parts }) };
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { hostLimits } from "../core/host-limits.ts";
+import { defineTool } from "./tool.ts";
+
+const { timeoutMs, words } = hostLimits;
+
+export const hostExec = defineTool({
+  name: "host_exec",
+  title: "Run a command on the host",
+  sets: ["host"],
+  permission: "use",
+  description: [
+    "Runs one program on the machine around the sandbox, if its operator has allowed that very command; list_host_access shows which.",
+    "Prefer execute_code: use this only for what must happen on the host itself.",
+    "There is no shell: pipes, redirections, variables, wildcards and && are refused. Give the words as a list to avoid quoting.",
+    "On a refusal read `hint`: ask with request_host_access, or wait for the approval that it names and call again. Do not try other spellings.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: z.strictObject({
+    command: z
+      .union([z.string().min(1), z.array(z.string()).min(1).max(words)])
+      .describe('the program and its arguments, as one text with quotes or as a list: ["docker", "restart", "web"]'),
+    timeout_seconds: z
+      .number()
+      .min(timeoutMs.min / 1000)
+      .max(timeoutMs.max / 1000)
+      .optional()
+      .describe(`${timeoutMs.default / 1000} unless told; then the program is killed`),
+  }),
+  output: z.object({
+    exit_code: z.number().int().nullable().describe("null when a signal ended it"),
+    signal: z.string().nullable(),
+    stdout: z.string(),
+    stderr: z.string(),
+    stdout_truncated: z.boolean(),
+    stderr_truncated: z.boolean(),
+    timed_out: z.boolean(),
+    duration_ms: z.number(),
+  }),
+  run: async ({ caller, parts, signal }, { command, timeout_seconds: seconds }) => {
+    const timeout = seconds === undefined ? undefined : Math.round(seconds * 1000);
+    return { structured: await parts.host.exec(caller, command, { signal, ...defined({ timeoutMs: timeout }) }) };
+  },
+});

@@ -1,0 +1,47 @@
+import { basename, posix } from "node:path";
+import { z } from "zod";
+import { entryOf } from "../core/audit.ts";
+import { hostPath } from "./host-path.ts";
+import { sessionId, sessionOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const hostFileCopy = defineTool({
+  name: "host_file_copy",
+  title: "Copy a file of the host into the workspace",
+  sets: ["host"],
+  permission: "use",
+  description: [
+    "Copies a file from the machine around the sandbox into your workspace, where execute_code can use it. Up to 256 MB.",
+    "Only from the folders that list_host_access names; links count as what they lead to. The copy is yours; the file on the host stays as it is.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    source: hostPath,
+    destination: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe("in the sandbox, from /workspace on; the name of the source unless told"),
+    session_id: sessionId,
+  }),
+  output: z.object({
+    source: z.string(),
+    path: z.string().describe("in the sandbox"),
+    size_bytes: z.number().int(),
+    session_id: z.string(),
+    sandbox_id: z.string(),
+  }),
+  run: async (call, { source, destination, session_id }) => {
+    const { caller, parts } = call;
+    const path = posix.resolve("/workspace", destination ?? basename(source));
+    // First the host: what it refuses needs no sandbox.
+    const { sizeBytes, pieces } = await parts.host.openFile(caller, source);
+    const record = await sessionOf(call, session_id);
+    await parts.fleet.use(caller, record.id, (sandbox) => sandbox.files.write(path, pieces));
+    const detail = { path, size_bytes: sizeBytes };
+    await parts.audit.record(entryOf(caller, { type: "file.written", sandboxId: record.id, detail }));
+    const where = { session_id: record.sessionKey ?? record.id, sandbox_id: record.id };
+    return { structured: { source, path, size_bytes: sizeBytes, ...where } };
+  },
+});

@@ -1,0 +1,29 @@
+import { isUtf8 } from "node:buffer";
+import { z } from "zod";
+import { fileEncoding, hostPath } from "./host-path.ts";
+import { defineTool } from "./tool.ts";
+
+export const hostFileRead = defineTool({
+  name: "host_file_read",
+  title: "Read a file of the host",
+  sets: ["host"],
+  permission: "use",
+  description: [
+    "Returns the content of a file on the machine around the sandbox, as text or, where it is none, as Base64.",
+    "Only files in the folders that list_host_access names; links count as what they lead to. Files past 1 MB come with host_file_copy.",
+    "A refusal is policy: do not look for another way to the same file.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({ path: hostPath }),
+  output: z.object({
+    path: z.string(),
+    content: z.string(),
+    encoding: fileEncoding,
+    size_bytes: z.number().int(),
+  }),
+  run: async ({ caller, parts }, { path }) => {
+    const { bytes, sizeBytes } = await parts.host.readFile(caller, path);
+    const encoding = isUtf8(bytes) ? ("utf-8" as const) : ("base64" as const);
+    return { structured: { path, content: bytes.toString(encoding), encoding, size_bytes: sizeBytes } };
+  },
+});

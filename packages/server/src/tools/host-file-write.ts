@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import { fileEncoding, hostPath } from "./host-path.ts";
+import { defineTool } from "./tool.ts";
+
+export const hostFileWrite = defineTool({
+  name: "host_file_write",
+  title: "Write a file of the host",
+  sets: ["host"],
+  permission: "use",
+  description: [
+    "Writes a file, whole, on the machine around the sandbox; one that is there is replaced and keeps its mode. Its folder must exist.",
+    "Only in folders that list_host_access shows as read-write, and through no link.",
+    "For files of your task use the sandbox's workspace instead.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    path: hostPath,
+    content: z.string().describe("all of it"),
+    encoding: fileEncoding.default("utf-8"),
+  }),
+  output: z.object({
+    path: z.string(),
+    size_bytes: z.number().int(),
+    created: z.boolean().describe("false: it was there and has been replaced"),
+  }),
+  run: async ({ caller, parts }, { path, content, encoding }) => {
+    const bytes = Buffer.from(content, encoding);
+    // Node passes over what is no Base64.
+    if (encoding === "base64" && bytes.toString("base64").replace(/=+$/, "") !== content.replace(/=+$/, ""))
+      throw new AppError("invalid", "the content is no Base64");
+    const { created } = await parts.host.writeFile(caller, path, bytes);
+    return { structured: { path, size_bytes: bytes.length, created } };
+  },
+});

@@ -1,0 +1,11 @@
+import { z } from "zod";
+import { hostLimits } from "../core/host-limits.ts";
+
+/** A field of every tool that reaches files of the host. */
+export const hostPath = z
+  .string()
+  .min(1)
+  .max(hostLimits.pathBytes)
+  .describe("absolute, on the host, in a folder that list_host_access names");
+
+export const fileEncoding = z.enum(["utf-8", "base64"]);

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { approvalStates } from "../core/approval.ts";
+import { approvalLimits } from "../core/approval-limits.ts";
+import { hostLimits } from "../core/host-limits.ts";
+import { waitPath } from "../core/refusal.ts";
+import { defineTool } from "./tool.ts";
+
+export const requestHostAccess = defineTool({
+  name: "request_host_access",
+  title: "Ask to run commands on the host",
+  sets: ["host"],
+  permission: "use",
+  description: [
+    "Asks a human to let host_exec run the commands that a pattern matches, and says at once what became of the question so far.",
+    "A pattern is a command whose words may be *: `docker restart *`. It is compared word by word, and * stands for no option.",
+    "Ask for as little as the task needs, say why, and go on with other work while the state is `pending`; `denied` is final.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    pattern: z
+      .string()
+      .min(1)
+      .max(hostLimits.patternChars)
+      .describe("`docker ps`, `docker restart *`, `cat /var/log/nginx/*`"),
+    reason: z.string().min(1).max(approvalLimits.purposeChars).optional().describe("why, for the human who decides"),
+  }),
+  output: z.object({
+    approval_id: z.string(),
+    pattern: z.string(),
+    state: z.enum(approvalStates),
+    reason: z.string().nullable().describe("of whoever decided, or why nobody did"),
+    wait: z.string().nullable().describe("where the answer can be waited for"),
+  }),
+  run: async ({ caller, parts }, { pattern, reason: purpose }) => {
+    const { id, subject, state, reason } = await parts.host.request(caller, pattern, purpose);
+    const wait = state === "pending" ? `GET ${waitPath(id)}` : null;
+    return { structured: { approval_id: id, pattern: subject, state, reason, wait } };
+  },
+});
