@@ -15,6 +15,7 @@ const { outputFiles } = await build({
     engine: "packages/server/src/engine-process.ts",
     "sqlite-worker": "packages/server/src/store/sqlite-worker.ts",
     "validation-worker": "packages/server/src/validation/validation-worker.ts",
+    "reader-worker": "packages/server/src/web/reader-worker.ts",
   },
   splitting: true,
   chunkNames: "chunk-[hash]",

@@ -51,6 +51,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   network?: NetworkOptions;
   packages?: PackageSettings;
   host?: OpenedHost;
+  /** Search providers. */
+  search?: readonly string[];
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -65,6 +67,7 @@ export async function openTestServer(
     network = {},
     packages,
     host,
+    search = [],
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -90,7 +93,7 @@ export async function openTestServer(
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
-    ...{ folder, caisson, feed, settings, approvals, clock: systemClock, onError },
+    ...{ folder, caisson, feed, settings, approvals, search, clock: systemClock, onError },
     ...(packages === undefined ? {} : { packages }),
     host,
   });

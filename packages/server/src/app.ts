@@ -16,6 +16,7 @@ import type {
   WarmChoice,
 } from "./core/engine.ts";
 import type { EngineSource } from "./core/engine-source.ts";
+import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
@@ -28,6 +29,7 @@ import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
 import { EventLog } from "./egress/event-log.ts";
+import type { Gate } from "./egress/gate.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
 import { HostTrust } from "./egress/inspection/host-trust.ts";
@@ -115,6 +117,7 @@ export class Caisson implements AsyncDisposable {
   readonly #policies = new Once<Policies>();
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
+  readonly #gates = new Map<string, Gate>();
 
   constructor(options: CaissonOptions) {
     this.#options = options;
@@ -173,6 +176,13 @@ export class Caisson implements AsyncDisposable {
     return (await this.policies()).open(sandboxId, "registry", { allow });
   }
 
+  /** Fetches something on behalf of a sandbox whose wire this process has: by its policy, and on its account. */
+  async errand(sandboxId: string, errand: Errand): Promise<ErrandAnswer> {
+    const gate = this.#gates.get(sandboxId);
+    if (gate === undefined) throw new AppError("unavailable", `${sandboxId} is not running here`);
+    return gate.run(errand);
+  }
+
   async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
     const limits = resolveSandboxLimits({ ...this.#options.limits, ...options.limits });
     try {
@@ -215,7 +225,10 @@ export class Caisson implements AsyncDisposable {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       openGate: async (created, wire) => {
-        trust = (await openGate({ ...this.#way, policies }, created, wire)).trust;
+        const gate = await openGate({ ...this.#way, policies }, created, wire);
+        trust = gate.trust;
+        this.#gates.set(created.id, gate);
+        void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));
       },
       trust: () => trust,
       environment: {

@@ -43,6 +43,8 @@ export interface DaemonConfiguration {
   /** That a sandbox may have of its own. */
   sandboxRules: number;
   packages: PackageSettings;
+  /** Search providers, in their order. */
+  search: readonly string[];
 }
 
 /** What the supervisor is told. */
@@ -67,8 +69,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { fleet: settings, approvals, vault, sandboxRules, packages } = configuration;
-  const given = { settings, approvals, vault, sandboxRules, packages };
+  const { fleet: settings, approvals, vault, sandboxRules, packages, search } = configuration;
+  const given = { settings, approvals, vault, sandboxRules, packages, search };
   const service = opened.use(
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );

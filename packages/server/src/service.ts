@@ -53,6 +53,8 @@ import type { ToolParts } from "./tools/tool-parts.ts";
 import { toolsOf } from "./tools/tools.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
 import type { StoredVault } from "./vault/vault.ts";
+import { readProviders } from "./web/search/providers.ts";
+import { Web } from "./web/web.ts";
 
 interface ServiceParts {
   /** Where database and blobs lie. */
@@ -68,6 +70,8 @@ interface ServiceParts {
   packages?: PackageSettings;
   /** The machine around it; closed unless given. */
   host?: OpenedHost | undefined;
+  /** Search providers, in their order; none unless given. */
+  search?: readonly string[];
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -97,6 +101,7 @@ export interface Service extends AsyncDisposable {
   ports: PortDesk;
   packages: Packages;
   host: HostAccess;
+  web: Web;
 }
 
 export async function openService(parts: ServiceParts): Promise<Service> {
@@ -183,6 +188,12 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     clock,
   });
   opened.use(forgetPackages(feed, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
+  const web = new Web({
+    fleet,
+    errand: (id, errand) => caisson.errand(id, errand),
+    providers: readProviders(parts.search ?? []),
+    clock,
+  });
   const kept = opened.move();
   return {
     caisson,
@@ -198,6 +209,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     ports,
     packages,
     host,
+    web,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -244,6 +256,7 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     fleet,
     snapshots: storage.snapshots,
     packages: service.packages,
+    web: service.web,
     approvals,
     policies: service.policies,
     host: service.host,

@@ -30,6 +30,7 @@ import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
+import { readProviders } from "./web/search/providers.ts";
 
 export interface UpOptions {
   configuration: Configuration;
@@ -65,7 +66,8 @@ export interface Up extends AsyncDisposable {
 export async function openUp({ configuration, secrets, variables, version, code, log }: UpOptions): Promise<Up> {
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
-  const { "packages.hosts": hosts, "packages.pinned": mustPin } = configuration.settings;
+  const { "packages.hosts": hosts, "packages.pinned": mustPin, "web.search": search } = configuration.settings;
+  readProviders(search); // what is wrong with them is told here, and not in a log
   const found = await findPackages({
     host: hostFiles(variables, checkAllowRule),
     hosts: hosts.length === 0 ? [] : await readRules(hosts),

@@ -45,6 +45,7 @@ export function daemonOptions(configuration: Configuration) {
     })),
     caisson,
     sandboxRules: configuration.settings["network.max_rules"],
+    search: configuration.settings["web.search"],
     fleet: fleetOptions(configuration),
     approvals: approvalOptions(configuration),
   };

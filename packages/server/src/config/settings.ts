@@ -9,6 +9,7 @@ import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
 import { packageSettings } from "./package-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
+import { webSettings } from "./web-settings.ts";
 
 interface Common {
   /** The environment variable. */
@@ -289,6 +290,7 @@ const settingSpecs = {
   },
   ...approvalSettings,
   ...packageSettings,
+  ...webSettings,
   "artifacts.keep_seconds": {
     type: "number",
     range: inSeconds(keptArtifactLimits.keepMs),

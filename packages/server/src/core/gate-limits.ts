@@ -63,6 +63,8 @@ export const gateLimits = {
   /** Connecting to one address, and to all of a name. */
   connectMs: 10_000,
   connectAllMs: 30_000,
+  /** Until a host begins its answer to a request of the daemon's own. */
+  answerMs: 30_000,
   /** Bytes under way in each direction of a connection. */
   bufferBytes: 64 * KiB,
   /** A limited sandbox may send or get so much at once before it is slowed down. */

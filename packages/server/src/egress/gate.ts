@@ -1,6 +1,7 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
 import type { Duplex } from "node:stream";
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
+import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
 import { Once } from "../core/once.ts";
@@ -9,6 +10,7 @@ import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { Asker, type Asking } from "./ask.ts";
 import { type CarryParts, carry, carryReached } from "./carry.ts";
 import { decide } from "./decide.ts";
+import { runErrand } from "./errand.ts";
 import { HttpDoor } from "./http-door.ts";
 import type { Authority } from "./inspection/authority.ts";
 import { openAuthority } from "./inspection/authority-file.ts";
@@ -50,6 +52,7 @@ export class Gate {
   readonly #names: NameTable;
   readonly #passage: Passage;
   readonly #asker: Asker;
+  readonly #credentials: Credentials;
   readonly #http: HttpDoor;
   readonly #carrying: CarryParts;
   readonly #authority = new Once<Authority>();
@@ -70,6 +73,7 @@ export class Gate {
     this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, world, nowMs });
     const passage = this.#passage;
     const credentials = new Credentials(sandboxId, parts.secrets);
+    this.#credentials = credentials;
     this.#http = new HttpDoor({ passage, credentials, alias: this.#alias, carryReached: this.#carryReached });
     const authority = () => this.#authority.get(() => openAuthority(parts.authorityPath, nowMs()));
     const inspector = new Inspector({ passage, credentials, http: this.#http, authority, trust: parts.trust, nowMs });
@@ -117,6 +121,11 @@ export class Gate {
   /** Connections to the world that are open. */
   get open(): number {
     return this.#passage.open;
+  }
+
+  /** What is fetched on behalf of its sandbox. */
+  run(errand: Errand): Promise<ErrandAnswer> {
+    return runErrand({ passage: this.#passage, credentials: this.#credentials, trust: this.#parts.trust }, errand);
   }
 
   #take(tunnel: Tunnel, serve: (tunnel: Tunnel) => Promise<void> | void): void {

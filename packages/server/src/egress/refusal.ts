@@ -41,7 +41,8 @@ export function formatRefusal(refusal: Refusal): RefusalAnswer {
   };
 }
 
-function errorOf({ kind, destination, reason, rule, layer, approval }: Refusal): AppError {
+/** As an error, for whoever is no program of the sandbox. */
+export function errorOf({ kind, destination, reason, rule, layer, approval }: Refusal): AppError {
   const { host, port } = destination;
   const details = { host, port, layer };
   if (kind !== "denied")

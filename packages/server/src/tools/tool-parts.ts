@@ -9,12 +9,14 @@ import type { PolicyDesk } from "../egress/policy-desk.ts";
 import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
+import type { Web } from "../web/web.ts";
 
 /** The use cases that tools are doors to. */
 export interface ToolParts {
   fleet: Fleet<Sandbox>;
   snapshots: Snapshots;
   packages: Packages;
+  web: Web;
   approvals: Approvals;
   policies: PolicyDesk;
   host: HostAccess;

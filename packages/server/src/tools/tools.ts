@@ -1,6 +1,8 @@
+import { browserFetch } from "./browser-fetch.ts";
 import { createSession } from "./create-session.ts";
 import { deleteFile } from "./delete-file.ts";
 import { executeCode } from "./execute-code.ts";
+import { fetchWebpage } from "./fetch-webpage.ts";
 import { hostExec } from "./host-exec.ts";
 import { hostFileCopy } from "./host-file-copy.ts";
 import { hostFileList } from "./host-file-list.ts";
@@ -15,6 +17,7 @@ import { requestHostAccess } from "./request-host-access.ts";
 import { searchFiles } from "./search-files.ts";
 import { terminateSession } from "./terminate-session.ts";
 import type { Tool, ToolSet } from "./tool.ts";
+import { webSearch } from "./web-search.ts";
 import { writeFile } from "./write-file.ts";
 
 /** Every tool there is, in the order clients see them. */
@@ -36,6 +39,9 @@ export const tools: readonly Tool[] = [
   hostFileWrite,
   hostFileList,
   hostFileCopy,
+  webSearch,
+  fetchWebpage,
+  browserFetch,
 ];
 
 /** Those of some sets; a tool that is in two comes once. */

@@ -16,6 +16,7 @@ import { snapshotVerbs } from "./snapshots.ts";
 import { toolVerbs } from "./tools.ts";
 import { vaultVerbs } from "./vault.ts";
 import type { Verb } from "./verb.ts";
+import { webVerbs } from "./web.ts";
 import { webhookVerbs } from "./webhooks.ts";
 
 /** Every command that asks a daemon, in the order help shows them. */
@@ -38,6 +39,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...approvalVerbs,
   ...hostVerbs,
   ...toolVerbs,
+  ...webVerbs,
 };
 
 /** The verb that words begin with, two words before one, and what follows it. */

@@ -1,0 +1,81 @@
+/** Reads HTML in a thread of its own, made for one page: with so much memory, for so long (S60). */
+import { Worker } from "node:worker_threads";
+import { AppError, errnoOf } from "../core/errors.ts";
+import { webLimits } from "../core/web-limits.ts";
+import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
+
+// Tests run the sources; the bundle lies beside the worker's.
+const file = import.meta.url.endsWith(".ts") ? "./reader-worker.ts" : "./reader-worker.mjs";
+const workerUrl = new URL(file, import.meta.url);
+
+export class Reader {
+  readonly #most: { readers: number; readersWaiting: number };
+  #reading = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: { readers: number; readersWaiting: number } = webLimits) {
+    this.#most = most;
+  }
+
+  async read<J extends ReaderJob>(job: J, signal: AbortSignal): Promise<ReaderAnswer<J>> {
+    await this.#turn();
+    try {
+      return await readInThread(job, signal);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#reading--;
+      else next(); // its turn passes on
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const { readers, readersWaiting } = this.#most;
+    if (this.#reading >= readers) {
+      if (this.#waiting.length >= readersWaiting)
+        throw new AppError("limit_exceeded", `${readersWaiting} pages wait to be read already`);
+      return new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#reading++;
+  }
+}
+
+async function readInThread<J extends ReaderJob>(job: J, signal: AbortSignal): Promise<ReaderAnswer<J>> {
+  const read = Promise.withResolvers<ReaderAnswer<J>>();
+  const worker = new Worker(workerUrl, {
+    workerData: job,
+    env: {},
+    resourceLimits: {
+      maxOldGenerationSizeMb: webLimits.readMegabytes,
+      maxYoungGenerationSizeMb: 32,
+      stackSizeMb: webLimits.readStackMegabytes,
+    },
+  });
+  const late = () => read.reject(tooMuch(`it takes longer than ${webLimits.readMs / 1000} s to be read`));
+  const abort = () => read.reject(new AppError("timeout", "it was given up"));
+  const timer = setTimeout(late, webLimits.readMs);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  worker.on("message", read.resolve);
+  worker.on("error", (error) => read.reject(explain(error)));
+  worker.on("exit", () => read.reject(new AppError("internal", "the thread that reads pages has ended")));
+  try {
+    return await read.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+    await worker.terminate();
+  }
+}
+
+function tooMuch(why: string, cause?: unknown): AppError {
+  return new AppError("too_large", `this page is no page to be read: ${why}`, {
+    hint: "fetch it in the sandbox and read it as a file",
+    cause,
+  });
+}
+
+function explain(error: Error): AppError {
+  if (errnoOf(error) === "ERR_WORKER_OUT_OF_MEMORY") return tooMuch("it takes too much memory", error);
+  if (error instanceof RangeError) return tooMuch("it is nested too deep", error);
+  return new AppError("internal", "a page could not be read", { cause: error });
+}

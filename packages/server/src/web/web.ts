@@ -1,0 +1,61 @@
+/** Pages and searches for sandboxes: by their policy, and on their account. */
+import type { Clock } from "../core/clock.ts";
+import type { Errand, ErrandAnswer, RunErrand } from "../core/errand.ts";
+import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
+import type { Caller } from "../core/principal.ts";
+import { webLimits } from "../core/web-limits.ts";
+import { fetchPage, type Page, type PageRequest } from "./fetch-page.ts";
+import { Reader } from "./reader.ts";
+import { Health } from "./search/health.ts";
+import type { Provider } from "./search/providers.ts";
+import { type SearchOutcome, type SearchRequest, searchWeb } from "./search/search-web.ts";
+
+export interface WebParts {
+  fleet: Pick<Fleet<{ id: string }>, "use">;
+  /** Goes out on behalf of a sandbox that is in use. */
+  errand: (sandboxId: string, errand: Errand) => Promise<ErrandAnswer>;
+  providers: readonly Provider[];
+  clock: Clock;
+}
+
+export class Web {
+  readonly #parts: WebParts;
+  readonly #reader = new Reader();
+  readonly #health: Health;
+  readonly #busy = new Map<string, number>();
+
+  constructor(parts: WebParts) {
+    this.#parts = parts;
+    this.#health = new Health(() => parts.clock.monotonicMs());
+  }
+
+  page(caller: Caller, sandboxId: string, request: PageRequest): Promise<Page> {
+    return this.#use(caller, sandboxId, (run) => fetchPage(run, this.#reader, request));
+  }
+
+  search(caller: Caller, sandboxId: string, request: SearchRequest): Promise<SearchOutcome> {
+    const { providers } = this.#parts;
+    const { namespace } = caller.principal;
+    const shared = { reader: this.#reader, health: this.#health, providers, namespace };
+    return this.#use(caller, sandboxId, (run) => searchWeb({ ...shared, run }, request));
+  }
+
+  /** The sandbox is kept from being idle; a few of its requests go on at once. */
+  #use<T>(caller: Caller, sandboxId: string, act: (run: RunErrand) => Promise<T>): Promise<T> {
+    const { fleet, errand } = this.#parts;
+    return fleet.use(caller, sandboxId, async ({ id }) => {
+      const busy = this.#busy.get(id) ?? 0;
+      if (busy >= webLimits.fetches)
+        throw new AppError("limit_exceeded", `${webLimits.fetches} pages are being fetched for ${id} already`);
+      this.#busy.set(id, busy + 1);
+      try {
+        return await act((asked) => errand(id, asked));
+      } finally {
+        const left = (this.#busy.get(id) ?? 1) - 1;
+        if (left === 0) this.#busy.delete(id);
+        else this.#busy.set(id, left);
+      }
+    });
+  }
+}
