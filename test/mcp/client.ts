@@ -13,13 +13,14 @@ export async function connectClient(
     role = "agent",
     namespace = "default",
     capabilities = {},
-  }: { role?: Role; namespace?: string; capabilities?: object } = {},
+    sets = "all",
+  }: { role?: Role; namespace?: string; capabilities?: object; sets?: string } = {},
 ): Promise<Client> {
   const { token } = await server.keyring.issue({ name: role, namespace, role });
   const mode = era === "2025-11-25" ? "legacy" : { pin: era };
   const client = new Client({ name: "test", version: "1" }, { capabilities, versionNegotiation: { mode } });
   await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${server.base}/mcp`), {
+    new StreamableHTTPClientTransport(new URL(`${server.base}/mcp?tools=${sets}`), {
       requestInit: { headers: { authorization: `Bearer ${token}` } },
     }),
   );

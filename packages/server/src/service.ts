@@ -37,7 +37,9 @@ import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
 import { callerOf } from "./mcp/caller.ts";
+import { Changes } from "./mcp/changes.ts";
 import { McpEndpoint } from "./mcp/endpoint.ts";
+import { productOffers } from "./mcp/offers.ts";
 import { openMcp } from "./mcp/open-mcp.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
@@ -48,7 +50,7 @@ import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
-import { toolSets } from "./tools/tool.ts";
+import { endSession } from "./tools/session.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
 import { toolsOf } from "./tools/tools.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
@@ -216,7 +218,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
-  Omit<Partial<HttpParts>, Told> & { webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] } };
+  Omit<Partial<HttpParts>, Told> & {
+    webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] };
+    /** The sets of tools that MCP clients have who name none. */
+    mcpTools?: readonly string[];
+  };
 
 type Told = "settings" | "ready" | "version" | "onError";
 
@@ -231,7 +237,10 @@ interface Doors extends AsyncDisposable {
 const portDomain = "localhost";
 
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
-export async function openDoors(service: Service, { webhooks, ...parts }: DoorParts): Promise<Doors> {
+export async function openDoors(
+  service: Service,
+  { webhooks, mcpTools = ["core"], ...parts }: DoorParts,
+): Promise<Doors> {
   const { caisson, feed, store, storage, approvals, vault, fleet, ports: desk } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
@@ -266,15 +275,18 @@ export async function openDoors(service: Service, { webhooks, ...parts }: DoorPa
     signer: () => caisson.signer(),
   };
   const mcp = openMcp(
-    {
-      tools: toolsOf(toolSets),
-      parts: toolParts,
-      version: parts.version,
-      report: (error) => report(error, parts.onError),
-    },
+    { toolsOf, parts: toolParts, version: parts.version, report: (error) => report(error, parts.onError) },
     { caller: callerOf },
   );
-  const endpoint = new McpEndpoint(mcp);
+  const endpoint = new McpEndpoint({
+    version: parts.version,
+    offers: productOffers(mcp),
+    verify: mcp.calls.verify,
+    changes: new Changes(),
+    sets: mcpTools,
+    endSession: (caller, key) => endSession(fleet, caller, key),
+    onError: parts.onError,
+  });
   const http = createHttpApp({
     fleet,
     keyring,

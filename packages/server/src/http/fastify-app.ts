@@ -29,8 +29,8 @@ export interface FastifyParts {
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
   const { hosts = [], origins = [], bodyIdleMs = httpLimits.bodyIdleMs, onError } = parts;
   const { headersTimeoutMs = httpLimits.headersTimeoutMs } = parts;
-  const fail = (error: unknown, requestId: string, reply: FastifyReply) =>
-    sendProblem(reply, report(error, onError), requestId);
+  const fail = (error: unknown, requestId: string, reply: FastifyReply, failure?: Route["failure"]) =>
+    sendProblem(reply, report(error, onError), requestId, failure);
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -63,7 +63,10 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   app.addHook("onResponse", async (request) => {
     if (request.headers.upgrade !== undefined) request.raw.socket.destroy();
   });
-  app.setErrorHandler((error, request, reply) => fail(error, request.id, reply));
+  app.setErrorHandler((error, request, reply) => {
+    const { failure } = request.routeOptions.config as Pick<Route, "failure">;
+    return fail(error, request.id, reply, failure);
+  });
   app.setNotFoundHandler((request, reply) => {
     const allow = allowedMethods(routes, request.url.split("?")[0] ?? "");
     if (allow.length === 0)
@@ -109,12 +112,19 @@ export function registerAll(app: FastifyInstance, routes: readonly Route[], part
   app.register(raw(routes.filter((route) => route.raw !== undefined && !route.takesOver)));
 }
 
-function sendProblem(reply: FastifyReply, error: AppError, requestId: string): FastifyReply {
+function sendProblem(
+  reply: FastifyReply,
+  error: AppError,
+  requestId: string,
+  failure?: Route["failure"],
+): FastifyReply {
   const problem = toProblem(error, requestId);
   if (error instanceof HttpError) for (const [name, value] of Object.entries(error.headers)) reply.header(name, value);
   if (problem.retry_after !== undefined) reply.header("retry-after", problem.retry_after);
   if (problem.status === 401) reply.header("www-authenticate", 'Bearer realm="caisson"');
-  return reply.status(problem.status).type(problemType).send(JSON.stringify(problem));
+  reply.status(problem.status);
+  if (failure !== undefined) return reply.type("application/json").send(JSON.stringify(failure(error, problem)));
+  return reply.type(problemType).send(JSON.stringify(problem));
 }
 
 /** A client that stops in the middle of its body is let go, and what it began with it. */

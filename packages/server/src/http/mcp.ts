@@ -2,19 +2,46 @@ import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
+import { NotJson, type Problem } from "./problem.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 
 const path = "/mcp";
 const tag = "mcp";
 const media = ["application/json", "text/event-stream"];
+const query = z.strictObject({
+  tools: z.string().max(200).optional().describe("the sets of tools that the client wants, as `core,files`; or all"),
+});
+/** JSON-RPC 2.0, section 5.1. */
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+const SERVER_ERROR = -32_000;
+
+/** Refusals of the door in the form that clients of the protocol read. */
+function failure(error: AppError, { type: _type, title: _title, detail, ...data }: Problem): object {
+  const code = error instanceof NotJson ? PARSE_ERROR : error.code === "invalid" ? INVALID_REQUEST : SERVER_ERROR;
+  return { jsonrpc: "2.0", id: null, error: { code, message: detail, data } };
+}
 
 /** The Model Context Protocol, for clients of both its eras. */
 export function mcpRoutes(endpoint: McpEndpoint): Route[] {
-  const shared = { path, tag, permission: "read", audit: "fleet" } as const;
-  const handler = async ({ request, caller, signal, body }: Call<undefined, undefined, unknown>): Promise<Answer> =>
-    toAnswer(await endpoint.handle(toWebRequest(request, signal), caller, body));
+  const shared = { path, tag, permission: "read", audit: "fleet", query, failure } as const;
+  const handler = async (call: Call<undefined, unknown, unknown>): Promise<Answer> => {
+    const { request, caller, signal, body } = call;
+    const release = call.openStream();
+    try {
+      const { response, done } = await endpoint.handle(toWebRequest(request, signal), caller, body);
+      return await toAnswer(response, () => {
+        done?.();
+        release();
+      });
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
   return [
     defineRoute({
       ...shared,
@@ -52,7 +79,14 @@ function toWebRequest({ method, url, headers, host }: FastifyRequest, signal: Ab
   return new Request(`http://${host}${url}`, { method, headers: copied, signal });
 }
 
-function toAnswer({ status, headers, body }: Response): Answer {
+/** What streams is over when its client has it all, or is gone. */
+async function toAnswer({ status, headers, body }: Response, ended: () => void): Promise<Answer> {
   const given = { status, headers: Object.fromEntries(headers) };
-  return body === null ? given : { ...given, stream: Readable.fromWeb(body as ReadableStream) };
+  if (body === null) {
+    ended();
+    return given;
+  }
+  const stream = Readable.fromWeb(body as ReadableStream);
+  stream.once("close", ended);
+  return { ...given, stream };
 }

@@ -48,6 +48,13 @@ export class HttpError extends AppError {
   }
 }
 
+/** What was to be JSON is not. */
+export class NotJson extends AppError {
+  constructor() {
+    super("invalid", "the body is not JSON");
+  }
+}
+
 /** RFC 9457. */
 export interface Problem {
   type: string;
@@ -70,7 +77,7 @@ const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new HttpError(415, "unsupported", "this media type is not taken here", { hint: "send application/json" }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new AppError("invalid", "the body is not as long as its Content-Length"),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError("invalid", "the body is not JSON"),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => new NotJson(),
   FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
   /** A stream whose client went away was closed for it. */
   ERR_STREAM_PREMATURE_CLOSE: () => new AppError("timeout", "the client went away"),
@@ -83,8 +90,7 @@ function toAppError(error: unknown): AppError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = frameworkErrors[code];
   if (known !== undefined) return known();
-  if (error instanceof SyntaxError && "statusCode" in error && error.statusCode === 400)
-    return new AppError("invalid", "the body is not JSON");
+  if (error instanceof SyntaxError && "statusCode" in error && error.statusCode === 400) return new NotJson();
   return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
 }
 

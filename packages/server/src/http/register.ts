@@ -38,6 +38,7 @@ export function register(app: FastifyInstance, route: Route, parts: RegistrarPar
   app.route({
     method: route.method,
     url: toFastifyPath(route.path),
+    config: { failure: route.failure },
     bodyLimit: route.bodyBytes ?? httpLimits.jsonBytes,
     onRequest: async (request) => {
       if (route.permission !== null) await admit(route, request, parts);

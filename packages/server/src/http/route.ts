@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { Note } from "../core/audit.ts";
 import type { AppError } from "../core/errors.ts";
 import type { Caller, Permission } from "../core/principal.ts";
+import type { Problem } from "./problem.ts";
 
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -69,6 +70,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   idempotent?: boolean;
   /** An answer may take over a connection that asks for an upgrade; so WebSockets are none of the framework's business here. */
   takesOver?: boolean;
+  /** What it answers when it fails, where that is no problem document. */
+  failure?: (error: AppError, problem: Problem) => object;
   /** Becomes a WebSocket; `handler` is not called then, `socket` is. */
   socket?: (call: Call<z.output<P>, z.output<Q>, z.output<B>>, socket: import("ws").WebSocket) => Promise<void>;
 }

@@ -1,37 +1,72 @@
-import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type McpHttpHandler,
+  type McpRequestContext,
+  type McpServer,
+} from "@modelcontextprotocol/server";
 import type { Caller } from "../core/principal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
+import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
 import { callerOf, toAuthInfo } from "./caller.ts";
+import type { Changes } from "./changes.ts";
 import { LegacySessions } from "./legacy-sessions.ts";
-import { buildServer, type McpParts } from "./server.ts";
+import { buildServer, type ServerParts } from "./server.ts";
+
+export interface EndpointParts extends ServerParts {
+  changes: Changes;
+  /** Of clients that name none. */
+  sets: readonly string[];
+  /** A client's own session is over, and with it what it left behind. */
+  endSession: (caller: Caller, session: string) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/** An answer, and who is to be told when the last of it went out. */
+interface Served {
+  response: Response;
+  done?: () => void;
+}
 
 /** `/mcp`: both eras of the protocol, told apart request by request. Who calls was settled before. */
 export class McpEndpoint implements AsyncDisposable {
+  readonly #parts: EndpointParts;
   readonly #modern: McpHttpHandler;
-  readonly #serveModern: McpHttpHandler["fetch"];
   readonly #legacy: LegacySessions;
 
-  constructor(parts: McpParts) {
+  constructor(parts: EndpointParts) {
+    this.#parts = parts;
     const { keepAliveMs, subscriptions: maxSubscriptions } = toolLimits;
-    this.#modern = createMcpHandler(() => buildServer(parts, { caller: callerOf, session: defaultSession }), {
+    this.#modern = createMcpHandler((context) => this.#build(defaultSession, context.requestInfo), {
       legacy: "reject",
+      bus: parts.changes,
       keepAliveMs,
       maxSubscriptions,
     });
-    this.#serveModern = this.#modern.fetch;
-    this.#legacy = new LegacySessions((session) => buildServer(parts, { caller: callerOf, session }));
+    this.#legacy = new LegacySessions({ ...parts, build: (session, request) => this.#build(session, request) });
   }
 
-  async handle(request: Request, caller: Caller, parsedBody: unknown): Promise<Response> {
+  /** What fails before the protocol has its say is thrown. */
+  async handle(request: Request, caller: Caller, parsedBody: unknown): Promise<Served> {
     const given = { authInfo: toAuthInfo(caller), parsedBody };
-    return (await isLegacyRequest(request, parsedBody))
-      ? this.#legacy.handle(request, given, caller)
-      : this.#serveModern(request, given);
+    this.#setsOf(request);
+    if (await isLegacyRequest(request, parsedBody)) return this.#legacy.handle(request, given, caller);
+    const { changes } = this.#parts;
+    return { response: await changes.as(caller.principal.namespace, () => this.#modern.fetch(request, given)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#modern.close();
     await this.#legacy[Symbol.asyncDispose]();
+  }
+
+  #build(session: string, request: McpRequestContext["requestInfo"]): McpServer {
+    return buildServer(this.#parts, { caller: callerOf, session, sets: this.#setsOf(request) });
+  }
+
+  #setsOf(request: Request | undefined) {
+    const named = request === undefined ? null : new URL(request.url).searchParams.get("tools");
+    return readToolSets(named === null ? this.#parts.sets : named.split(","));
   }
 }

@@ -4,71 +4,126 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import { toolLimits } from "../core/tool-limits.ts";
+import type { Changes } from "./changes.ts";
+import { type EventBudget, SessionEvents } from "./event-store.ts";
+import { followChanges, takeSubscriptions } from "./follow-changes.ts";
+
+interface LegacyParts {
+  build: (session: string, request: Request) => McpServer;
+  changes: Changes;
+  endSession: (caller: Caller, session: string) => Promise<void>;
+  onError: (error: unknown) => void;
+  /** How long a session lives that nobody uses. */
+  idleMs?: number;
+}
 
 interface LegacySession {
   transport: WebStandardStreamableHTTPServerTransport;
-  owner: string;
+  caller: Caller;
+  /** Requests under way and streams that are open. */
+  inUse: number;
   usedAtMs: number;
+  close(): Promise<void>;
 }
 
 const ownerOf = ({ principal }: Caller) => JSON.stringify([principal.id, principal.namespace]);
 
-function refuse(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status });
+function refuse(status: number, code: number, message: string): { response: Response } {
+  return { response: Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status }) };
 }
 
 /** Sessions of clients up to 2025-11-25. Each is its key's: for another key it does not exist. */
 export class LegacySessions implements AsyncDisposable {
-  readonly #build: (session: string) => McpServer;
+  readonly #parts: LegacyParts;
   readonly #sessions = new Map<string, LegacySession>();
+  readonly #budget: EventBudget = { bytes: 0 };
+  readonly #expiring: NodeJS.Timeout;
 
-  constructor(build: (session: string) => McpServer) {
-    this.#build = build;
+  constructor(parts: LegacyParts) {
+    this.#parts = parts;
+    this.#expiring = setInterval(() => this.expire(), mcpLimits.expireEveryMs).unref();
   }
 
-  async handle(request: Request, given: McpHandlerRequestOptions, caller: Caller): Promise<Response> {
+  async handle(
+    request: Request,
+    given: McpHandlerRequestOptions,
+    caller: Caller,
+  ): Promise<{ response: Response; done?: () => void }> {
     const id = request.headers.get("mcp-session-id");
     if (id === null) {
-      if (isInitializeRequest(given.parsedBody)) return this.#open(request, given, ownerOf(caller));
+      if (isInitializeRequest(given.parsedBody)) return this.#open(request, given, caller);
       return refuse(400, -32_000, "this takes an Mcp-Session-Id; initialize gives one");
     }
     const session = this.#sessions.get(id);
-    if (session === undefined || session.owner !== ownerOf(caller))
+    if (session === undefined || ownerOf(session.caller) !== ownerOf(caller))
       return refuse(404, -32_001, "there is no such session; initialize opens another");
-    session.usedAtMs = Date.now();
-    return session.transport.handleRequest(request, given);
-  }
-
-  async #open(request: Request, given: McpHandlerRequestOptions, owner: string): Promise<Response> {
-    this.#expire();
-    const own = [...this.#sessions.values()].filter((session) => session.owner === owner).length;
-    if (own >= toolLimits.sessionsPerKey || this.#sessions.size >= toolLimits.sessions)
-      return refuse(429, -32_000, "too many sessions are open: end one with DELETE");
-    const id = randomId(18, "base64url");
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: () => id,
-      onsessioninitialized: () => void this.#sessions.set(id, { transport, owner, usedAtMs: Date.now() }),
-      onsessionclosed: () => void this.#sessions.delete(id),
-      keepAliveMs: toolLimits.keepAliveMs,
-    });
-    await this.#build(`mcp-${id}`).connect(transport);
-    return transport.handleRequest(request, given);
-  }
-
-  #expire(): void {
-    const before = Date.now() - toolLimits.sessionIdleMs;
-    for (const [id, { transport, usedAtMs }] of this.#sessions) {
-      if (usedAtMs >= before) continue;
-      this.#sessions.delete(id);
-      void transport.close();
+    session.inUse += 1;
+    const done = () => {
+      session.inUse -= 1;
+      session.usedAtMs = Date.now();
+    };
+    try {
+      return { response: await session.transport.handleRequest(request, given), done };
+    } catch (error) {
+      done();
+      throw error;
     }
   }
 
+  /** Ends those that nobody has used for long. */
+  expire(): void {
+    const before = Date.now() - (this.#parts.idleMs ?? toolLimits.sessionIdleMs);
+    for (const [id, { inUse, usedAtMs }] of this.#sessions)
+      if (inUse === 0 && usedAtMs < before) this.#end(id).catch(this.#parts.onError);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()));
-    this.#sessions.clear();
+    clearInterval(this.#expiring);
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+  }
+
+  async #open(request: Request, given: McpHandlerRequestOptions, caller: Caller): Promise<{ response: Response }> {
+    this.expire();
+    const owner = ownerOf(caller);
+    const own = [...this.#sessions.values()].filter((session) => ownerOf(session.caller) === owner).length;
+    if (own >= toolLimits.sessionsPerKey || this.#sessions.size >= toolLimits.sessions)
+      return refuse(429, -32_000, "too many sessions are open: end one with DELETE");
+    const id = randomId(18, "base64url");
+    const events = new SessionEvents(this.#budget);
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.#end(id),
+      eventStore: events,
+      retryInterval: mcpLimits.retryMs,
+      keepAliveMs: toolLimits.keepAliveMs,
+    });
+    const server = this.#parts.build(sessionKey(id), request);
+    const uris = takeSubscriptions(server);
+    const unfollow = followChanges(server, this.#parts.changes, caller.principal.namespace, (uri) => uris.has(uri));
+    const close = async () => {
+      this.#sessions.delete(id);
+      unfollow();
+      events.clear();
+      await server.close();
+    };
+    this.#sessions.set(id, { transport, caller, inUse: 0, usedAtMs: Date.now(), close });
+    await server.connect(transport);
+    const response = await transport.handleRequest(request, given);
+    if (!response.ok) await close(); // a handshake that was refused opens nothing
+    return { response };
+  }
+
+  /** With the sandbox that is this session's alone. */
+  async #end(id: string): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session === undefined) return;
+    await session.close();
+    await this.#parts.endSession(session.caller, sessionKey(id));
   }
 }
+
+const sessionKey = (id: string) => `mcp-${id}`;

@@ -1,16 +1,27 @@
-import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import { McpServer, type RequestStateCodec, type ServerContext } from "@modelcontextprotocol/server";
 import type { AppError } from "../core/errors.ts";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
-import type { Tool } from "../tools/tool.ts";
+import type { Tool, ToolSet } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
-import { answerCompletions } from "./completions.ts";
-import { registerPrompts } from "./prompts/prompts.ts";
-import { registerResources } from "./resources/resources.ts";
 import type { ToolCalls } from "./tool-calls.ts";
 import type { Traces } from "./traces.ts";
 
+/** Registers what it has with the server of one client: tools, resources, prompts. */
+export type Offer = (server: McpServer, client: McpClient) => void;
+
+/** Who speaks, and what is theirs where they name nothing. */
+export interface McpClient {
+  caller(context: ServerContext): Caller;
+  /** The key of their own session. */
+  session: string;
+  /** The tools they asked for. */
+  sets: readonly ToolSet[];
+}
+
+/** What the product's own offers are made of. */
 export interface McpParts {
-  tools: readonly Tool[];
+  toolsOf: (sets: readonly ToolSet[]) => readonly Tool[];
   parts: ToolParts;
   version: string;
   traces: Traces;
@@ -19,10 +30,11 @@ export interface McpParts {
   report: (error: unknown) => AppError;
 }
 
-/** Who speaks, and what is theirs where they name nothing. */
-export interface McpClient {
-  caller(context: ServerContext): Caller;
-  session: string;
+export interface ServerParts {
+  version: string;
+  offers: readonly Offer[];
+  /** Takes back what a client of 2026-07-28 carried for the server, and trusts none that it did not seal. */
+  verify: RequestStateCodec["verify"];
 }
 
 const instructions = [
@@ -31,32 +43,20 @@ const instructions = [
   "The network is closed until a policy or a human opens it: a refusal says which rule decided and how to ask.",
 ].join(" ");
 
-/** No list changes while a client is connected. */
-const capabilities = {
-  tools: { listChanged: false },
-  resources: { listChanged: false },
-  prompts: { listChanged: false },
-  completions: {},
-  logging: {},
-};
+/** Nobody else's cache may hold what one key was answered. */
+const list = { ttlMs: mcpLimits.listTtlMs, cacheScope: "private" } as const;
 
-/** A server of either era: what it offers is the same. */
-export function buildServer(mcp: McpParts, client: McpClient): McpServer {
-  const { tools, version, calls } = mcp;
+/** A server of either era for one client. */
+export function buildServer({ version, offers, verify }: ServerParts, client: McpClient): McpServer {
   const server = new McpServer(
     { name: "caisson", title: "Caisson", version },
-    { capabilities, instructions, requestState: { verify: calls.verify } },
+    {
+      capabilities: { logging: {} },
+      cacheHints: { "server/discover": list, "tools/list": list, "prompts/list": list },
+      requestState: { verify },
+      instructions,
+    },
   );
-  for (const tool of tools) {
-    const { name, title, description, input, output, hints } = tool;
-    server.registerTool(
-      name,
-      { title, description, inputSchema: input, outputSchema: output, annotations: { title, ...hints } },
-      (given: unknown, context: ServerContext) => calls.call(mcp, { server, client, tool }, given, context),
-    );
-  }
-  registerResources(server, mcp, client);
-  registerPrompts(server);
-  answerCompletions(server, mcp, client);
+  for (const offer of offers) offer(server, client);
   return server;
 }

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
 import { fleetLimits } from "../core/fleet-limits.ts";
+import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { findSession } from "./find-session.ts";
 import type { ToolCall } from "./tool.ts";
@@ -47,4 +49,13 @@ export async function sessionOf(call: ToolCall, named: string | undefined): Prom
     : (await parts.fleet.create(caller, { sessionKey: named ?? call.session })).record;
   call.using?.(record.id);
   return record;
+}
+
+/** What a session left behind goes with it. */
+export async function endSession(
+  fleet: Pick<Fleet<unknown>, "list" | "destroy">,
+  caller: Caller,
+  key: string,
+): Promise<void> {
+  for (const { id } of await fleet.list(caller, { sessionKey: key, limit: 10 })) await fleet.destroy(caller, id);
 }

@@ -1,0 +1,20 @@
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** Limits of the protocol that agents speak. */
+export const mcpLimits = {
+  /** What is kept of a session's streams for a client whose connection broke, and of all sessions together. */
+  eventsPerSession: 1_000,
+  eventBytesPerSession: 2 * MiB,
+  eventBytes: 64 * MiB,
+  /** When a client whose stream ended comes back for the rest. */
+  retryMs: 1_000,
+  /** Sessions that nobody uses are looked for this often. */
+  expireEveryMs: 60_000,
+  /** Resources that one session is told of when they change. */
+  subscriptionsPerSession: 256,
+  /** What a server offers changes with the program alone. */
+  listTtlMs: 300_000,
+  /** Time that a question's answer has before the question is void. */
+  questionSeconds: 600,
+} as const;
