@@ -33,6 +33,7 @@ interface Served {
 export class McpEndpoint implements AsyncDisposable {
   readonly #parts: EndpointParts;
   readonly #modern: McpHttpHandler;
+  readonly #serveModern: McpHttpHandler["fetch"];
   readonly #legacy: LegacySessions;
 
   constructor(parts: EndpointParts) {
@@ -44,6 +45,7 @@ export class McpEndpoint implements AsyncDisposable {
       keepAliveMs,
       maxSubscriptions,
     });
+    this.#serveModern = this.#modern.fetch;
     this.#legacy = new LegacySessions({ ...parts, build: (session, request) => this.#build(session, request) });
   }
 
@@ -53,7 +55,7 @@ export class McpEndpoint implements AsyncDisposable {
     this.#setsOf(request);
     if (await isLegacyRequest(request, parsedBody)) return this.#legacy.handle(request, given, caller);
     const { changes } = this.#parts;
-    return { response: await changes.as(caller.principal.namespace, () => this.#modern.fetch(request, given)) };
+    return { response: await changes.as(caller.principal.namespace, () => this.#serveModern(request, given)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
