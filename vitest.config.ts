@@ -11,7 +11,10 @@ const sanitizedTests = [
   ...(soak ? sandboxTests("contexts", "kept", "limits", "newborns", "pause", "search") : []),
 ];
 
-/** Each has a daemon, a store and a data folder of its own, and waits more than it works: two files at a time. */
+/** They fill the machine, or judge what is left of it: one file at a time. */
+const aloneTests = ["test/security/**/*.test.ts", ...sandboxTests("churn", "limits", "memory", "survival")];
+
+/** Each has a daemon, a store and a data folder of its own. */
 const daemonTests = ["approvals", "fleet", "http", "mcp", "packages", "sdk", "store", "vault"].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
@@ -28,14 +31,17 @@ export default defineConfig({
         test: { name: "unit", include: ["packages/**/*.test.ts"], sequence: { groupOrder: 0 } },
       },
       {
-        // Engines, cgroups and ports belong to the whole machine: one file at a time.
+        extends: true,
+        test: { name: "alone", include: aloneTests, fileParallelism: false, sequence: { groupOrder: 1 } },
+      },
+      {
+        // Sandboxes wait more than they work: two files at a time.
         extends: true,
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/guest/sanitized.test.ts", ...daemonTests],
-          fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          exclude: ["test/guest/sanitized.test.ts", ...aloneTests, ...daemonTests],
+          sequence: { groupOrder: 3 },
         },
       },
       {
