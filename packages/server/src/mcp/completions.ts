@@ -1,10 +1,10 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import { toolLimits } from "../core/tool-limits.ts";
+import { readWorkspaceUri, workspaceTemplate } from "../tools/workspace-uri.ts";
 import { toProtocolError } from "./protocol-error.ts";
 import { listFiles } from "./resources/files.ts";
 import type { Reading } from "./resources/resource.ts";
 import type { McpClient, McpParts } from "./server.ts";
-import { readWorkspaceUri, workspaceTemplate } from "./workspace-uri.ts";
 
 /** Names of sessions and of their files, as far as somebody has typed them. */
 export function answerCompletions({ server }: McpServer, mcp: McpParts, client: McpClient): void {

@@ -2,10 +2,10 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { AppError } from "../core/errors.ts";
 import type { ToolResult } from "../tools/tool.ts";
 
-export function toCallResult({ structured, content }: ToolResult<object>): CallToolResult {
+export function toCallResult({ structured, content = [] }: ToolResult<object>): CallToolResult {
   return {
     structuredContent: { ...structured },
-    content: content === undefined ? [{ type: "text", text: JSON.stringify(structured) }] : [...content],
+    content: [{ type: "text", text: JSON.stringify(structured) }, ...content],
   };
 }
 

@@ -4,6 +4,7 @@ import { languages } from "../core/language.ts";
 import { randomId } from "../core/random-id.ts";
 import { toBytes, toMs } from "../schemas/amount.ts";
 import { createSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
+import { onDisconnect } from "./lifeline.ts";
 import { sessionId, sessionLabels, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -47,6 +48,10 @@ export const createSession = defineTool({
       lifetime_seconds,
       snapshot_id,
     },
+    on_disconnect: z
+      .enum(["end", "keep"])
+      .default("end")
+      .describe("what becomes of a run when your connection is lost; kept ones are found with audit_execution"),
   }),
   output: z.object({
     ...where,
@@ -67,7 +72,10 @@ export const createSession = defineTool({
     const { language, engine, image, cpus, max_processes: processes, env } = input;
     const { record, isNew } = await parts.fleet.create(caller, {
       sessionKey: input.session_id ?? `session-${randomId(9, "base64url")}`,
-      labels: { [sessionLabels.language]: language },
+      labels: {
+        [sessionLabels.language]: language,
+        ...(input.on_disconnect === "keep" && { [onDisconnect.label]: onDisconnect.keep }),
+      },
       limits: defined({
         memoryBytes: toBytes(input.memory_mb),
         storageBytes: toBytes(input.storage_mb),

@@ -4,12 +4,15 @@ import { type Language, languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { toolLimits } from "../core/tool-limits.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
 import { processResult, runFields, runResult, toRunLimits } from "../schemas/run.ts";
 import { LiveOutput } from "./live-output.ts";
 import { runInContext, type StatefulResult } from "./run-in-context.ts";
 import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
-import { defineTool } from "./tool.ts";
+import { showFiles } from "./show-files.ts";
+import { showResults } from "./show-results.ts";
+import { defineTool, type ToolContent } from "./tool.ts";
 
 const { cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains } = runFields;
 const { results, error } = contextRunResult.shape;
@@ -31,7 +34,7 @@ export const executeCode = defineTool({
   permission: "use",
   description: [
     "Runs Python, Node.js or shell code in your own sealed Linux sandbox and returns stdout, stderr, the exit code and the files it changed.",
-    "Files under /workspace stay between calls; what should be handed to the user goes to /workspace/output.",
+    "Files under /workspace stay between calls; what should be handed to the user goes to /workspace/output: images there are shown to you, other files come as links.",
     "With a session_id Python and Node.js code runs in that session's interpreter: variables and imports live on, `results` has the value of the last expression, and `state` says `new` when earlier variables are gone. Without one every call is a new process.",
     "There is no network unless a policy opens it: on a refusal read `hint`, and ask with request_egress instead of trying other ways.",
     "Install libraries with install_package, not with pip or npm in the code.",
@@ -67,7 +70,7 @@ export const executeCode = defineTool({
       ...defined({ allowedDomains: input.allowed_domains }),
       streams: live !== undefined,
     };
-    const result = await parts.fleet.run<RunResult | StatefulResult>(caller, record.id, job, async (sandbox) => {
+    const start = async (sandbox: Sandbox): Promise<RunResult | StatefulResult> => {
       const { cwd, env, stdin } = input;
       if (!stateful || language === "shell")
         return sandbox.executeCode({
@@ -87,9 +90,16 @@ export const executeCode = defineTool({
         ofProcess,
         ...defined({ stdin, onStdout, onStderr }),
       });
+    };
+    let left: ToolContent[] = [];
+    const result = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
+      const ran = await start(sandbox);
+      left = await showFiles(sandbox.files, whereOf(record).session_id, ran.files_changed);
+      return ran;
     });
     const output = live && { stdout: live.text("stdout"), stderr: live.text("stderr"), truncated: live.truncated };
-    return { structured: { ...result, ...output, ...whereOf(record) } };
+    const { images, ...values } = "results" in result ? showResults(result.results) : { images: [] };
+    return { structured: { ...result, ...output, ...values, ...whereOf(record) }, content: [...images, ...left] };
   },
 });
 

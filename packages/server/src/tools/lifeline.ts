@@ -1,7 +1,7 @@
 import type { ToolCall } from "./tool.ts";
 
 /** A label of a session whose runs go on when their client goes away. Without it they end. */
-export const onDisconnect = { label: "on_disconnect", keep: "keep" } as const;
+export const onDisconnect = { label: "session.on_disconnect", keep: "keep" } as const;
 
 /** How long what was started for a call may go on: until it is cancelled, or its client is gone and the session does not say that it stays. */
 export class Lifeline {

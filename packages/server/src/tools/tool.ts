@@ -7,14 +7,14 @@ export const toolSets = ["core", "sessions", "files", "data", "web", "host", "ad
 export type ToolSet = (typeof toolSets)[number];
 
 /** What a tool shows beside its structured result. */
-type ToolContent =
+export type ToolContent =
   | { type: "text"; text: string }
   | { type: "image"; mimeType: string /** Base64. */; data: string }
   | { type: "resource_link"; uri: string; name: string; mimeType?: string; size?: number };
 
 export interface ToolResult<Output> {
   structured: Output;
-  /** The structured result as JSON unless given. */
+  /** Shown beside it. Clients that know no structured results get that as text, before this. */
   content?: readonly ToolContent[];
 }
 

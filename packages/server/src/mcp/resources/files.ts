@@ -4,7 +4,7 @@ import { AppError } from "../../core/errors.ts";
 import { mediaTypeOf } from "../../core/media-type.ts";
 import { toolLimits } from "../../core/tool-limits.ts";
 import { findSession } from "../../tools/find-session.ts";
-import { readWorkspaceUri, workspaceTemplate, workspaceUri } from "../workspace-uri.ts";
+import { readWorkspaceUri, workspaceTemplate, workspaceUri } from "../../tools/workspace-uri.ts";
 import type { Reading } from "./resource.ts";
 
 export const files = {
