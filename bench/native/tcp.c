@@ -1,6 +1,8 @@
 /* Bytes and connections over TCP.
    serve PORT BYTES        gives each connection that many bytes; prints its port
+   take PORT               reads each connection to its end, then ends it too; prints its port
    pull HOST PORT          reads one to its end; prints bytes and seconds from its first byte
+   push HOST PORT BYTES    writes that many and waits for the other end; prints bytes and seconds
    first HOST PORT COUNT   connects that often; prints the microseconds of each from connect to its first byte */
 #define _GNU_SOURCE
 #include <netdb.h>
@@ -31,9 +33,13 @@ static void give(int fd, long long left) {
     if (size <= 0) break;
     left -= size;
   }
-  _exit(0);
 }
 
+static void drain(int fd) {
+  while (read(fd, buffer, sizeof buffer) > 0) {}
+}
+
+/* To each connection a process of its own, unless it is over at once. Less than 0 bytes: they come from the other side. */
 static void serve(int port, long long bytes) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -47,10 +53,12 @@ static void serve(int port, long long bytes) {
   for (;;) {
     int fd = accept(listener, NULL, NULL);
     if (fd < 0) die("accept");
-    if (bytes <= 1) {
-      if (write(fd, buffer, (size_t)bytes) < 0) perror("write");
+    if (bytes == 1) {
+      if (write(fd, buffer, 1) < 0) perror("write");
     } else if (fork() == 0) {
-      give(fd, bytes);
+      if (bytes < 0) drain(fd);
+      else give(fd, bytes);
+      _exit(0);
     }
     close(fd);
   }
@@ -76,6 +84,15 @@ static void pull(const struct addrinfo *to) {
   printf("%lld %.6f\n", bytes, now() - start);
 }
 
+static void push(const struct addrinfo *to, long long bytes) {
+  int fd = reach(to);
+  double start = now();
+  give(fd, bytes);
+  shutdown(fd, SHUT_WR);
+  drain(fd);
+  printf("%lld %.6f\n", bytes, now() - start);
+}
+
 static void first(const struct addrinfo *to, int count) {
   while (count-- > 0) {
     double start = now();
@@ -88,8 +105,10 @@ static void first(const struct addrinfo *to, int count) {
 
 int main(int count, char **words) {
   if (count == 4 && !strcmp(words[1], "serve")) serve(atoi(words[2]), atoll(words[3]));
+  if (count == 3 && !strcmp(words[1], "take")) serve(atoi(words[2]), -1);
   if (count == 4 && !strcmp(words[1], "pull")) return pull(find(words[2], words[3])), 0;
+  if (count == 5 && !strcmp(words[1], "push")) return push(find(words[2], words[3]), atoll(words[4])), 0;
   if (count == 5 && !strcmp(words[1], "first")) return first(find(words[2], words[3]), atoi(words[4])), 0;
-  fprintf(stderr, "serve PORT BYTES | pull HOST PORT | first HOST PORT COUNT\n");
+  fprintf(stderr, "serve PORT BYTES | take PORT | pull HOST PORT | push HOST PORT BYTES | first HOST PORT COUNT\n");
   return 2;
 }

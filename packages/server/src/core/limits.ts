@@ -31,6 +31,8 @@ export const wireLimits = {
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
+  /** Full frames that are written at once; and a read of what comes for a connection fills as many. */
+  bulkFrames: 32,
   fromGuestPayloadBytes: 128 * KiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
@@ -56,6 +58,8 @@ export const wireLimits = {
   /** A receive buffer, and what is copied out of one rather than held in it. */
   receiveBytes: 128 * KiB,
   receiveCopyBytes: 16 * KiB,
+  /** Buffers of one wire that connections hold; what comes beyond them is copied. */
+  receiveHeld: 32,
   /** Buffers of one wire that wait to be read into again. */
   receiveSpares: 4,
   controlPayloadBytes: 256,

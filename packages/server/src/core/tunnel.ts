@@ -9,6 +9,16 @@ export interface Tunnel extends Duplex {
   reset(): void;
 }
 
+/** One whose bytes can go past the buffers of its stream, uncopied: what the stream holds already goes first. */
+export interface StraightTunnel extends Tunnel {
+  /** Sends to the program what there is room for, and says how much that was. The chunk is its caller's again. */
+  sendNow(chunk: Buffer): number;
+  /** Undefined while there is room for a large chunk; else resolves when there may be, or nobody takes more. */
+  more(): Promise<void> | undefined;
+  /** What the program says goes to `take` for as long as it says that it took it, and is in use until it was told `done`. */
+  receiveBy(take: (chunk: Buffer, done: () => void) => boolean): void;
+}
+
 export interface Datagram {
   /** Opaque: of whom to answer. */
   from: { address: string; port: number };

@@ -10,7 +10,7 @@ import {
 } from "node:http";
 import { type ClientHttp2Session, type ClientSessionOptions, connect as connectHttp2 } from "node:http2";
 import { request as requestTls } from "node:https";
-import { isIP, Socket } from "node:net";
+import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
@@ -18,6 +18,7 @@ import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import { dialLimits } from "../core/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
+import { OutboundSocket } from "./outbound-socket.ts";
 import { isOwnAddress } from "./own-addresses.ts";
 
 export interface DialerOptions {
@@ -98,10 +99,10 @@ function explain(error: unknown, url: URL, timeoutMs: number, timedOut: boolean)
 }
 
 /** Connects to an address that was judged. Half of the connection may end before the other. */
-export function dial(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+export function dial(address: string, port: number, signal: AbortSignal): Promise<OutboundSocket> {
   if (isIP(address) === 0) throw new AppError("internal", "only an address is dialled");
-  const socket = new Socket({ allowHalfOpen: true });
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = new OutboundSocket();
+  const { promise, resolve, reject } = Promise.withResolvers<OutboundSocket>();
   const abort = () => socket.destroy(new AppError("timeout", "no answer in time"));
   signal.addEventListener("abort", abort, { once: true });
   socket.once("connect", () => resolve(socket)).once("error", reject);

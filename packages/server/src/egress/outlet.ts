@@ -1,8 +1,9 @@
 /** One way out: a connected socket, whose bytes are counted, slowed down and held up where that is due. */
-import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import type { StraightTunnel } from "../core/tunnel.ts";
+import type { OutboundSocket } from "./outbound-socket.ts";
 
 /** Told of bytes before they go on; a promise holds them up, a rejection ends the connection. */
 export interface Toll {
@@ -13,43 +14,58 @@ export interface Toll {
 type Done = (error?: Error | null) => void;
 
 export class Outlet extends Duplex {
-  readonly #socket: Socket;
+  readonly #socket: OutboundSocket;
   readonly #toll: Toll;
-  #held = false;
+  #tunnel: StraightTunnel | undefined;
+  #holds = 0;
   #wanted = false;
   /** Why it ended, where whoever speaks on it knows better. */
   why: () => string | null = () => null;
   bytesUp = 0;
   bytesDown = 0;
 
-  constructor(socket: Socket, toll: Toll) {
+  constructor(socket: OutboundSocket, toll: Toll) {
     super({ highWaterMark: gateLimits.bufferBytes, allowHalfOpen: true });
     this.#socket = socket;
     this.#toll = toll;
-    socket.pause();
     socket.setTimeout(gateLimits.idleMs, () =>
       this.destroy(new AppError("timeout", "nobody said anything for too long")),
     );
-    socket.on("data", (chunk) => this.#take(chunk));
+    socket.receive = (chunk) => this.#take(chunk);
     socket.on("end", () => this.push(null));
     socket.on("error", (error) => this.destroy(error));
     socket.on("close", () => this.destroy());
   }
 
+  /** Both ways, what can go straight does; what cannot goes through the stream as ever. */
+  joinStraight(tunnel: StraightTunnel): void {
+    this.#tunnel = tunnel;
+    tunnel.receiveBy((chunk, done) => {
+      if (!this.writable) return false;
+      this.write(chunk, done);
+      return true;
+    });
+  }
+
   #take(chunk: Buffer): void {
     this.bytesDown += chunk.length;
-    if (!this.push(chunk)) {
+    const passed = this.readableLength === 0 ? (this.#tunnel?.sendNow(chunk) ?? 0) : 0;
+    if (passed < chunk.length && !this.push(Buffer.from(chunk.subarray(passed)))) {
       this.#wanted = false;
       this.#socket.pause();
     }
-    const toll = this.#toll.down(chunk.length);
-    if (toll === undefined) return;
-    this.#held = true;
+    this.#holdFor(this.#toll.down(chunk.length));
+    this.#holdFor(this.#tunnel?.more());
+  }
+
+  #holdFor(wait: Promise<void> | undefined): void {
+    if (wait === undefined) return;
+    this.#holds++;
     this.#socket.pause();
-    toll.then(
+    wait.then(
       () => {
-        this.#held = false;
-        if (this.#wanted) this.#socket.resume();
+        this.#holds--;
+        if (this.#wanted && this.#holds === 0) this.#socket.resume();
       },
       (error: Error) => this.destroy(error),
     );
@@ -62,19 +78,15 @@ export class Outlet extends Duplex {
 
   override _read(): void {
     this.#wanted = true;
-    if (!this.#held) this.#socket.resume();
+    if (this.#holds === 0) this.#socket.resume();
   }
 
+  /** Done when the chunk is the system's: it may lie where the wire is read into. */
   override _write(chunk: Buffer, _encoding: string, done: Done): void {
     this.bytesUp += chunk.length;
     const toll = this.#toll.up(chunk.length);
-    if (toll === undefined) this.#send(chunk, done);
-    else toll.then(() => this.#send(chunk, done), done);
-  }
-
-  #send(chunk: Buffer, done: Done): void {
-    if (this.destroyed || this.#socket.write(chunk)) done();
-    else this.#socket.once("drain", done);
+    if (toll === undefined) this.#socket.write(chunk, done);
+    else toll.then(() => this.#socket.write(chunk, done), done);
   }
 
   override _final(done: Done): void {

@@ -1,21 +1,22 @@
 /** From an allowed destination to a connected socket: resolve, judge every address, dial one that was judged (S46). */
-import { isIP, type Socket } from "node:net";
+import { isIP } from "node:net";
 import type { AllowVerdict, Destination, LayeredPolicy } from "../core/egress.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import { decideAddress } from "./decide.ts";
 import { isWithin } from "./network.ts";
+import type { OutboundSocket } from "./outbound-socket.ts";
 import { readHost } from "./read-host.ts";
 
 /** The world, as far as this process may touch it. */
 export interface World {
   resolve(name: string): Promise<string[]>;
-  dial(address: string, port: number, signal: AbortSignal): Promise<Socket>;
+  dial(address: string, port: number, signal: AbortSignal): Promise<OutboundSocket>;
   isOwnAddress(address: string): boolean;
 }
 
 export type Reached =
-  | { state: "reached"; socket: Socket; address: string }
+  | { state: "reached"; socket: OutboundSocket; address: string }
   | { state: "denied" | "failed"; reason: string; address: string | null };
 
 /** Why this address may not be dialled under this verdict; undefined when it may. */

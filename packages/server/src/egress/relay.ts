@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
+import type { StraightTunnel } from "../core/tunnel.ts";
+import { Outlet } from "./outlet.ts";
 
 /** Ends a program's connection so that it sees a reset. */
 export function reset(client: Duplex): void {
@@ -20,6 +22,11 @@ export function join(client: Duplex, outlet: Duplex): void {
   });
   if (client.destroyed) return void outlet.destroy();
   if (outlet.destroyed) return reset(client);
+  if (isStraight(client) && outlet instanceof Outlet) outlet.joinStraight(client);
   client.pipe(outlet);
   outlet.pipe(client);
+}
+
+function isStraight(client: Duplex): client is StraightTunnel {
+  return "sendNow" in client;
 }

@@ -17,7 +17,8 @@ import {
   type WireStream,
 } from "../core/wire.ts";
 import { FifoWriter } from "./fifo-writer.ts";
-import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader } from "./frame.ts";
+import { type FrameHeader, FrameParser, frameTypes, WireViolation } from "./frame.ts";
+import { FrameSender } from "./frame-sender.ts";
 import { HelloFinder } from "./hello.ts";
 import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
@@ -27,8 +28,6 @@ import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
 const specChannel = 3;
-/** A frame on its way out, of any connection: it is written or copied before the next one is made. */
-const outgoing = Buffer.alloc(wireLimits.toGuestFrameBytes);
 const helloBytes = 40;
 /** No ping's number: the pong says that all before it was read. */
 const pausePing = Number.MAX_SAFE_INTEGER;
@@ -51,6 +50,7 @@ export class WireConnection implements Wire {
   readonly #lostGate = Promise.withResolvers<string>();
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
+  readonly #sender: FrameSender;
   readonly #toGuestFd: number;
   readonly #buffers = new ReceiveBuffers();
   readonly #streams = new Map<number, StreamEnd>();
@@ -71,9 +71,6 @@ export class WireConnection implements Wire {
   /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
   #unanswered = 0;
   #reason: string | undefined;
-  /** Of one reading, a channel gets the last credit only: each one wakes the guest. */
-  readonly #credits = new Map<number, { channel: number; stream: number; offset: number }>();
-  #receiving = false;
   #adopt: Adopt;
 
   private constructor(paths: WirePaths, adopt: Adopt) {
@@ -89,9 +86,9 @@ export class WireConnection implements Wire {
       onread: { buffer: () => this.#buffers.current.bytes, callback: (size) => this.#receive(size) },
     });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
+    this.#sender = new FrameSender(this.#writer, this.#epoch);
     this.#tunnels = new WireTunnels({
-      send: (...frame) => this.#send(...frame),
-      congestion: this.#writer.congestion,
+      input: this.#sender,
       open: (kind, spec) => this.open(kind, spec, () => undefined),
       openEnd: (kind, spec, make) => this.#openEnd(kind, spec, make),
       replaceEnd: (id, end) => this.#streams.set(id, end),
@@ -113,7 +110,7 @@ export class WireConnection implements Wire {
     );
     const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
     try {
-      wire.#send(frameTypes.resync, 0, 0, 0, wire.#nonce);
+      wire.#sender.send(frameTypes.resync, 0, 0, 0, wire.#nonce);
       await wire.#helloGate.promise;
     } finally {
       clearTimeout(timer);
@@ -141,7 +138,7 @@ export class WireConnection implements Wire {
   }
 
   #hostStream(id: number, listener: OutputListener, held: boolean, state?: StreamState): HostStream {
-    return new HostStream(id, listener, (...frame) => this.#send(...frame), this.#writer.congestion, held, state);
+    return new HostStream(id, listener, this.#sender, held, state);
   }
 
   #openEnd<End extends StreamEnd>(kind: StreamKind, spec: StreamSpec, make: (id: number) => End): End {
@@ -156,18 +153,18 @@ export class WireConnection implements Wire {
     const id = this.#nextStream++;
     const end = make(id);
     this.#streams.set(id, end);
-    this.#send(frameTypes.open, streamKinds[kind], id, bytes.length, bytes.subarray(0, payloadBytes));
+    this.#sender.send(frameTypes.open, streamKinds[kind], id, bytes.length, bytes.subarray(0, payloadBytes));
     for (let at = payloadBytes; at < bytes.length; at += payloadBytes)
-      this.#send(frameTypes.data, specChannel, id, at, bytes.subarray(at, at + payloadBytes));
+      this.#sender.send(frameTypes.data, specChannel, id, at, bytes.subarray(at, at + payloadBytes));
     return end;
   }
 
   #drop(id: number): void {
-    if (this.#streams.delete(id)) this.#send(frameTypes.close, 0, id, 0);
+    if (this.#streams.delete(id)) this.#sender.send(frameTypes.close, 0, id, 0);
   }
 
   configure(configuration: WireConfiguration): void {
-    this.#send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
+    this.#sender.send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
   }
 
   async ping(timeoutMs: number): Promise<void> {
@@ -189,7 +186,7 @@ export class WireConnection implements Wire {
 
   /** Numbered: a guest that reads several answers the last. */
   #sendPing(): number {
-    this.#send(frameTypes.ping, 0, 0, ++this.#lastPing);
+    this.#sender.send(frameTypes.ping, 0, 0, ++this.#lastPing);
     return this.#lastPing;
   }
 
@@ -204,7 +201,7 @@ export class WireConnection implements Wire {
     this.#pingTimer = undefined;
     this.#pauseGate = Promise.withResolvers();
     const timer = setTimeout(() => this.#pauseGate?.resolve(), wireLimits.pauseTimeoutMs);
-    this.#send(frameTypes.ping, 0, 0, pausePing);
+    this.#sender.send(frameTypes.ping, 0, 0, pausePing);
     await this.#pauseGate.promise;
     clearTimeout(timer);
     this.#pauseGate = undefined;
@@ -243,20 +240,6 @@ export class WireConnection implements Wire {
     return new AppError("unavailable", `the sandbox is lost: ${reason}`, { details: { sandbox_lost: true } });
   }
 
-  #send(type: number, channel: number, stream: number, offset: number, payload?: Uint8Array): void {
-    if (type === frameTypes.credit && this.#receiving) {
-      this.#credits.set(stream * 4 + channel, { channel, stream, offset });
-      return;
-    }
-    const size = payload?.length ?? 0;
-    writeHeader(outgoing, { size, type, channel, epoch: this.#epoch, stream, offset });
-    if (payload !== undefined) outgoing.set(payload, wireLimits.headerBytes);
-    const frame = outgoing.subarray(0, wireLimits.headerBytes + size);
-    if (type === frameTypes.close || (type === frameTypes.open && channel >= streamKinds.listen))
-      this.#writer.sendLater(frame);
-    else this.#writer.send(frame);
-  }
-
   #ping(): void {
     if (this.#unanswered * wireLimits.pingIntervalMs > wireLimits.pongTimeoutMs)
       return this.close("the guest no longer answers");
@@ -266,7 +249,7 @@ export class WireConnection implements Wire {
 
   #receive(size: number): boolean {
     const chunk = this.#buffers.current.bytes.subarray(0, size);
-    this.#receiving = true;
+    this.#sender.gatherCredits();
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);
       else this.#parser?.push(chunk);
@@ -274,18 +257,11 @@ export class WireConnection implements Wire {
       if (!(error instanceof WireViolation)) throw error;
       this.close(`the guest sent ${error.message}`);
     } finally {
-      this.#receiving = false;
+      this.#sender.giveCredits();
     }
-    this.#giveCredits();
     this.#writer.retry();
     this.#buffers.turn();
     return true;
-  }
-
-  #giveCredits(): void {
-    for (const { channel, stream, offset } of this.#credits.values())
-      this.#send(frameTypes.credit, channel, stream, offset);
-    this.#credits.clear();
   }
 
   #findHello(finder: HelloFinder, chunk: Buffer): void {
@@ -363,7 +339,7 @@ export class WireConnection implements Wire {
 
   #adoptListener(state: StreamState): void {
     const end = this.#tunnels.adopt(state);
-    if (end === undefined) this.#send(frameTypes.close, 0, state.id, 0);
+    if (end === undefined) this.#sender.send(frameTypes.close, 0, state.id, 0);
     else this.#streams.set(state.id, end);
   }
 
@@ -372,7 +348,7 @@ export class WireConnection implements Wire {
     const receive: OutputListener = (channel, chunk) => listener?.(channel, chunk);
     const stream = this.#hostStream(state.id, receive, true, state);
     listener = this.#adopt(state, stream);
-    if (listener === undefined) this.#send(frameTypes.close, 0, state.id, 0);
+    if (listener === undefined) this.#sender.send(frameTypes.close, 0, state.id, 0);
     else this.#streams.set(state.id, stream);
   }
 
@@ -381,7 +357,7 @@ export class WireConnection implements Wire {
     if (header.stream === 0) return this.close(`the guest says: ${text} (errno ${header.offset})`);
     const stream = this.#stream(header.stream);
     this.#streams.delete(header.stream);
-    this.#send(frameTypes.close, 0, header.stream, 0); // the guest holds what it refused, or still runs it
+    this.#sender.send(frameTypes.close, 0, header.stream, 0); // the guest holds what it refused, or still runs it
     stream?.fail(new AppError("unavailable", `the guest refused: ${text} (errno ${header.offset})`));
   }
 

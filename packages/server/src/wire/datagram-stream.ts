@@ -71,7 +71,8 @@ export class DatagramStream implements StreamEnd {
   }
 
   #answer(to: Datagram["from"], bytes: Buffer): void {
-    if (bytes.length === 0 || bytes.length > wireLimits.datagramBytes || this.#flow.congestion() !== undefined) return;
+    if (bytes.length === 0 || bytes.length > wireLimits.datagramBytes || this.#flow.input.congestion() !== undefined)
+      return;
     const record = Buffer.alloc(headBytes + bytes.length);
     record.writeUInt32LE(bytes.length, 0);
     record.writeUInt32LE(to.port, 4);

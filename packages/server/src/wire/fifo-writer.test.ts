@@ -55,6 +55,29 @@ describe("frames to a guest", () => {
     expect(failures).toEqual([]);
   });
 
+  it("that are many and full leave no part of one behind, wherever the FIFO ends (hazard 13)", async () => {
+    const numbered = (i: number) => Buffer.alloc(wireLimits.toGuestFrameBytes, i);
+    const full = (from: number) =>
+      Buffer.concat(Array.from({ length: wireLimits.bulkFrames }, (_, i) => numbered(from + i)));
+    const small = Buffer.alloc(24, 255);
+    const sent = [small, full(0), small, full(32), small, small, full(64), full(96), small];
+    for (const one of sent) one.length === small.length ? writer.send(one) : writer.sendFull(one);
+    expect(writer.congestion()).toBeInstanceOf(Promise);
+    let received = readAll();
+    let waiting = Buffer.concat(sent).length;
+    while (received.length > 0 || waiting > 0) {
+      // What an owner that was killed now would leave: whole frames.
+      const smalls = received.filter((byte) => byte === 255).length;
+      expect([smalls % small.length, (received.length - smalls) % wireLimits.toGuestFrameBytes]).toEqual([0, 0]);
+      expect(received).toEqual(Buffer.concat(sent).subarray(-waiting).subarray(0, received.length));
+      waiting -= received.length;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      received = readAll();
+    }
+    expect(writer.congestion()).toBeUndefined();
+    expect(failures).toEqual([]);
+  });
+
   it("that nobody reads are bounded in number, and the guest is given up", () => {
     for (let i = 0; i < wireLimits.queuedFrames + 100; i++) writer.send(frame(0));
     expect(failures[0]).toMatch(/does not read/);

@@ -2,15 +2,19 @@ import { writeSync } from "node:fs";
 import { errnoOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 
+const queuedDataBytes = wireLimits.queuedDataFrames * wireLimits.toGuestFrameBytes;
+
 /**
- * Writes whole frames to a FIFO, each in one write of at most PIPE_BUF bytes, so that a killed owner never leaves half a
- * frame behind (hazard 13). libuv's own queue would cut frames in two, and a FIFO cannot be waited for without it: a full
- * one is tried again by timer. Frames wait here only while the guest does not read; their number is bounded.
+ * Writes whole frames to a FIFO, so that a killed owner never leaves half a frame behind (hazard 13): a write has at most
+ * PIPE_BUF bytes, or full frames alone. A FIFO that has no room for all of those takes whole pages, and so whole frames.
+ * libuv's own queue would cut frames in two, and a FIFO cannot be waited for without it: a full one is tried again by
+ * timer. Frames wait here only while the guest does not read; their number is bounded.
  */
 export class FifoWriter {
   readonly #fd: number;
   readonly #failed: (reason: string) => void;
   readonly #queue: Buffer[] = [];
+  #queuedBytes = 0;
   /** Made for what waits: most of the time nothing does. */
   #batch: Buffer | undefined;
   #batched = 0;
@@ -32,6 +36,12 @@ export class FifoWriter {
     this.#send(frame);
   }
 
+  /** Frames of the largest size each, and many. */
+  sendFull(frames: Buffer): void {
+    this.#sendBatch();
+    this.#send(frames);
+  }
+
   /** With the next frame, or when this turn of the event loop is over: one write wakes the guest once. */
   sendLater(frame: Buffer): void {
     if (!this.#add(frame)) {
@@ -46,7 +56,7 @@ export class FifoWriter {
 
   /** Undefined while few frames wait; else resolves when none does. */
   readonly congestion = (): Promise<void> | undefined => {
-    if (this.#queue.length < wireLimits.queuedDataFrames) return undefined;
+    if (this.#queuedBytes < queuedDataBytes) return undefined;
     this.#drainedGate ??= Promise.withResolvers<void>();
     return this.#drainedGate.promise;
   };
@@ -80,13 +90,14 @@ export class FifoWriter {
 
   #send(frame: Buffer): void {
     if (this.#closed) return;
-    if (this.#queue.length === 0 && this.#write(frame)) return;
-    if (this.#closed) return;
+    const written = this.#queue.length === 0 ? this.#write(frame) : 0;
+    if (this.#closed || written === frame.length) return;
     if (this.#queue.length >= wireLimits.queuedFrames) {
       this.#failed("the guest does not read its wire");
       return;
     }
-    this.#queue.push(Buffer.from(frame));
+    this.#queue.push(Buffer.from(frame.subarray(written)));
+    this.#queuedBytes += frame.length - written;
     this.#timer ??= setTimeout(() => this.#drain(), this.#delayMs);
   }
 
@@ -96,34 +107,39 @@ export class FifoWriter {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#queue.length = 0;
+    this.#queuedBytes = 0;
     this.#drained();
   }
 
   #drain(): void {
     this.#timer = undefined;
-    let frame = this.#queue[0];
     let progress = false;
-    while (frame !== undefined && this.#write(frame)) {
-      progress = true;
+    for (let frame = this.#queue[0]; frame !== undefined; frame = this.#queue[0]) {
+      const written = this.#write(frame);
+      this.#queuedBytes -= written;
+      if (written > 0) progress = true;
+      if (written < frame.length) {
+        this.#queue[0] = frame.subarray(written);
+        break;
+      }
       this.#queue.shift();
-      frame = this.#queue[0];
     }
-    if (frame === undefined) this.#drained();
-    if (this.#closed || frame === undefined) return;
+    if (this.#queue.length === 0) this.#drained();
+    if (this.#closed || this.#queue.length === 0) return;
     this.#delayMs = progress ? wireLimits.retryMs : Math.min(this.#delayMs * 2, wireLimits.retryMostMs);
     this.#timer = setTimeout(() => this.#drain(), this.#delayMs);
   }
 
-  #write(frame: Buffer): boolean {
+  /** How much the FIFO took: all of it, or whole frames. */
+  #write(frames: Buffer): number {
     try {
-      writeSync(this.#fd, frame);
-      return true;
+      return writeSync(this.#fd, frames);
     } catch (error) {
       if (errnoOf(error) !== "EAGAIN") {
         this.#closed = true;
         this.#failed(`the wire cannot be written: ${errnoOf(error)}`);
       }
-      return false;
+      return 0;
     }
   }
 }

@@ -31,14 +31,14 @@ export interface FrameHeader {
 const { controlPayloadBytes, headerBytes } = wireLimits;
 const two32 = 2 ** 32;
 
-export function writeHeader(into: Buffer, header: FrameHeader): void {
-  into.writeUInt32LE(header.size, 0);
-  into[4] = header.type;
-  into[5] = header.channel;
-  into.writeUInt16LE(header.epoch, 6);
-  into.writeUInt32LE(header.stream, 8);
-  into.writeUInt32LE(0, 12);
-  writeU64(into, header.offset, 16);
+export function writeHeader(into: Buffer, header: FrameHeader, at = 0): void {
+  into.writeUInt32LE(header.size, at);
+  into[at + 4] = header.type;
+  into[at + 5] = header.channel;
+  into.writeUInt16LE(header.epoch, at + 6);
+  into.writeUInt32LE(header.stream, at + 8);
+  into.writeUInt32LE(0, at + 12);
+  writeU64(into, header.offset, at + 16);
 }
 
 export function writeU64(into: Buffer, value: number, at: number): void {

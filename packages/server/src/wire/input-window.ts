@@ -5,7 +5,18 @@ import { frameTypes, WireViolation } from "./frame.ts";
 export type Congestion = () => Promise<void> | undefined;
 export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
 
+/** Sends full frames of input, all of the chunk. */
+export type SendFull = (stream: number, offset: number, chunk: Uint8Array) => void;
+
+/** What input needs of its wire. */
+export interface InputWire {
+  readonly send: SendFrame;
+  readonly sendFull: SendFull;
+  readonly congestion: Congestion;
+}
+
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
+const bulkBytes = wireLimits.bulkFrames * payloadBytes;
 const inputChannel = 0;
 
 /** What the connections of a wire have under way together. */
@@ -19,8 +30,7 @@ export class InputBudget {
  */
 export class InputWindow {
   readonly #id: number;
-  readonly #send: SendFrame;
-  readonly #congestion: Congestion;
+  readonly #wire: InputWire;
   #sent: number;
   #taken: number;
   #open = true;
@@ -30,34 +40,55 @@ export class InputWindow {
 
   constructor(
     id: number,
-    send: SendFrame,
-    congestion: Congestion,
+    wire: InputWire,
     { sent = 0, taken = 0, budget }: { sent?: number; taken?: number; budget?: InputBudget } = {},
   ) {
     this.#budget = budget;
     this.#id = id;
-    this.#send = send;
-    this.#congestion = congestion;
+    this.#wire = wire;
     this.#sent = sent;
     this.#taken = taken;
   }
 
   /** Resolves when the guest has room for more; false when nobody takes it. */
   async write(chunk: Uint8Array): Promise<boolean> {
-    for (let at = 0; at < chunk.length && this.#open; ) {
-      const room = this.#windowBytes() - (this.#sent - this.#taken);
-      const wait = room <= 0 ? this.#room() : this.#congestion();
-      if (wait !== undefined) {
-        await wait;
-        continue;
-      }
-      const size = Math.min(payloadBytes, room, chunk.length - at);
-      this.#send(frameTypes.data, inputChannel, this.#id, this.#sent, chunk.subarray(at, at + size));
+    for (let at = this.writeNow(chunk); at < chunk.length && this.#open; at += this.writeNow(chunk.subarray(at)))
+      await (this.#wire.congestion() ?? this.#room());
+    return this.#open;
+  }
+
+  /** Sends what there is room for, and says how much that was. The chunk is not looked at later. */
+  writeNow(chunk: Uint8Array): number {
+    let at = 0;
+    while (at < chunk.length && this.#open && this.#wire.congestion() === undefined) {
+      const left = chunk.length - at;
+      const size = sizeOfNext(left, Math.min(left, this.#roomBytes()));
+      if (size === 0) break;
+      const piece = chunk.subarray(at, at + size);
+      if (size < payloadBytes) this.#wire.send(frameTypes.data, inputChannel, this.#id, this.#sent, piece);
+      else this.#wire.sendFull(this.#id, this.#sent, piece);
       this.#sent += size;
       if (this.#budget !== undefined) this.#budget.usedBytes += size;
       at += size;
     }
-    return this.#open;
+    return at;
+  }
+
+  /** Undefined while there is room for a large chunk; else what to wait for. */
+  more(): Promise<void> | undefined {
+    return this.#hasMore() ? this.#wire.congestion() : this.#awaitMore();
+  }
+
+  #hasMore(): boolean {
+    return !this.#open || this.#roomBytes() >= Math.min(bulkBytes, this.#windowBytes() / 2);
+  }
+
+  async #awaitMore(): Promise<void> {
+    while (!this.#hasMore()) await this.#room();
+  }
+
+  #roomBytes(): number {
+    return this.#windowBytes() - (this.#sent - this.#taken);
   }
 
   #windowBytes(): number {
@@ -73,7 +104,7 @@ export class InputWindow {
   end(): void {
     if (!this.#open) return;
     this.close();
-    this.#send(frameTypes.end, inputChannel, this.#id, this.#sent);
+    this.#wire.send(frameTypes.end, inputChannel, this.#id, this.#sent);
   }
 
   /** Nobody takes more: those who wait learn it. */
@@ -99,4 +130,10 @@ export class InputWindow {
     this.#roomGate?.resolve();
     this.#roomGate = undefined;
   }
+}
+
+/** Full frames as far as there is room, then what is left. No small one goes where a full one will. */
+function sizeOfNext(left: number, room: number): number {
+  if (room >= payloadBytes) return Math.min(bulkBytes, room - (room % payloadBytes));
+  return room === left ? left : 0;
 }

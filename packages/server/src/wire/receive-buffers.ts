@@ -15,12 +15,19 @@ export class ReceiveBuffer {
   }
 
   hold(): void {
-    this.#holds++;
+    if (this.#holds++ === 0) this.#pool.heldCount++;
   }
 
   release(): void {
     this.#holds--;
-    if (this.#holds === 0) this.#pool.give(this);
+    if (this.#holds > 0) return;
+    this.#pool.heldCount--;
+    this.#pool.give(this);
+  }
+
+  /** Whether so many are held that a small piece should not hold this one too. */
+  get scarce(): boolean {
+    return !this.held && this.#pool.heldCount >= wireLimits.receiveHeld;
   }
 }
 
@@ -30,6 +37,7 @@ export class ReceiveBuffer {
  */
 export class ReceiveBuffers {
   readonly #free: ReceiveBuffer[] = [];
+  heldCount = 0;
   #current = new ReceiveBuffer(this);
 
   /** The one to read into. */

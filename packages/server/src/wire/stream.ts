@@ -2,7 +2,7 @@ import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, TerminalSize } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
-import { type Congestion, InputWindow, type SendFrame } from "./input-window.ts";
+import { InputWindow, type InputWire, type SendFrame } from "./input-window.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import { packSize } from "./spec.ts";
 
@@ -91,26 +91,19 @@ export class HostStream implements HeldStream {
   /** Whether CLOSE waits for `release`. */
   readonly #held: boolean;
 
-  constructor(
-    id: number,
-    listener: OutputListener,
-    send: SendFrame,
-    congestion: Congestion,
-    held = false,
-    from?: StreamState,
-  ) {
+  constructor(id: number, listener: OutputListener, wire: InputWire, held = false, from?: StreamState) {
     this.id = id;
     this.#held = held;
     this.#outputs = {
       stdout: outputFrom(from?.acknowledged.stdout ?? 0),
       stderr: outputFrom(from?.acknowledged.stderr ?? 0),
     };
-    this.#input = new InputWindow(id, send, congestion, {
+    this.#input = new InputWindow(id, wire, {
       sent: from?.inputReceived ?? 0,
       taken: from?.inputConsumed ?? 0,
     });
     this.#listener = listener;
-    this.#send = send;
+    this.#send = wire.send;
     this.started = this.#startedGate.promise;
     this.exit = this.#exitGate.promise;
     // Callers may look at only one of the two; neither may end the process when nobody does.

@@ -1,10 +1,10 @@
-import type { Congestion, InputBudget, SendFrame } from "./input-window.ts";
+import type { InputBudget, InputWire, SendFrame } from "./input-window.ts";
 import type { TunnelStream } from "./tunnel-stream.ts";
 
 /** What the connections of one wire share. */
 export interface TunnelFlow {
   readonly send: SendFrame;
-  readonly congestion: Congestion;
+  readonly input: InputWire;
   readonly budget: InputBudget;
   /** Bytes that wait for their reader: more, or fewer. */
   waiting(bytes: number): void;

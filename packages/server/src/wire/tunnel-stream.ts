@@ -1,9 +1,10 @@
 import { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
-import type { Tunnel } from "../core/tunnel.ts";
+import type { StraightTunnel } from "../core/tunnel.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
 import { InputWindow } from "./input-window.ts";
+import type { ReceiveBuffer } from "./receive-buffers.ts";
 import type { Spot } from "./spot.ts";
 import { parseExit } from "./stream.ts";
 import type { StreamEnd } from "./stream-end.ts";
@@ -12,7 +13,7 @@ import type { TunnelFlow } from "./tunnel-flow.ts";
 const outputChannel = 1;
 
 /** The host's end of one connection of a sandbox. Offsets and windows are checked on every frame (S3). */
-export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
+export class TunnelStream extends Duplex implements StraightTunnel, StreamEnd {
   readonly id: number;
   readonly local: Spot;
   readonly #flow: TunnelFlow;
@@ -23,6 +24,7 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
   #taken = 0;
   #credited = 0;
   #wanted = true;
+  #take: ((chunk: Buffer, done: () => void) => boolean) | undefined;
   #outputEnded = false;
   #inputEnded = false;
   #done = false;
@@ -32,7 +34,7 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
     this.id = id;
     this.local = local;
     this.#flow = flow;
-    this.#input = new InputWindow(id, flow.send, flow.congestion, { budget: flow.budget });
+    this.#input = new InputWindow(id, flow.input, { budget: flow.budget });
     this.on("error", () => undefined); // what a sandbox does to its connections may not end the daemon
   }
 
@@ -51,9 +53,13 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
   }
 
   #hand(chunk: Buffer): void {
-    this.#taken += chunk.length;
-    this.#flow.waiting(-chunk.length);
     this.#wanted = this.push(chunk);
+    this.#took(chunk.length);
+  }
+
+  #took(bytes: number): void {
+    this.#taken += bytes;
+    this.#flow.waiting(-bytes);
     if (this.#taken - this.#credited >= wireLimits.creditBytes) this.credit();
     else this.#flow.owes(this);
   }
@@ -63,6 +69,18 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
     if (this.#done || this.#outputEnded || this.#taken === this.#credited) return;
     this.#credited = this.#taken;
     this.#flow.send(frameTypes.credit, outputChannel, this.id, this.#taken);
+  }
+
+  sendNow(chunk: Buffer): number {
+    return this.writableLength === 0 && this.writable ? this.#input.writeNow(chunk) : 0;
+  }
+
+  more(): Promise<void> | undefined {
+    return this.#input.more();
+  }
+
+  receiveBy(take: (chunk: Buffer, done: () => void) => boolean): void {
+    this.#take = take;
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -96,7 +114,7 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
     return Object.assign(new AppError("unavailable", text), { errno: code });
   }
 
-  onData(channel: number, offset: number, chunk: Buffer, buffer?: object): void {
+  onData(channel: number, offset: number, chunk: Buffer, buffer?: ReceiveBuffer): void {
     if (channel !== outputChannel) throw new WireViolation(`data on channel ${channel}`);
     if (this.#outputEnded) throw new WireViolation("data after the end of its channel");
     if (offset !== this.#received) throw new WireViolation(`data at offset ${offset}, not ${this.#received}`);
@@ -104,10 +122,25 @@ export class TunnelStream extends Duplex implements Tunnel, StreamEnd {
     if (this.#received - this.#credited > wireLimits.outputWindowBytes)
       throw new WireViolation("more data than its window allows");
     this.#flow.waiting(chunk.length);
+    const held = buffer?.scarce === true ? undefined : buffer;
+    const piece = held === buffer ? chunk : Buffer.from(chunk);
+    if (this.#passOn(piece, held)) return;
     // Nobody says when a stream's reader is done with what it read: it gets a copy.
-    const copy = buffer === undefined ? chunk : Buffer.from(chunk);
+    const copy = held === undefined ? piece : Buffer.from(chunk);
     if (this.#wanted) this.#hand(copy);
     else this.#pending.push(copy);
+  }
+
+  /** Whether it could go past this stream. */
+  #passOn(chunk: Buffer, buffer?: ReceiveBuffer): boolean {
+    if (this.#take === undefined || !this.#wanted || this.readableLength > 0 || this.destroyed) return false;
+    buffer?.hold();
+    const isTaken = this.#take(chunk, () => {
+      buffer?.release();
+      this.#took(chunk.length);
+    });
+    if (!isTaken) buffer?.release();
+    return isTaken;
   }
 
   onStarted(): void {

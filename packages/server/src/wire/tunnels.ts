@@ -5,7 +5,7 @@ import { type StreamKind, type StreamSpec, type StreamState, streamKinds, type W
 import { AwaitedStream } from "./awaited-stream.ts";
 import { DatagramStream } from "./datagram-stream.ts";
 import { WireViolation } from "./frame.ts";
-import { type Congestion, InputBudget, type SendFrame } from "./input-window.ts";
+import { InputBudget, type InputWire, type SendFrame } from "./input-window.ts";
 import { ListenerStream } from "./listener-stream.ts";
 import { placed } from "./placed.ts";
 import { isPort, packSpot, unpackSpot } from "./spot.ts";
@@ -15,8 +15,7 @@ import { TunnelStream } from "./tunnel-stream.ts";
 
 /** What tunnels need of the wire they are on. */
 export interface TunnelWire {
-  readonly send: SendFrame;
-  readonly congestion: Congestion;
+  readonly input: InputWire;
   open(kind: StreamKind, spec: StreamSpec): WireStream;
   /** Opens a stream whose end is made for its id; the frame goes out with those of this turn. */
   openEnd<End extends StreamEnd>(kind: StreamKind, spec: StreamSpec, make: (id: number) => End): End;
@@ -206,12 +205,12 @@ export class WireTunnels implements Tunnels, TunnelFlow {
     return tunnel;
   }
 
-  get send(): SendFrame {
-    return this.#wire.send;
+  get input(): InputWire {
+    return this.#wire.input;
   }
 
-  get congestion(): Congestion {
-    return this.#wire.congestion;
+  get send(): SendFrame {
+    return this.#wire.input.send;
   }
 
   /** Of an honest guest's, which has so much room in all. */

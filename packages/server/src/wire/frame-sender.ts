@@ -1,0 +1,65 @@
+import { wireLimits } from "../core/limits.ts";
+import { streamKinds } from "../core/wire.ts";
+import type { FifoWriter } from "./fifo-writer.ts";
+import { frameTypes, writeHeader } from "./frame.ts";
+import type { Congestion, InputWire, SendFrame, SendFull } from "./input-window.ts";
+
+const { bulkFrames, headerBytes, toGuestFrameBytes } = wireLimits;
+const payloadBytes = toGuestFrameBytes - headerBytes;
+const inputChannel = 0;
+/** Frames on their way out, of any connection: they are written or copied before the next ones are made. */
+const outgoing = Buffer.alloc(bulkFrames * toGuestFrameBytes);
+
+/** Makes the frames of one owner for its guest. */
+export class FrameSender implements InputWire {
+  readonly #writer: FifoWriter;
+  readonly #epoch: number;
+  /** Of one reading, a channel gets the last credit only: each one wakes the guest. */
+  readonly #credits = new Map<number, { channel: number; stream: number; offset: number }>();
+  #gathering = false;
+
+  constructor(writer: FifoWriter, epoch: number) {
+    this.#writer = writer;
+    this.#epoch = epoch;
+  }
+
+  get congestion(): Congestion {
+    return this.#writer.congestion;
+  }
+
+  readonly send: SendFrame = (type, channel, stream, offset, payload) => {
+    if (type === frameTypes.credit && this.#gathering) {
+      this.#credits.set(stream * 4 + channel, { channel, stream, offset });
+      return;
+    }
+    const size = payload?.length ?? 0;
+    writeHeader(outgoing, { size, type, channel, epoch: this.#epoch, stream, offset });
+    if (payload !== undefined) outgoing.set(payload, headerBytes);
+    const frame = outgoing.subarray(0, headerBytes + size);
+    if (type === frameTypes.close || (type === frameTypes.open && channel >= streamKinds.listen))
+      this.#writer.sendLater(frame);
+    else this.#writer.send(frame);
+  };
+
+  readonly sendFull: SendFull = (stream, offset, chunk) => {
+    let at = 0;
+    for (let from = 0; from < chunk.length; from += payloadBytes, at += toGuestFrameBytes) {
+      const header = { size: payloadBytes, type: frameTypes.data, channel: inputChannel, epoch: this.#epoch };
+      writeHeader(outgoing, { ...header, stream, offset: offset + from }, at);
+      outgoing.set(chunk.subarray(from, from + payloadBytes), at + headerBytes);
+    }
+    this.#writer.sendFull(outgoing.subarray(0, at));
+  };
+
+  /** Credits wait for `giveCredits`. */
+  gatherCredits(): void {
+    this.#gathering = true;
+  }
+
+  giveCredits(): void {
+    this.#gathering = false;
+    for (const { channel, stream, offset } of this.#credits.values())
+      this.send(frameTypes.credit, channel, stream, offset);
+    this.#credits.clear();
+  }
+}
