@@ -28,6 +28,7 @@ const TOP_FILES = [
   "app.ts",
   "audit-file.ts",
   "daemon.ts",
+  "doors.ts",
   "engine-process.ts",
   "index.ts",
   "local-engines.ts",

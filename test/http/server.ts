@@ -9,6 +9,7 @@ import type { NetworkOptions } from "../../packages/server/src/core/egress-polic
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
+import { openDoors } from "../../packages/server/src/doors.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
@@ -16,7 +17,7 @@ import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
-import { openDoors, openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
+import { openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
 import { guestPath, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import { Api } from "./api.ts";

@@ -10,6 +10,7 @@ import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import { serviceLimits } from "./core/limits.ts";
+import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
@@ -20,7 +21,7 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import { openDoors, openService, type PackageSettings, type Service } from "./service.ts";
+import { openService, type PackageSettings, type Service } from "./service.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 
 export interface DaemonConfiguration {
@@ -45,6 +46,8 @@ export interface DaemonConfiguration {
   packages: PackageSettings;
   /** Search providers, in their order. */
   search: readonly string[];
+  /** The sets of tools of MCP clients that name none. */
+  mcpTools: readonly string[];
 }
 
 /** What the supervisor is told. */
@@ -85,6 +88,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     version,
     hosts,
     origins,
+    mcpTools: configuration.mcpTools,
     onError,
   });
   const { http, keyring } = opened.use(doors);

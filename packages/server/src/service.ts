@@ -12,35 +12,11 @@ import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
 import { redactorsOf } from "./dlp/redactors.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
-import { HttpDialer } from "./egress/dialer.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
 import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
-import { WebhookSender } from "./events/webhook-sender.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
-import { approvalRoutes } from "./http/approvals.ts";
-import { egressRoutes } from "./http/egress.ts";
-import { egressLogRoutes } from "./http/egress-log.ts";
-import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
-import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
-import { mcpRoutes } from "./http/mcp.ts";
-import { packageRoutes } from "./http/packages.ts";
-import { PortServer } from "./http/port-server.ts";
-import { portRoutes } from "./http/ports.ts";
-import { report } from "./http/problem.ts";
-import { secretRoutes } from "./http/secrets.ts";
-import { skillRoutes } from "./http/skills.ts";
-import { snapshotRoutes } from "./http/snapshots.ts";
-import { toolRoutes } from "./http/tools.ts";
-import { webhookRoutes } from "./http/webhooks.ts";
-import { Keyring } from "./identity/keyring.ts";
-import { PortPasses } from "./identity/port-passes.ts";
-import { callerOf } from "./mcp/caller.ts";
-import { Changes } from "./mcp/changes.ts";
-import { McpEndpoint } from "./mcp/endpoint.ts";
-import { productOffers } from "./mcp/offers.ts";
-import { openMcp } from "./mcp/open-mcp.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -50,9 +26,7 @@ import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
-import { endSession } from "./tools/session.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
-import { toolsOf } from "./tools/tools.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
 import type { StoredVault } from "./vault/vault.ts";
 import { readProviders } from "./web/search/providers.ts";
@@ -216,112 +190,19 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   };
 }
 
-/** What the service does not know of its doors; and what it knows, where that is to be something else. */
-type DoorParts = Required<Pick<HttpParts, Told>> &
-  Omit<Partial<HttpParts>, Told> & {
-    webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] };
-    /** The sets of tools that MCP clients have who name none. */
-    mcpTools?: readonly string[];
-  };
-
-type Told = "settings" | "ready" | "version" | "onError";
-
-interface Doors extends AsyncDisposable {
-  http: HttpApp;
-  /** For browsers; it listens nowhere by itself. */
-  ports: PortServer;
-  keyring: Keyring;
-}
-
-/** Every name below it is this machine, to browsers (RFC 6761). */
-const portDomain = "localhost";
-
-/** REST, not listening yet, and webhooks. Closing them ends every connection. */
-export async function openDoors(
-  service: Service,
-  { webhooks, mcpTools = ["core"], ...parts }: DoorParts,
-): Promise<Doors> {
-  const { caisson, feed, store, storage, approvals, vault, fleet, ports: desk } = service;
-  const { mayBePrivate, ...waits } = webhooks;
-  const sender = await WebhookSender.open({
-    feed,
-    webhooks: store.webhooks,
-    dialer: new HttpDialer({ allowPrivate: mayBePrivate }),
-    ...waits,
-    onError: parts.onError,
-  });
-  const keyring = new Keyring({ keys: store.keys });
-  const passes = new PortPasses();
-  const ports = new PortServer({
-    fleet,
-    desk,
-    passes,
-    keyring,
-    audit: store.audit,
-    domain: portDomain,
-    onError: parts.onError,
-  });
-  const toolParts: ToolParts = {
-    fleet,
+/** What tools are doors to. */
+export function toolPartsOf({ caisson, feed, store, storage, ...service }: Service): ToolParts {
+  return {
+    fleet: service.fleet,
     snapshots: storage.snapshots,
     packages: service.packages,
     web: service.web,
-    approvals,
+    approvals: service.approvals,
     policies: service.policies,
     host: service.host,
     audit: store.audit,
     feed,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
-  };
-  const mcp = openMcp(
-    { toolsOf, parts: toolParts, version: parts.version, report: (error) => report(error, parts.onError) },
-    { caller: callerOf },
-  );
-  const endpoint = new McpEndpoint({
-    version: parts.version,
-    offers: productOffers(mcp),
-    verify: mcp.calls.verify,
-    changes: new Changes(),
-    sets: mcpTools,
-    endSession: (caller, key) => endSession(fleet, caller, key),
-    onError: parts.onError,
-  });
-  const http = createHttpApp({
-    fleet,
-    keyring,
-    audit: store.audit,
-    feed,
-    idempotency: store.idempotency,
-    runs: (id) => caisson.runs(id),
-    signer: () => caisson.signer(),
-    routes: [
-      ...snapshotRoutes(fleet, storage.snapshots),
-      ...skillRoutes(fleet, storage.skills),
-      ...keptArtifactRoutes(storage.artifacts),
-      ...packageRoutes(service.packages),
-      ...secretRoutes({ vault, fleet, keyring }),
-      ...webhookRoutes(store.webhooks, sender),
-      ...approvalRoutes(approvals, fleet),
-      ...portRoutes({ fleet, desk, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
-      ...egressRoutes(service.policies),
-      ...egressLogRoutes(store.attempts),
-      ...toolRoutes(toolParts),
-      ...mcpRoutes(endpoint),
-    ],
-    ...parts,
-  });
-  return {
-    http,
-    ports,
-    keyring,
-    [Symbol.asyncDispose]: async () => {
-      await endpoint[Symbol.asyncDispose]();
-      await mcp[Symbol.asyncDispose]();
-      await ports.close();
-      http.app.server.closeAllConnections();
-      await http.app.close();
-      await sender[Symbol.asyncDispose]();
-    },
   };
 }

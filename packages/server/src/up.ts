@@ -30,6 +30,7 @@ import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
+import { readToolSets } from "./tools/tool-sets.ts";
 import { readProviders } from "./web/search/providers.ts";
 
 export interface UpOptions {
@@ -67,6 +68,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
   const { "packages.hosts": hosts, "packages.pinned": mustPin, "web.search": search } = configuration.settings;
+  readToolSets(configuration.settings["mcp.tools"]);
   readProviders(search); // what is wrong with them is told here, and not in a log
   const found = await findPackages({
     host: hostFiles(variables, checkAllowRule),

@@ -7,6 +7,7 @@ import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { mcpSettings } from "./mcp-settings.ts";
 import { packageSettings } from "./package-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
 import { webSettings } from "./web-settings.ts";
@@ -290,6 +291,7 @@ const settingSpecs = {
   },
   ...approvalSettings,
   ...packageSettings,
+  ...mcpSettings,
   ...webSettings,
   "artifacts.keep_seconds": {
     type: "number",
