@@ -261,6 +261,36 @@ describe("the command line of a daemon", () => {
     await said("rm", id);
   }, 180_000);
 
+  it("[CLI-01] checks code without running it", async () => {
+    const write = (name: string, text: string | Uint8Array) => writeFile(join(folder, name), text);
+    await write("script.py", "print(json.dumps(eval('1')))\n");
+    await write("app.js", "const a = ;\n");
+    await write("deploy.sh", "echo ok\n");
+    await write("odd.py", Uint8Array.of(0x78, 0xff));
+    await write("code", "print(1)\n");
+    const lines = [
+      "script.py:1:7: warning missing-import: json is not imported (import json)",
+      "script.py:1:18: danger dynamic-code: eval runs code that a reader does not see",
+    ];
+    expect(await said("validate", "script.py")).toBe(lines.join("\n"));
+    expect(await caisson(["validate", "--strict", "script.py"])).toMatchObject({ code: 1, stderr: "" });
+    const told = JSON.parse(await said("validate", "script.py", "--json"));
+    expect(told).toMatchObject({ valid: true, fixed_code: "import json\nprint(json.dumps(eval('1')))\n" });
+    expect(await caisson(["validate", "app.js", "--language", "node", "--no-auto-fix"])).toEqual({
+      code: 1,
+      stdout: "app.js:1:11: error syntax: Unexpected token\n",
+      stderr: "",
+    });
+    expect(await said("validate", "deploy.sh")).toBe("");
+    expect(await said("validate", "code", "--language", "python")).toBe("");
+    for (const file of ["code", "odd.py", "nosuch.py"]) {
+      const { code, stderr } = await caisson(["validate", file]);
+      expect(`${code} ${stderr}`).toMatch(/^2 caisson: \S+ (does not say its language|is not UTF-8|cannot be read)\n/);
+    }
+    const csv = ["csv_content=a\nx\n", 'type_constraints={"a": "int"}'];
+    expect(JSON.parse(await said("tool", "validate_csv_data", ...csv))).toMatchObject({ valid: false, error_count: 1 });
+  });
+
   it("[CLI-03] explains itself, and tells what is wrong in one line with a hint", async () => {
     expect(await said("exec", "--help")).toContain("usage: caisson exec [OPTIONS] SANDBOX COMMAND");
     expect(await said("help", "keys", "create")).toContain("usage: caisson keys create");

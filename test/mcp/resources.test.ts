@@ -47,8 +47,9 @@ describe("resources and prompts", () => {
     it("[MCP-04] say what is there before anything was run, and make nothing by being read", async () => {
       const { resources } = await client.listResources();
       const fixed = resources.map(({ uri }) => uri).filter((uri) => uri.startsWith("sandbox:"));
-      expect(fixed).toEqual(["sandbox://status", "sandbox://logs"]);
+      expect(fixed).toEqual(["sandbox://status", "sandbox://logs", "sandbox://schemas"]);
       expect(await read(client, "sandbox://status")).toMatchObject({ namespace: "default", snapshots: 0 });
+      expect(Object.keys((await read(client, "sandbox://schemas")).schemas)).toEqual(["config", "user", "dataset"]);
       const { resourceTemplates } = await client.listResourceTemplates();
       expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["caisson://{session}/{+path}"]);
     });

@@ -50,9 +50,9 @@ describe.each(languages)("[VAL-01] validated code in %s", (language) => {
 });
 
 describe("[VAL-01] a script that bash has read too", () => {
-  const withBash = async (code: string, exitCode: number, stderr: string) => {
-    await using checked = new CodeAndDataValidation({ checkShell: async () => ({ exitCode, stderr }) });
-    return await checked.code({ language: "shell", code, policy: "advise", autoFix: true });
+  const withBash = (code: string, exitCode: number, stderr: string) => {
+    const input = { language: "shell", code, policy: "advise", autoFix: true } as const;
+    return validation.code(input, undefined, async () => ({ exitCode, stderr }));
   };
 
   it("has the errors that bash alone sees", async () => {
@@ -72,6 +72,13 @@ describe("[VAL-01] a script that bash has read too", () => {
     const { valid, findings } = await withBash("echo 'abc", 0, "");
     expect(valid).toBe(true);
     expect(findings.map(short)).toEqual(["1:6 warning syntax"]);
+  });
+
+  it("cannot run what bash complains about, whatever it ends with", async () => {
+    const warned = await withBash("cat <<E\nx", 0, "bash: line 1: warning: here-document delimited by end-of-file\n");
+    expect(warned.valid).toBe(true);
+    const { findings } = await withBash("[[ a b ]]", 0, "bash: line 1: conditional binary operator expected\n");
+    expect(findings.map(short)).toEqual(["1:6 error syntax"]);
   });
 
   it("has each error once", async () => {

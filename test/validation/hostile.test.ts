@@ -4,7 +4,7 @@ import { type Language, languages } from "../../packages/server/src/core/languag
 import { validationLimits } from "../../packages/server/src/core/validation-limits.ts";
 import { CodeAndDataValidation } from "../../packages/server/src/validation/validation.ts";
 
-const validation = new CodeAndDataValidation({ times: { taskMs: 2_000, idleMs: 60_000 } });
+const validation = new CodeAndDataValidation({ taskMs: 2_000, idleMs: 60_000 });
 afterAll(() => validation[Symbol.asyncDispose]());
 
 const read = (language: Language, code: string | Uint8Array) =>
@@ -88,7 +88,7 @@ describe("threads", () => {
 
   it("are awaited by a bounded queue", async () => {
     const asked = validationLimits.workers + validationLimits.queued + 1;
-    await using busy = new CodeAndDataValidation({ times: { taskMs: 60_000, idleMs: 60_000 } });
+    await using busy = new CodeAndDataValidation({ taskMs: 60_000, idleMs: 60_000 });
     const gone = new AbortController();
     const answers = Array.from({ length: asked }, () => codeOf(busy.json(evil, loops, gone.signal)));
     expect(await answers.at(-1)).toBe("unavailable");
@@ -99,7 +99,7 @@ describe("threads", () => {
   });
 
   it("end what waits for them when validation ends", async () => {
-    const ended = new CodeAndDataValidation({ times: { taskMs: 60_000, idleMs: 60_000 } });
+    const ended = new CodeAndDataValidation({ taskMs: 60_000, idleMs: 60_000 });
     const answer = codeOf(ended.json(evil, loops));
     await ended[Symbol.asyncDispose]();
     expect(await answer).toBe("unavailable");

@@ -10,6 +10,7 @@ import type { HostAccess } from "./core/host.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
+import type { Validation } from "./core/validation.ts";
 import { redactorsOf } from "./dlp/redactors.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
@@ -27,6 +28,7 @@ import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
+import { CodeAndDataValidation } from "./validation/validation.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
 import type { StoredVault } from "./vault/vault.ts";
 import { readProviders } from "./web/search/providers.ts";
@@ -78,6 +80,7 @@ export interface Service extends AsyncDisposable {
   packages: Packages;
   host: HostAccess;
   web: Web;
+  validation: Validation;
 }
 
 export async function openService(parts: ServiceParts): Promise<Service> {
@@ -170,6 +173,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     providers: readProviders(parts.search ?? []),
     clock,
   });
+  const validation = opened.use(new CodeAndDataValidation());
   const kept = opened.move();
   return {
     caisson,
@@ -186,6 +190,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     packages,
     host,
     web,
+    validation,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -202,6 +207,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
     host: service.host,
     audit: store.audit,
     feed,
+    validation: service.validation,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
   };

@@ -27,6 +27,8 @@ export const validationLimits = {
   valueCharacters: 80,
   /** Imports that auto-fix adds. */
   fixes: 50,
+  /** Of what bash says about a script. */
+  bashBytes: 4 * KiB,
   /** How deep code given to a shell within a shell is looked into. */
   shellDepth: 3,
   jsonBytes: 8 * MiB,

@@ -4,10 +4,10 @@ import type { Language } from "./language.ts";
  * `error`: it cannot run. `danger`: what policy `strict` refuses. `warning`: likely a mistake, or worth a look. Isolation is the
  * boundary, not this: code can always do what no reader of it sees.
  */
-const severities = ["error", "danger", "warning"] as const;
+export const severities = ["error", "danger", "warning"] as const;
 export type Severity = (typeof severities)[number];
 
-const validationPolicies = ["advise", "strict"] as const;
+export const validationPolicies = ["advise", "strict"] as const;
 export type ValidationPolicy = (typeof validationPolicies)[number];
 
 /** Lines and columns count from 1, columns in characters (Unicode code points). */
@@ -31,7 +31,7 @@ export interface CodeToValidate {
   policy: ValidationPolicy;
 }
 
-const codeCheckers = ["ruff", "acorn", "unbash", "bash"] as const;
+export const codeCheckers = ["ruff", "acorn", "unbash", "bash"] as const;
 export type CodeChecker = (typeof codeCheckers)[number];
 
 export interface CodeValidation {
@@ -50,7 +50,7 @@ export interface CodeValidation {
 }
 
 /** `bash -n` in a sandbox: what bash itself says of a script that it does not run. */
-export type CheckShell = (code: string, signal?: AbortSignal) => Promise<{ exitCode: number; stderr: string }>;
+export type CheckShell = (code: string) => Promise<{ exitCode: number; stderr: string }>;
 
 export const schemaNames = ["config", "user", "dataset"] as const;
 export type SchemaName = (typeof schemaNames)[number];
@@ -85,8 +85,18 @@ export interface CsvToValidate {
   typeConstraints: Readonly<Record<string, string>>;
 }
 
+export const csvRules = [
+  "missing_header",
+  "duplicate_header",
+  "missing_column",
+  "field_count",
+  "syntax",
+  "empty",
+  "type",
+] as const;
+
 export interface CsvIssue {
-  rule: "missing_header" | "duplicate_header" | "missing_column" | "field_count" | "syntax" | "empty" | "type";
+  rule: (typeof csvRules)[number];
   message: string;
   /** Records from 1, the header is the first; lines of the text too, since a quoted field may have several. */
   row: number;
@@ -108,7 +118,8 @@ export interface CsvValidation {
 }
 
 export interface Validation {
-  code(input: CodeToValidate, signal?: AbortSignal): Promise<CodeValidation>;
-  json(data: unknown, schema: SchemaName | JsonSchema, signal?: AbortSignal): Promise<JsonValidation>;
+  /** Without `checkShell` a script is read by the parser alone, and the result says so. */
+  code(input: CodeToValidate, signal?: AbortSignal, checkShell?: CheckShell): Promise<CodeValidation>;
+  json(data: unknown, schema: string | JsonSchema, signal?: AbortSignal): Promise<JsonValidation>;
   csv(input: CsvToValidate, signal?: AbortSignal): Promise<CsvValidation>;
 }

@@ -7,6 +7,8 @@ import { toolLimits } from "../core/tool-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
 import { processResult, runFields, runResult, toRunLimits } from "../schemas/run.ts";
+import { finding, policy } from "../schemas/validation.ts";
+import { admitCode, adviseOn } from "./code-policy.ts";
 import { LiveOutput } from "./live-output.ts";
 import { runInContext, type StatefulResult } from "./run-in-context.ts";
 import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
@@ -25,6 +27,7 @@ const codeResult = runResult.extend({
   state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
   results: results.optional().describe("stateful: the last expression's value, and what display() was given"),
   error: error.describe("stateful: the exception, with its traceback"),
+  findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
 });
 
 export const executeCode = defineTool({
@@ -48,6 +51,9 @@ export const executeCode = defineTool({
       .boolean()
       .optional()
       .describe("whether variables live on; true when session_id is given, false otherwise; shell has none"),
+    policy: policy
+      .default("advise")
+      .describe("strict refuses, before it runs, code that validate_code finds dangerous"),
     ...{ cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains },
   }),
   output: codeResult,
@@ -56,6 +62,7 @@ export const executeCode = defineTool({
     const { code, session_id, stateful = session_id !== undefined } = input;
     const record = await sessionOf(call, session_id);
     const language = input.language ?? languageOf(record);
+    await admitCode(call, language, code, input.policy);
     const outputBytes = input.resource_limits?.max_output_bytes ?? toolLimits.outputBytes.default;
     const limits = {
       ...toRunLimits({ ...input, timeout_seconds: input.timeout_seconds ?? timeoutOf(record) }),
@@ -99,7 +106,9 @@ export const executeCode = defineTool({
     });
     const output = live && { stdout: live.text("stdout"), stderr: live.text("stderr"), truncated: live.truncated };
     const { images, ...values } = "results" in result ? showResults(result.results) : { images: [] };
-    return { structured: { ...result, ...output, ...values, ...whereOf(record) }, content: [...images, ...left] };
+    const advice = await adviseOn(call, language, code, result);
+    const structured = { ...result, ...output, ...values, ...advice, ...whereOf(record) };
+    return { structured, content: [...images, ...left] };
   },
 });
 

@@ -5,6 +5,7 @@ import type { Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { RunRecord } from "../core/run-record.ts";
+import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
 import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -22,6 +23,7 @@ export interface ToolParts {
   host: HostAccess;
   audit: Audit;
   feed: Feed;
+  validation: Validation;
   /** The records of a sandbox's runs, oldest first. */
   runs: (sandboxId: string) => Promise<RunRecord[]>;
   signer: () => Promise<Signer>;

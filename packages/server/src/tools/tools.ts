@@ -17,12 +17,16 @@ import { requestHostAccess } from "./request-host-access.ts";
 import { searchFiles } from "./search-files.ts";
 import { terminateSession } from "./terminate-session.ts";
 import type { Tool, ToolSet } from "./tool.ts";
+import { validateCode } from "./validate-code.ts";
+import { validateCsvData } from "./validate-csv-data.ts";
+import { validateJsonData } from "./validate-json-data.ts";
 import { webSearch } from "./web-search.ts";
 import { writeFile } from "./write-file.ts";
 
 /** Every tool there is, in the order clients see them. */
 export const tools: readonly Tool[] = [
   executeCode,
+  validateCode,
   installPackage,
   createSession,
   readFile,
@@ -42,6 +46,8 @@ export const tools: readonly Tool[] = [
   webSearch,
   fetchWebpage,
   browserFetch,
+  validateJsonData,
+  validateCsvData,
 ];
 
 /** Those of some sets; a tool that is in two comes once. */

@@ -11,10 +11,12 @@ export function mergeBash(
   { exitCode, stderr }: Awaited<ReturnType<CheckShell>>,
 ): Finding[] {
   const isSyntax = ({ rule }: Finding) => rule === "syntax";
-  if (exitCode === 0)
+  // It goes on after some errors, and then ends with 0.
+  const said = stderr.split("\n").find((line) => line !== "" && !line.includes("warning:"));
+  if (exitCode === 0 && said === undefined)
     return findings.map((finding) => (isSyntax(finding) ? { ...finding, severity: "warning" as const } : finding));
   if (findings.some(isSyntax)) return [...findings];
-  const match = /line (\d+): ([^\n]*)/.exec(stderr);
+  const match = /line (\d+): (.*)/.exec(said ?? "");
   const line = Number(match?.[1] ?? 1);
   const indent = /^\s*/.exec(code.split("\n")[line - 1] ?? "")?.[0].length ?? 0;
   const message = (match?.[2] ?? "bash does not take it").slice(0, validationLimits.messageCharacters);

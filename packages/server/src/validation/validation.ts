@@ -8,7 +8,6 @@ import type {
   Finding,
   JsonSchema,
   JsonValidation,
-  SchemaName,
   Validation,
 } from "../core/validation.ts";
 import { validationLimits } from "../core/validation-limits.ts";
@@ -16,31 +15,23 @@ import { mergeBash } from "./bash.ts";
 import { readSchema, readText, writeJson } from "./input.ts";
 import { type PoolTimes, WorkerPool } from "./worker-pool.ts";
 
-export interface ValidationParts {
-  /** Without it a script is read by the parser alone, and the result says so. */
-  checkShell?: CheckShell;
-  times?: PoolTimes;
-}
-
 const checkers = { python: "ruff", node: "acorn", shell: "unbash" } as const satisfies Record<string, CodeChecker>;
 
 /** Reads code and data of strangers without running them. It advises: what holds code is the sandbox. */
 export class CodeAndDataValidation implements Validation, AsyncDisposable {
   readonly #pool: WorkerPool;
-  readonly #checkShell: CheckShell | undefined;
 
-  constructor({ checkShell, times }: ValidationParts = {}) {
-    this.#checkShell = checkShell;
+  constructor(times?: PoolTimes) {
     this.#pool = new WorkerPool(times);
   }
 
-  async code(input: CodeToValidate, signal?: AbortSignal): Promise<CodeValidation> {
+  async code(input: CodeToValidate, signal?: AbortSignal, checkShell?: CheckShell): Promise<CodeValidation> {
     const { language, policy, autoFix } = input;
     const code = readText("code", input.code, validationLimits.codeBytes);
     const checkedBy: CodeChecker[] = [checkers[language]];
     const [answer, bash] = await Promise.all([
       this.#pool.run({ kind: "code", language, code, policy, autoFix }, signal),
-      language === "shell" ? this.#checkShell?.(code, signal) : undefined,
+      language === "shell" ? checkShell?.(code) : undefined,
     ]);
     let findings: Finding[] = answer.findings;
     if (bash !== undefined) {
@@ -59,7 +50,7 @@ export class CodeAndDataValidation implements Validation, AsyncDisposable {
     };
   }
 
-  async json(data: unknown, schema: SchemaName | JsonSchema, signal?: AbortSignal): Promise<JsonValidation> {
+  async json(data: unknown, schema: string | JsonSchema, signal?: AbortSignal): Promise<JsonValidation> {
     const wanted = readSchema(schema);
     const text = writeJson("data", data, validationLimits.jsonBytes);
     return this.#pool.run({ kind: "json", data: text, schema: wanted }, signal);

@@ -14,6 +14,7 @@ import { sandboxVerbs } from "./sandboxes.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
 import { toolVerbs } from "./tools.ts";
+import { validationVerbs } from "./validate.ts";
 import { vaultVerbs } from "./vault.ts";
 import type { Verb } from "./verb.ts";
 import { webVerbs } from "./web.ts";
@@ -38,6 +39,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...webhookVerbs,
   ...approvalVerbs,
   ...hostVerbs,
+  ...validationVerbs,
   ...toolVerbs,
   ...webVerbs,
 };

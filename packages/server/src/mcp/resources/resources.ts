@@ -5,9 +5,10 @@ import type { McpClient, McpParts } from "../server.ts";
 import { files, filesTemplate, listFiles, readFile } from "./files.ts";
 import { logs } from "./logs.ts";
 import type { JsonResource, Reading } from "./resource.ts";
+import { schemas } from "./schemas.ts";
 import { status } from "./status.ts";
 
-const fixed: readonly JsonResource[] = [status, logs];
+const fixed: readonly JsonResource[] = [status, logs, schemas];
 const mimeType = "application/json";
 
 export function registerResources(server: McpServer, mcp: McpParts, client: McpClient): void {
