@@ -12,5 +12,7 @@ export function resultOf({ isError, structuredContent, content }: Called): any {
 export function refusalOf({ isError, content }: Called): { error: string; message: string; hint?: string } {
   expect(isError).toBe(true);
   const [first] = content;
-  return JSON.parse(first?.type === "text" ? first.text : "");
+  const text = first?.type === "text" ? first.text : "";
+  // What does not fit a schema the protocol's library refuses in its own words.
+  return text.startsWith("{") ? JSON.parse(text) : { error: "invalid", message: text };
 }

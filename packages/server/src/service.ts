@@ -27,6 +27,7 @@ import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { openStore } from "./store/open-store.ts";
+import { ToolCounts } from "./tools/tool-counts.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
 import { CodeAndDataValidation } from "./validation/validation.ts";
 import { openVault, type VaultOptions } from "./vault/open-vault.ts";
@@ -210,5 +211,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
     validation: service.validation,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
+    counts: new ToolCounts(),
+    strongestEngine: () => caisson.chooseEngine("auto"),
   };
 }

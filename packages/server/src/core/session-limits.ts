@@ -10,9 +10,16 @@ export const sessionLimits = {
   waitSeconds: { default: 0, max: 60 },
   /** JSON that goes from one interpreter to another, as text. */
   bridgeBytes: 1024 * 1024,
+  bridgeMs: 10_000,
   /** Variables that are told of, and how long telling may take. */
   variables: 200,
   inspectMs: 5_000,
+  /** Sessions, snapshots and rows of the log that an answer lists. */
+  sessions: 100,
+  snapshots: 100,
+  auditRows: { default: 50, max: 500 },
+  /** Of an artifact whose content comes with the answer. */
+  artifactBytes: 4 * 1024 * 1024,
   /** Namespaces whose calls are counted. */
   countedNamespaces: 1_024,
 } as const;

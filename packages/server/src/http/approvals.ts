@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Approvals } from "../core/approval.ts";
 import { defined } from "../core/defined.ts";
-import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { readHost } from "../egress/read-host.ts";
+import { requireHost } from "../egress/require-host.ts";
 import {
   approval,
   approvalId,
@@ -41,8 +40,8 @@ export function approvalRoutes(approvals: Approvals, fleet: Pick<Fleet<unknown>,
         const asked = await approvals.request(caller, {
           kind,
           sandboxId,
-          subject: `${hostOf(body.host)}:${port}`,
-          detail: defined({ host: hostOf(body.host), port, purpose }),
+          subject: `${requireHost(body.host)}:${port}`,
+          detail: defined({ host: requireHost(body.host), port, purpose }),
           ...(seconds === undefined ? {} : { timeoutMs: seconds * 1000 }),
         });
         const found =
@@ -129,11 +128,4 @@ export function approvalRoutes(approvals: Approvals, fleet: Pick<Fleet<unknown>,
       }),
     }),
   ];
-}
-
-/** In the form that destinations are compared in, so that the attempt finds the answer. */
-function hostOf(text: string): string {
-  const read = readHost(text);
-  if (read.kind !== "invalid") return read.host;
-  throw new AppError("invalid", "the host is not a name", { hint: `${read.problem}; such as api.example.com` });
 }

@@ -5,25 +5,12 @@ import { artifactLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
 import { verifyFile, verifyManifest } from "../sandboxes/manifest.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { artifact, manifest } from "../schemas/artifact.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import { defineOpenRoute, defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/sandboxes/{id}/artifacts";
 const tag = "artifacts";
-
-export const artifact = z
-  .object({ path: z.string(), size_bytes: z.number(), sha256: z.string() })
-  .meta({ id: "Artifact" });
-
-const manifest = z
-  .object({
-    version: z.literal(1),
-    sandbox_id: z.string(),
-    signed_at: z.string(),
-    files: z.array(artifact).max(artifactLimits.files),
-    signature: z.string(),
-  })
-  .meta({ id: "Manifest" });
 
 const verifyBody = z
   .strictObject({

@@ -7,26 +7,13 @@ import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { Principal } from "../core/principal.ts";
+import { auditRow } from "../schemas/audit.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
 
 const path = "/api/v1/audit";
 const tag = "audit";
-
-const row = z
-  .object({
-    sequence: z.number(),
-    at: z.iso.datetime(),
-    type: z.string(),
-    namespace: z.string(),
-    actor: z.string(),
-    sandbox_id: z.string().nullable(),
-    request_id: z.string().nullable(),
-    detail: z.record(z.string(), z.unknown()),
-    hash: z.string(),
-  })
-  .meta({ id: "AuditRow" });
 
 const filters = z.strictObject({
   sandbox_id: z.string().max(64).optional(),
@@ -76,7 +63,7 @@ export function auditRoutes(audit: Audit): Route[] {
       responses: {
         200: {
           description: "a page of it",
-          schema: z.array(row),
+          schema: z.array(auditRow),
           headers: pageHeaders,
         },
       },

@@ -4,9 +4,9 @@ import { defined } from "../core/defined.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { KeptArtifacts } from "../core/kept-artifacts.ts";
 import type { ArtifactKeeper } from "../sandboxes/artifact-keeper.ts";
+import { artifact } from "../schemas/artifact.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
-import { artifact } from "./artifacts.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { defineRoute, type Route } from "./route.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { type Range, requestLimits } from "../core/limits.ts";
 import { isAllowed } from "../core/principal.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { countSandboxes } from "../tools/count-sandboxes.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const tag = "place";
@@ -108,12 +108,11 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
         },
       },
       handler: async ({ caller }) => {
-        const counts = Object.fromEntries(sandboxStates.map((state) => [state, 0]));
-        for await (const { status } of everySandbox(fleet, caller)) counts[status] = (counts[status] ?? 0) + 1;
+        const { states } = await countSandboxes(fleet, caller);
         const json = {
           version,
           uptime_seconds: process.uptime(),
-          sandboxes: counts,
+          sandboxes: states,
           memory_bytes: process.memoryUsage.rss(),
         };
         return { status: 200, json };
@@ -148,14 +147,4 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       handler: async () => ({ status: 200, json: settings() }),
     }),
   ];
-}
-
-async function* everySandbox(fleet: Fleet<Sandbox>, caller: Parameters<Fleet<Sandbox>["list"]>[0]) {
-  const limit = httpLimits.page.max;
-  for (let cursor: string | undefined; ; ) {
-    const page = await fleet.list(caller, { limit, ...(cursor === undefined ? {} : { cursor }) });
-    yield* page;
-    cursor = page.at(-1)?.id;
-    if (page.length < limit) return;
-  }
 }

@@ -1,4 +1,5 @@
 import type { ContextError, ContextResult } from "../core/context.ts";
+import { isDeeper } from "../core/json-depth.ts";
 import { contextLimits } from "../core/limits.ts";
 
 /** What no honest kernel says: its context is ended. */
@@ -20,23 +21,11 @@ function text(value: unknown, chars: number): string {
   return value.length > chars ? value.slice(0, chars) : value;
 }
 
-function isDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > contextLimits.jsonDepth) return true;
-    const inner: unknown[] = [];
-    for (const item of level)
-      if (typeof item === "object" && item !== null) for (const part of Object.values(item)) inner.push(part);
-    level = inner;
-  }
-  return false;
-}
-
 /** A tree that nobody can walk without care is left out. */
 function parseJson(source: string): { json: unknown } | undefined {
   try {
     const json: unknown = JSON.parse(source);
-    return isDeep(json) ? undefined : { json };
+    return isDeeper(json, contextLimits.jsonDepth) ? undefined : { json };
   } catch {
     return undefined;
   }

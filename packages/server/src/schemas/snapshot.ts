@@ -31,6 +31,9 @@ export const snapshot = z
   })
   .meta({ id: "Snapshot" });
 
+/** As agents know it. */
+export const stateSnapshot = snapshot.extend({ snapshot_id: z.string() }).omit({ id: true });
+
 export function showSnapshot(record: SnapshotRecord): z.output<typeof snapshot> {
   return {
     id: record.id,

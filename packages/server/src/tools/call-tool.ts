@@ -5,10 +5,19 @@ import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 
 /** Calls a tool with what a stranger sent: who may not is refused, then what does not fit its schema. */
 export async function callTool(tool: Tool, call: ToolCall, given: unknown): Promise<ToolResult<object>> {
-  requirePermission(call.caller.principal, tool.permission);
-  const input = tool.input.safeParse(given ?? {});
-  if (!input.success) throw badInput(tool, input.error);
-  return tool.run(call, input.data);
+  const { principal } = call.caller;
+  const startMs = performance.now();
+  let failed = true;
+  try {
+    requirePermission(principal, tool.permission);
+    const input = tool.input.safeParse(given ?? {});
+    if (!input.success) throw badInput(tool, input.error);
+    const result = await tool.run(call, input.data);
+    failed = false;
+    return result;
+  } finally {
+    call.parts.counts.add(principal.namespace, tool.name, performance.now() - startMs, failed);
+  }
 }
 
 function badInput({ name }: Tool, { issues }: z.ZodError): AppError {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { type Language, languages } from "../core/language.ts";
+import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { toolLimits } from "../core/tool-limits.ts";
@@ -11,7 +11,7 @@ import { finding, policy } from "../schemas/validation.ts";
 import { admitCode, adviseOn } from "./code-policy.ts";
 import { LiveOutput } from "./live-output.ts";
 import { runInContext, type StatefulResult } from "./run-in-context.ts";
-import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
+import { languageOf, sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
 import { showFiles } from "./show-files.ts";
 import { showResults } from "./show-results.ts";
 import { defineTool, type ToolContent } from "./tool.ts";
@@ -111,11 +111,6 @@ export const executeCode = defineTool({
     return { structured, content: [...images, ...left] };
   },
 });
-
-function languageOf({ labels }: SandboxRecord): Language {
-  const found = labels[sessionLabels.language];
-  return languages.find((one) => one === found) ?? "python";
-}
 
 function timeoutOf({ labels }: SandboxRecord): number | undefined {
   const found = labels[sessionLabels.timeout];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { sessionLimits } from "../core/session-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { textOf } from "./text-of.ts";
 import { defineTool } from "./tool.ts";
 
 const { readBytes } = sessionLimits;
@@ -41,7 +42,7 @@ export const readFile = defineTool({
       return { size, bytes: Buffer.concat(pieces) };
     });
     const { size, bytes } = found;
-    const text = readText(bytes, offset + bytes.length < size);
+    const text = textOf(bytes, offset + bytes.length < size);
     const read = text === undefined ? bytes.length : Buffer.byteLength(text);
     const next = offset + read;
     return {
@@ -57,15 +58,3 @@ export const readFile = defineTool({
     };
   },
 });
-
-/** Undefined when it is none. A character that is cut in two at the end is left to the next part. */
-function readText(bytes: Buffer, isPart: boolean): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  try {
-    const text = decoder.decode(bytes, { stream: isPart });
-    return text === "" && bytes.length > 0 ? undefined : text;
-  } catch {
-    return undefined;
-  }
-}

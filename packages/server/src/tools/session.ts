@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { ContextLanguage } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { fleetLimits } from "../core/fleet-limits.ts";
+import { type Language, languages } from "../core/language.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { findSession } from "./find-session.ts";
@@ -17,6 +19,18 @@ export const sessionId = z
 
 /** Where a sandbox remembers what its session was made for. */
 export const sessionLabels = { language: "session.language", timeout: "session.timeout_seconds" } as const;
+
+/** Of code that names none. */
+export function languageOf({ labels }: SandboxRecord): Language {
+  const found = labels[sessionLabels.language];
+  return languages.find((one) => one === found) ?? "python";
+}
+
+/** Likewise, of what lives on between calls. */
+export function contextLanguageOf(record: SandboxRecord): ContextLanguage {
+  const language = languageOf(record);
+  return language === "shell" ? "python" : language;
+}
 
 /** Of every result that came out of a sandbox. */
 export const where = { session_id: z.string(), sandbox_id: z.string() };

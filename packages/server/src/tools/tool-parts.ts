@@ -1,5 +1,6 @@
 import type { Approvals } from "../core/approval.ts";
 import type { Audit } from "../core/audit.ts";
+import type { EngineName } from "../core/engine.ts";
 import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
@@ -11,6 +12,7 @@ import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
 import type { Web } from "../web/web.ts";
+import type { ToolCounts } from "./tool-counts.ts";
 
 /** The use cases that tools are doors to. */
 export interface ToolParts {
@@ -27,4 +29,7 @@ export interface ToolParts {
   /** The records of a sandbox's runs, oldest first. */
   runs: (sandboxId: string) => Promise<RunRecord[]>;
   signer: () => Promise<Signer>;
+  counts: ToolCounts;
+  /** That has really started a sandbox on this machine. */
+  strongestEngine: () => Promise<EngineName>;
 }

@@ -1,20 +1,38 @@
+import { auditExecution } from "./audit-execution.ts";
+import { bridgeData } from "./bridge-data.ts";
 import { browserFetch } from "./browser-fetch.ts";
 import { createSession } from "./create-session.ts";
+import { createStateSnapshot } from "./create-state-snapshot.ts";
 import { deleteFile } from "./delete-file.ts";
+import { deleteStateSnapshot } from "./delete-state-snapshot.ts";
 import { executeCode } from "./execute-code.ts";
 import { fetchWebpage } from "./fetch-webpage.ts";
+import { getArtifacts } from "./get-artifacts.ts";
+import { getSandboxMetrics } from "./get-sandbox-metrics.ts";
 import { hostExec } from "./host-exec.ts";
 import { hostFileCopy } from "./host-file-copy.ts";
 import { hostFileList } from "./host-file-list.ts";
 import { hostFileRead } from "./host-file-read.ts";
 import { hostFileWrite } from "./host-file-write.ts";
+import { inspectState } from "./inspect-state.ts";
 import { installPackage } from "./install-package.ts";
+import { killProcess } from "./kill-process.ts";
 import { listFiles } from "./list-files.ts";
 import { listHostAccess } from "./list-host-access.ts";
+import { listProcesses } from "./list-processes.ts";
+import { listRuntimes } from "./list-runtimes.ts";
+import { listStateSnapshots } from "./list-state-snapshots.ts";
 import { moveFile } from "./move-file.ts";
+import { processInput } from "./process-input.ts";
+import { processOutput } from "./process-output.ts";
 import { readFile } from "./read-file.ts";
+import { requestEgress } from "./request-egress.ts";
 import { requestHostAccess } from "./request-host-access.ts";
+import { restoreStateSnapshot } from "./restore-state-snapshot.ts";
+import { sandboxStats } from "./sandbox-stats.ts";
 import { searchFiles } from "./search-files.ts";
+import { setResourceLimits } from "./set-resource-limits.ts";
+import { startProcess } from "./start-process.ts";
 import { terminateSession } from "./terminate-session.ts";
 import type { Tool, ToolSet } from "./tool.ts";
 import { validateCode } from "./validate-code.ts";
@@ -32,7 +50,22 @@ export const tools: readonly Tool[] = [
   readFile,
   writeFile,
   listFiles,
+  getArtifacts,
+  requestEgress,
   terminateSession,
+  inspectState,
+  bridgeData,
+  listRuntimes,
+  setResourceLimits,
+  startProcess,
+  processOutput,
+  processInput,
+  killProcess,
+  listProcesses,
+  createStateSnapshot,
+  restoreStateSnapshot,
+  listStateSnapshots,
+  deleteStateSnapshot,
   searchFiles,
   moveFile,
   deleteFile,
@@ -48,6 +81,9 @@ export const tools: readonly Tool[] = [
   browserFetch,
   validateJsonData,
   validateCsvData,
+  sandboxStats,
+  getSandboxMetrics,
+  auditExecution,
 ];
 
 /** Those of some sets; a tool that is in two comes once. */

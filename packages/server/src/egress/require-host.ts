@@ -1,0 +1,9 @@
+import { AppError } from "../core/errors.ts";
+import { readHost } from "./read-host.ts";
+
+/** In the form that destinations are compared in, so that the attempt finds the answer. */
+export function requireHost(text: string): string {
+  const read = readHost(text);
+  if (read.kind !== "invalid") return read.host;
+  throw new AppError("invalid", "the host is not a name", { hint: `${read.problem}; such as api.example.com` });
+}

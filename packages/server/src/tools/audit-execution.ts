@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { toJson } from "../audit/audit-json.ts";
+import { defined } from "../core/defined.ts";
+import { isAllowed } from "../core/principal.ts";
+import { sessionLimits } from "../core/session-limits.ts";
+import { auditRow } from "../schemas/audit.ts";
+import { existingSession, sessionId } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const { auditRows } = sessionLimits;
+
+export const auditExecution = defineTool({
+  name: "audit_execution",
+  title: "Read the audit log",
+  sets: ["admin"],
+  permission: "use",
+  description: [
+    "Returns the immutable log of what was done, newest first: runs, files, packages, approvals, each with its hash in the chain. Commands and contents are hashes, never the text.",
+    "An agent's key sees what it did itself; an operator's key sees the namespace. Go on with before: next_before.",
+    "Use it to show what happened, or to find the run that changed something.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    session_id: sessionId.describe("only what concerns this session; all unless given"),
+    type: z.string().min(1).max(128).optional().describe("such as execution.completed"),
+    text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
+    before: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(Number.MAX_SAFE_INTEGER),
+    limit: z.number().int().min(1).max(auditRows.max).default(auditRows.default),
+  }),
+  output: z.object({ entries: z.array(auditRow), next_before: z.number().nullable() }),
+  run: async (call, { session_id, type, text, before, limit }) => {
+    const { principal } = call.caller;
+    const sandboxId = session_id === undefined ? undefined : (await existingSession(call, session_id)).id;
+    const actor = isAllowed(principal, "operate") ? undefined : principal.id;
+    const { namespace } = principal;
+    const rows = await call.parts.audit.search({
+      namespace,
+      before,
+      limit,
+      ...defined({ sandboxId, type, text, actor }),
+    });
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    return { structured: { entries: rows.map(toJson), next_before: last?.sequence ?? null } };
+  },
+});

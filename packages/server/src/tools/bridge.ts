@@ -1,0 +1,75 @@
+import type { ContextLanguage } from "../core/context.ts";
+import { AppError } from "../core/errors.ts";
+import { isDeeper } from "../core/json-depth.ts";
+import { contextLimits } from "../core/limits.ts";
+import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { sessionLimits } from "../core/session-limits.ts";
+import type { CodeContext } from "../sandboxes/code-context.ts";
+import type { ToolCall } from "./tool.ts";
+
+/** Names that are variables in both languages; what begins with two underscores is an interpreter's own. */
+export const variableName = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+// The text of a JSON string is one of Python and JavaScript too.
+const setters: Record<ContextLanguage, (name: string, text: string) => string> = {
+  python: (name, text) => `${name} = __import__("json").loads(${JSON.stringify(text)})`,
+  node: (name, text) => `${name} = JSON.parse(${JSON.stringify(text)}); undefined`,
+};
+const getters: Record<ContextLanguage, (name: string) => string> = {
+  python: (name) => `__import__("json").dumps(${name}, allow_nan=False)`,
+  node: (name) => `JSON.stringify(${name})`,
+};
+
+export interface Place {
+  record: SandboxRecord;
+  language: ContextLanguage;
+  name: string;
+}
+
+export async function setVariable(call: ToolCall, { record, language, name }: Place, value: unknown): Promise<number> {
+  const text = toText(value);
+  await runQuietly(call, record, language, setters[language](name, text));
+  return Buffer.byteLength(text);
+}
+
+/** A variable as JSON. What its interpreter says is taken as anybody's JSON. */
+export async function getVariable(call: ToolCall, { record, language, name }: Place): Promise<unknown> {
+  const { results } = await runQuietly(call, record, language, getters[language](name));
+  const text = results.at(-1)?.json;
+  if (typeof text !== "string")
+    throw new AppError("invalid", `'${name}' is no JSON`, { hint: "make it of objects, lists, texts and numbers" });
+  if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AppError("invalid", `'${name}' is no JSON`);
+  }
+}
+
+function toText(value: unknown): string {
+  if (isDeeper(value, contextLimits.jsonDepth))
+    throw new AppError("invalid", `the value is deeper than ${contextLimits.jsonDepth} levels`);
+  const text = JSON.stringify(value);
+  if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
+  return text;
+}
+
+function tooLarge(): AppError {
+  return new AppError("too_large", `a value of more than ${sessionLimits.bridgeBytes} bytes of JSON`, {
+    hint: "write it to a file and read it in the other session",
+  });
+}
+
+async function runQuietly(call: ToolCall, { id }: SandboxRecord, language: ContextLanguage, code: string) {
+  const { caller, parts, signal } = call;
+  const job = { kind: "code" as const, command: code, signal, beside: { language } };
+  const options = { timeoutMs: sessionLimits.bridgeMs, signal };
+  const done = await parts.fleet.run(caller, id, job, async (sandbox) => {
+    const { context }: { context: CodeContext } = await sandbox.contexts.shared(language);
+    return context.run(code, options);
+  });
+  if (done.error === undefined) return done;
+  throw new AppError("invalid", `${language} says: ${done.error.name}: ${done.error.message}`, {
+    hint: "inspect_state lists the variables that there are",
+  });
+}

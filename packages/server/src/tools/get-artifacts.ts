@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { AppError } from "../core/errors.ts";
+import { sessionLimits } from "../core/session-limits.ts";
+import { artifact, manifest } from "../schemas/artifact.ts";
+import { filePath } from "../schemas/sandbox.ts";
+import { note } from "./note.ts";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const getArtifacts = defineTool({
+  name: "get_artifacts",
+  title: "Get output files",
+  sets: ["core", "files"],
+  permission: "use",
+  description: [
+    "Gives what your code left in /workspace/output: each file with size and SHA-256, and a manifest signed with Ed25519 that anybody can verify.",
+    "Use it to hand results to the user. With path the content of that file comes too, in base64, up to 4 MiB; larger ones the user downloads.",
+    "An empty list means that nothing was written to /workspace/output.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    path: filePath.min(1).optional().describe("of the file whose content is wanted, relative to /workspace/output"),
+    session_id: sessionId,
+  }),
+  output: z.object({
+    files: z.array(artifact),
+    manifest,
+    content_base64: z.string().optional(),
+    ...where,
+  }),
+  run: async (call, { path, session_id }) => {
+    const record = await existingSession(call, session_id);
+    const found = await call.parts.fleet.use(call.caller, record.id, async ({ artifacts }) => {
+      const signed = await artifacts.sign();
+      if (path === undefined) return { signed };
+      const listed = signed.files.find((file) => file.path === path);
+      if (listed === undefined) throw new AppError("not_found", `there is no '${path}' in /workspace/output`);
+      if (listed.size_bytes > sessionLimits.artifactBytes)
+        throw new AppError("too_large", `'${path}' has ${listed.size_bytes} bytes: too many for an answer`, {
+          hint: "the user can download it, or read parts of it with read_file",
+        });
+      const { content_base64, sha256 } = await artifacts.read(path);
+      if (sha256 !== listed.sha256) throw new AppError("conflict", `'${path}' changed while it was read`);
+      return { signed, content_base64 };
+    });
+    const { signed, ...content } = found;
+    const detail = { files: signed.files.length, signature: signed.signature };
+    await note(call, { type: "artifact.signed", sandboxId: record.id, detail });
+    return { structured: { files: signed.files, manifest: signed, ...content, ...whereOf(record) } };
+  },
+});

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { processId } from "../schemas/process.ts";
+import { note } from "./note.ts";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGSTOP", "SIGCONT"] as const;
+
+export const killProcess = defineTool({
+  name: "kill_process",
+  title: "End a process",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Ends a background process with everything that it started, at once. With signal its process group is only sent that: SIGTERM or SIGINT let it end by itself.",
+    "Comes back: delivered, false when it had ended already; its output can still be read.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    process_id: processId.shape.process,
+    signal: z.enum(signals).optional(),
+    session_id: sessionId,
+  }),
+  output: z.object({ process_id: z.string(), delivered: z.boolean(), ...where }),
+  run: async (call, { process_id, signal, session_id }) => {
+    const record = await existingSession(call, session_id);
+    const delivered = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
+      const process = processes.get(process_id);
+      if (signal !== undefined) return process.signal(signal);
+      const killed = process.kill();
+      if (killed) await process.wait().catch(() => undefined); // a lost one has ended too
+      return killed;
+    });
+    const [type, detail] =
+      signal === undefined ? ["process.killed", { process_id }] : ["process.signalled", { process_id, signal }];
+    await note(call, { type, sandboxId: record.id, detail });
+    return { structured: { process_id, delivered, ...whereOf(record) } };
+  },
+});

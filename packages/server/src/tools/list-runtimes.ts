@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { languages } from "../core/language.ts";
+import { engineChoices } from "../core/request.ts";
+import { sandbox } from "../schemas/sandbox.ts";
+import { sessionId, sessionOf, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const programs = { python: "python3", node: "node", shell: "bash" } as const;
+
+/** One line each, empty for what is not there. */
+const script = Object.values(programs)
+  .map((program) => `${program} --version 2>/dev/null | head -n 1 || true`)
+  .join("; ");
+
+export const listRuntimes = defineTool({
+  name: "list_runtimes",
+  title: "List languages and engines",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Lists the languages that execute_code takes, with the versions that your sandbox has and whether their variables can live on, and the engines that isolate sandboxes.",
+    "Use it before you rely on a version. `engine` is what holds your session; `auto` the strongest that works on this machine.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({ session_id: sessionId }),
+  output: z.object({
+    languages: z.array(
+      z.object({
+        language: z.enum(languages),
+        version: z.string().nullable().describe("null: this image has none"),
+        stateful: z.boolean(),
+      }),
+    ),
+    engines: z.array(z.string()).describe("for create_session"),
+    auto: z.string(),
+    ...sandbox.pick({ engine: true, image: true }).shape,
+    ...where,
+  }),
+  run: async (call, { session_id }) => {
+    const { caller, parts, signal } = call;
+    const record = await sessionOf(call, session_id);
+    const job = { kind: "command" as const, command: script, signal };
+    const { stdout } = await parts.fleet.run(caller, record.id, job, (sandbox) =>
+      sandbox.exec({ command: script, trackFiles: false, signal }),
+    );
+    const lines = stdout.split("\n");
+    const found = languages.map((language, at) => ({
+      language,
+      version: /\d+\.\d+(\.\d+)?/.exec(lines[at] ?? "")?.[0] ?? null,
+      stateful: language !== "shell",
+    }));
+    const { engine, image } = record;
+    const auto = await parts.strongestEngine();
+    return { structured: { languages: found, engines: [...engineChoices], auto, engine, image, ...whereOf(record) } };
+  },
+});

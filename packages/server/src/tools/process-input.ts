@@ -1,0 +1,40 @@
+import { hash } from "node:crypto";
+import { z } from "zod";
+import { sessionLimits } from "../core/session-limits.ts";
+import { processId } from "../schemas/process.ts";
+import { note } from "./note.ts";
+import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const processInput = defineTool({
+  name: "process_input",
+  title: "Write to a process",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Writes to the standard input of a background process that was started with stdin, or types into its terminal: end a line with \\n, Ctrl-C is \\u0003.",
+    "Comes back: delivered, false when the process no longer reads. Read the answer with process_output.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: z.strictObject({
+    process_id: processId.shape.process,
+    data: z.string().max(sessionLimits.writeChars).default(""),
+    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+    close: z.boolean().default(false).describe("nothing more will come: what reads to the end goes on"),
+    session_id: sessionId,
+  }),
+  output: z.object({ process_id: z.string(), delivered: z.boolean(), ...where }),
+  run: async (call, { process_id, data, encoding, close, session_id }) => {
+    const record = await existingSession(call, session_id);
+    const bytes = Buffer.from(data, encoding);
+    const delivered = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
+      const process = processes.get(process_id);
+      const taken = bytes.length === 0 || (await process.write(bytes));
+      if (close) await process.closeInput();
+      return taken;
+    });
+    const detail = { process_id, size_bytes: bytes.length, sha256: hash("sha256", bytes), close };
+    await note(call, { type: "process.input", sandboxId: record.id, detail });
+    return { structured: { process_id, delivered, ...whereOf(record) } };
+  },
+});

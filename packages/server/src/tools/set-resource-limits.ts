@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { AppError } from "../core/errors.ts";
+import { requestLimits } from "../core/limits.ts";
+import { toBytes } from "../schemas/amount.ts";
+import { changeSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
+import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const { memory_mb, cpus, max_processes } = changeSandbox.shape;
+const mostSeconds = requestLimits.timeoutMs.max / 1000;
+
+export const setResourceLimits = defineTool({
+  name: "set_resource_limits",
+  title: "Set limits of a session",
+  sets: ["sessions", "admin"],
+  permission: "use",
+  description: [
+    "Changes what a session may use, at once: memory, cores, processes, and the time that a run of execute_code gets when it names none.",
+    "Use it when a run was ended with oom_killed or timed_out, or to hold a session down. What is not named stays.",
+    "Comes back: the limits as they are now. A number past a cap is refused, and the refusal names the cap.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({
+    session_id: sessionId,
+    ...{ memory_mb, cpus, max_processes },
+    timeout_seconds: z.number().positive().max(mostSeconds).optional(),
+  }),
+  output: z.object({
+    ...where,
+    ...sandbox.pick({ memory_mb: true, cpus: true, max_processes: true, storage_mb: true }).shape,
+    timeout_seconds: z.number(),
+  }),
+  run: async (call, input) => {
+    const { memory_mb, cpus, max_processes: processes, timeout_seconds: timeout } = input;
+    const limits = defined({ memoryBytes: toBytes(memory_mb), cpus, processes });
+    if (Object.keys(limits).length === 0 && timeout === undefined)
+      throw new AppError("invalid", "no limit is named", { hint: "memory_mb, cpus, max_processes or timeout_seconds" });
+    const before = await sessionOf(call, input.session_id);
+    const labels =
+      timeout === undefined ? {} : { labels: { ...before.labels, [sessionLabels.timeout]: String(timeout) } };
+    const asked = Object.keys(limits).length === 0 ? {} : { limits };
+    const record = await call.parts.fleet.change(call.caller, before.id, { ...asked, ...labels });
+    const seconds = Number(record.labels[sessionLabels.timeout] ?? requestLimits.timeoutMs.default / 1000);
+    return { structured: { ...showSandbox(record), ...whereOf(record), timeout_seconds: seconds } };
+  },
+});

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { processInfo, showProcess, startBody } from "../schemas/process.ts";
+import { toRunLimits } from "../schemas/run.ts";
+import { sessionId, sessionOf, where, whereOf } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+const { command, cwd, env, timeout_seconds, resource_limits, stdin, terminal } = startBody.shape;
+
+export const startProcess = defineTool({
+  name: "start_process",
+  title: "Start a process",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Starts a program in the background of your sandbox and returns at once: servers, watchers, long jobs, and with terminal anything that wants a terminal.",
+    "Read what it writes with process_output, type with process_input, end it with kill_process. It goes on when you are gone, for an hour at most.",
+    "Comes back: process_id. Policy may forbid background processes; run it with execute_code then.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: z.strictObject({
+    ...{ command, cwd, env, timeout_seconds, resource_limits, terminal },
+    stdin: stdin.describe("whether process_input can write to it; a terminal always takes input"),
+    session_id: sessionId,
+  }),
+  output: processInfo.omit({ id: true }).extend({ process_id: z.string(), ...where }),
+  run: async (call, input) => {
+    const { caller, parts, signal } = call;
+    const { command, cwd, env, stdin, terminal } = input;
+    const { outputBytes: _, ...limits } = toRunLimits(input);
+    const record = await sessionOf(call, input.session_id);
+    const job = { kind: "process" as const, command, beside: defined({ cwd, env }), signal };
+    const info = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
+      const request = defined({ command, cwd, env, stdin, terminal, limits });
+      return showProcess((await sandbox.processes.start(request)).info());
+    });
+    const { id: process_id, ...rest } = info;
+    return { structured: { process_id, ...rest, ...whereOf(record) } };
+  },
+});
