@@ -13,6 +13,7 @@ const { outputFiles } = await build({
     caisson: "packages/server/src/cli/main.ts",
     daemon: "packages/server/src/daemon.ts",
     engine: "packages/server/src/engine-process.ts",
+    host: "packages/server/src/host-process.ts",
     "sqlite-worker": "packages/server/src/store/sqlite-worker.ts",
     "validation-worker": "packages/server/src/validation/validation-worker.ts",
     "reader-worker": "packages/server/src/web/reader-worker.ts",

@@ -30,6 +30,7 @@ const TOP_FILES = [
   "daemon.ts",
   "doors.ts",
   "engine-process.ts",
+  "host-process.ts",
   "index.ts",
   "local-engines.ts",
   "service.ts",
@@ -45,6 +46,8 @@ const ENV_FILE = `${source}/config/env.ts`;
 const NO_WAY_OUT: Record<string, string> = {
   [`${source}/engines/client.ts`]: "the engine's Unix socket",
   [`${source}/engines/oci/watch.ts`]: "a descriptor of the helper's",
+  [`${source}/host-access/hand-client.ts`]: "a descriptor that leads to the host's process",
+  [`${source}/host-process.ts`]: "a descriptor that leads to the daemon",
   [`${source}/host/control.ts`]: "the Unix socket of `caisson up`",
   [`${source}/wire/connection.ts`]: "the FIFOs of a sandbox",
 };

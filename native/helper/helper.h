@@ -78,8 +78,16 @@ void rootless_activate(void);
 /* newuidmap, newgidmap, then start and count of the uids and of the gids. */
 NORETURN void rootless_enter(char **arguments);
 
-/* become.c */
-NORETURN void become(char **arguments);
+/* become.c: each step ends this process where it fails. */
+NORETURN void become(char **arguments, unsigned first_closed);
+NORETURN void become_fail(const char *what);
+void become_apart(void);
+void become_show(const char *home, const char *name, unsigned long flags, bool bound);
+void become_closed(void);
+void become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count);
+
+/* become_host.c */
+NORETURN void become_host(char **arguments);
 
 /* remove.c */
 NORETURN void verb_remove(const struct request *request);

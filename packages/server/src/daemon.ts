@@ -9,6 +9,7 @@ import type { ApprovalSettings } from "./core/approval.ts";
 import { systemClock } from "./core/clock.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
+import { type HostSettings, hostSocket } from "./core/host.ts";
 import { serviceLimits } from "./core/limits.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
@@ -16,6 +17,7 @@ import { EventFeed } from "./events/event-feed.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
+import { HandClient } from "./host-access/hand-client.ts";
 import type { HttpApp } from "./http/http-app.ts";
 import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
@@ -48,6 +50,8 @@ export interface DaemonConfiguration {
   search: readonly string[];
   /** The sets of tools of MCP clients that name none. */
   mcpTools: readonly string[];
+  /** Of the machine around it; null: nothing. */
+  host: HostSettings | null;
 }
 
 /** What the supervisor is told. */
@@ -73,7 +77,9 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   const { fleet: settings, approvals, vault, sandboxRules, packages, search } = configuration;
-  const given = { settings, approvals, vault, sandboxRules, packages, search };
+  const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(hostSocket));
+  const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
+  const given = { settings, approvals, vault, sandboxRules, packages, search, host };
   const service = opened.use(
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );
@@ -103,7 +109,11 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     adminKey: (await readFile(keyFile, "utf8")).trim(),
     setupPath: isFirst ? http.issueSetupLink() : null,
   };
-  return { ready: told, lost: engines.lost, close: () => kept.disposeAsync() };
+  return {
+    ready: told,
+    lost: hand === undefined ? engines.lost : Promise.race([engines.lost, hand.lost]),
+    close: () => kept.disposeAsync(),
+  };
 }
 
 /** Takes no new connection and lets what is under way end; streams that never would are closed with the doors. */

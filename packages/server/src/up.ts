@@ -1,14 +1,17 @@
 /** Wires `caisson up`: who starts what, as whom, from where. */
 import { join } from "node:path";
 import { geteuid } from "node:process";
+import type { Duplex } from "node:stream";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
 import type { Variables } from "./config/env.ts";
 import { folderOptions } from "./config/folder-options.ts";
+import { hostOptions } from "./config/host-options.ts";
 import type { GivenSecrets } from "./config/secrets.ts";
 import { AppError } from "./core/errors.ts";
 import { folderRoles } from "./core/folder.ts";
+import { hostSocket } from "./core/host.ts";
 import { engineLimits } from "./core/limits.ts";
 import { secretLimits } from "./core/secret-limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
@@ -24,10 +27,14 @@ import { makeFolders, writePrivate } from "./host/access.ts";
 import { type AppParts, copyApp, removeOldCopies } from "./host/app-copy.ts";
 import { answerControl } from "./host/control.ts";
 import { checkFolder } from "./host/folders.ts";
+import { type HostAccount, hostAccount } from "./host/host-account.ts";
 import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "./host/layout.ts";
+import { checkOpenFolder } from "./host/open-folders.ts";
 import { Service } from "./host/service.ts";
 import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
+import { readPolicy } from "./host-access/decide.ts";
+import type { HostConfiguration } from "./host-process.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
@@ -53,6 +60,8 @@ export interface UpStatus {
   restarts: number;
   engine: { pid: number; startedAt: string } | null;
   daemon: { pid: number; startedAt: string; uid: number } | null;
+  /** There while access to the host is turned on. */
+  host: { pid: number; startedAt: string; uid: number } | null;
 }
 
 export interface Up extends AsyncDisposable {
@@ -76,8 +85,14 @@ export async function openUp({ configuration, secrets, variables, version, code,
     checkFolder: (folder) => checkFolder(folder, "input", layout.home),
     log: (text) => log("caisson", text),
   });
+  const host = hostOptions(configuration);
+  if (host !== undefined) {
+    readPolicy(host.settings);
+    for (const folder of host.settings.folders) await checkOpenFolder(folder, layout.home);
+  }
   const told = {
     ...daemonOptions(configuration),
+    host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
     packages: { registries: found.registries, mustPin },
   };
@@ -86,6 +101,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   await using opened = new AsyncDisposableStack();
   const isRoot = geteuid?.() === 0;
   const user = isRoot ? await findUser(log) : undefined;
+  const account = host === undefined ? undefined : await hostAccount(host.runAs, user);
   await makeFolders(layout, user);
   await makeEngineFolders(layout.home);
   const bin = join(configuration.root, ".build/bin");
@@ -95,9 +111,15 @@ export async function openUp({ configuration, secrets, variables, version, code,
   if (isRoot) await removeOldCopies(layout.app, layout.sandboxes, parts);
 
   let ready: DaemonReady | undefined;
+  let hand: HostService | undefined;
+  opened.defer(async () => hand?.service.stop());
   const supervisor = new Supervisor<DaemonReady>({
     startEngine: () => startEngine(layout, parts, { configuration, packageFolders: found.folders }, user, log),
-    startDaemon: () => startDaemon(layout, parts, { ...told, version, home: layout.home }, user, log),
+    startDaemon: () => {
+      if (account !== undefined && told.host !== null)
+        hand = startHost(layout, parts, { policy: told.host, attended: told.approvals.attended }, account, log);
+      return startDaemon(layout, parts, { ...told, version, home: layout.home }, user, log, hand?.socket);
+    },
     onReady: async (now) => {
       ready ??= now;
       await writePrivate(layout.adminKey, `${now.adminKey}\n`);
@@ -116,6 +138,10 @@ export async function openUp({ configuration, secrets, variables, version, code,
     restarts: supervisor.restarts,
     engine: supervisor.engine ?? null,
     daemon: supervisor.daemon === undefined ? null : { ...supervisor.daemon, uid: user?.uid ?? geteuid?.() ?? 0 },
+    host:
+      hand?.service.pid === undefined
+        ? null
+        : { pid: hand.service.pid, startedAt: hand.service.startedAt.toISOString(), uid: account?.uid ?? 0 },
   });
   const asked = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<void>();
@@ -227,18 +253,49 @@ function startDaemon(
   configuration: DaemonConfiguration,
   user: ServiceUser | undefined,
   log: UpOptions["log"],
+  hand: Duplex | undefined,
 ): Service<DaemonReady> {
   if (user === undefined) {
-    const process = startService(node, [smallHeap, collects, join(code, "daemon.mjs")]);
+    const process = startService(node, [smallHeap, collects, join(code, "daemon.mjs")], {}, hand);
+    hand?.destroy(); // the daemon's alone from now on: its end must be heard
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
-  const seen = (path: string) => path.replace(layout.home, viewOfHome);
+  const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
-  const words = ["become", ...ids, layout.home, seen(node), smallHeap, collects, seen(join(code, "daemon.mjs"))];
-  const process = startService(join(bin, "caisson-helper"), words);
+  const verb = hand === undefined ? "become" : "become-with-host";
+  const words = [verb, ...ids, layout.home, seen(node), smallHeap, collects, seen(join(code, "daemon.mjs"))];
+  const process = startService(join(bin, "caisson-helper"), words, {}, hand);
+  hand?.destroy();
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });
 }
+
+interface HostService {
+  service: Service<unknown>;
+  /** The daemon's end of the way between the two. */
+  socket: Duplex;
+}
+
+/** It leaves when the daemon does: each daemon has one of its own. */
+function startHost(
+  layout: Layout,
+  { node, code, bin }: AppParts,
+  configuration: HostConfiguration,
+  { uid, gid, groups, isDaemons }: HostAccount,
+  log: UpOptions["log"],
+): HostService {
+  const isRoot = geteuid?.() === 0;
+  const seen = seenFrom(layout);
+  const ids = [String(uid), String(gid), groups.join(","), isDaemons ? "apart" : "among"];
+  const words = ["become-host", ...ids, layout.home, seen(node), smallHeap, seen(join(code, "host.mjs"))];
+  const process = isRoot
+    ? startService(join(bin, "caisson-helper"), words, {}, "pipe")
+    : startService(node, [smallHeap, join(code, "host.mjs")], {}, "pipe");
+  const service = new Service({ name: "host", process, configuration, parseReady: (value) => value, log });
+  return { service, socket: process.stdio[hostSocket] as Duplex };
+}
+
+const seenFrom = (layout: Layout) => (path: string) => path.replace(layout.home, viewOfHome);
 
 const check = shape<DaemonReady>({
   address: matching(/^http:\/\/[0-9a-f.:[\]]{2,64}:\d{1,5}$/),

@@ -80,7 +80,7 @@ export async function status(configuration: Configuration, plan: ReportPlan, io:
 
 function toJson(found: UpStatus | undefined, home: string): object {
   if (found === undefined) return { running: false, home };
-  const { pid, address, ready, restarts, engine, daemon } = found;
+  const { pid, address, ready, restarts, engine, daemon, host } = found;
   return {
     running: true,
     home,
@@ -90,6 +90,7 @@ function toJson(found: UpStatus | undefined, home: string): object {
     pid,
     engine: engine && { pid: engine.pid, started_at: engine.startedAt },
     daemon: daemon && { pid: daemon.pid, uid: daemon.uid, started_at: daemon.startedAt },
+    host: host && { pid: host.pid, uid: host.uid, started_at: host.startedAt },
   };
 }
 

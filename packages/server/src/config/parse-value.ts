@@ -46,6 +46,10 @@ function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
       if (typeof value !== "string" || !value.startsWith("/") || value.includes("\0"))
         throw wrong(place, value, "an absolute path");
       return value;
+    case "user":
+      if (typeof value !== "string" || !/^[a-z_][\w-]{0,31}$/.test(value))
+        throw wrong(place, value, "the name of a user");
+      return value;
     case "address":
       if (typeof value !== "string" || isIP(value) === 0) throw wrong(place, value, "an IP address");
       return value;

@@ -7,6 +7,7 @@ import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { hostSettings } from "./host-settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";
 import { packageSettings } from "./package-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
@@ -30,6 +31,7 @@ export type SettingSpec = Common &
     | { type: "choice"; choices: readonly string[]; default: string }
     | { type: "boolean"; default: boolean }
     | { type: "path"; default: null }
+    | { type: "user"; default: null }
     | { type: "address"; default: string }
     | { type: "list"; default: readonly string[] }
   );
@@ -293,6 +295,7 @@ const settingSpecs = {
   ...packageSettings,
   ...mcpSettings,
   ...webSettings,
+  ...hostSettings,
   "artifacts.keep_seconds": {
     type: "number",
     range: inSeconds(keptArtifactLimits.keepMs),
@@ -355,7 +358,7 @@ type ValueOf<S extends SettingSpec> = S extends { type: "choice"; choices: reado
     ? number
     : S extends { type: "boolean" }
       ? boolean
-      : S extends { type: "path" }
+      : S extends { type: "path" | "user" }
         ? string | null
         : S extends { type: "address" }
           ? string

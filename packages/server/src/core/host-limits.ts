@@ -34,5 +34,5 @@ export const hostLimits = {
   /** A message between the daemon and the host's process: a file in Base64, and what stands around it. */
   messageBytes: 12 * MiB,
   /** Requests under way between the two. */
-  requests: 64,
+  requests: 32,
 } as const;

@@ -93,3 +93,6 @@ export interface HostExecOptions {
   timeoutMs?: number;
   signal?: AbortSignal;
 }
+
+/** The descriptor in which daemon and host's process find each other. */
+export const hostSocket = 3;

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 
 /** The one door to other programs: absolute paths and argument lists, never a shell, never this process's variables. */
@@ -21,9 +22,11 @@ export function startService(
   program: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
+  /** What it has as descriptor 3: one end of a new socket, or of one that another process has the other end of. */
+  socket?: "pipe" | Duplex,
 ): StartedProcess {
   return spawn(program, args, {
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", ...(socket === undefined ? [] : [socket])],
     // Without it the C library keeps what each thread has freed to itself, some 10 MB in all.
     env: { ...environment, MALLOC_ARENA_MAX: "2", ...variables },
     cwd: "/",
