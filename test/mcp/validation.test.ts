@@ -77,6 +77,29 @@ describe.each(engines)("validation for agents on %s", (engine) => {
     expect(await ask("execute_code", { code: "print(1)", policy: "strict" })).toMatchObject({ stdout: "1\n" });
   });
 
+  it("[VAL-02] run_sandbox_code runs what strict policy lets through, and nothing else", async () => {
+    const code = "import math\nprint(math.floor(2.5))\nopen('ran', 'w').write('1')";
+    const session_id = "checked";
+    expect(await ask("run_sandbox_code", { code, timeout_sec: 30, session_id })).toMatchObject({
+      ...{ success: true, exit_code: 0, stdout: "2\n", session_id, execution_time_sec: expect.any(Number) },
+      files_changed: [{ path: "ran", action: "created" }],
+    });
+    const bad = ["import os\nos.remove('ran')", "exec('1')", "().__class__", "print(", "import left_pad", "eval('1')"];
+    for (const code of bad) {
+      const refusal = refusalOf(await call("run_sandbox_code", { code, session_id }));
+      expect(refusal).toMatchObject({ error: "invalid", message: expect.stringContaining("before it runs") });
+      expect(refusal).toHaveProperty("details.findings.0.line");
+    }
+    const { stdout } = await ask("execute_code", { language: "shell", code: "ls", session_id });
+    expect(stdout).toBe("ran\n");
+    expect(await ask("run_sandbox_code", { code: "raise SystemExit(3)" })).toMatchObject({
+      success: false,
+      exit_code: 3,
+    });
+    const slow = { code: "while True: pass", timeout_sec: 0.5 };
+    expect(await ask("run_sandbox_code", slow)).toMatchObject({ success: false, timed_out: true });
+  });
+
   it("[VAL-02] advice comes with code that failed", async () => {
     expect(await ask("execute_code", { code: "print(json.dumps(1))" })).toMatchObject({
       exit_code: 1,

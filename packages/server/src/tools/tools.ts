@@ -29,6 +29,7 @@ import { readFile } from "./read-file.ts";
 import { requestEgress } from "./request-egress.ts";
 import { requestHostAccess } from "./request-host-access.ts";
 import { restoreStateSnapshot } from "./restore-state-snapshot.ts";
+import { runSandboxCode } from "./run-sandbox-code.ts";
 import { sandboxStats } from "./sandbox-stats.ts";
 import { searchFiles } from "./search-files.ts";
 import { setResourceLimits } from "./set-resource-limits.ts";
@@ -79,6 +80,7 @@ export const tools: readonly Tool[] = [
   webSearch,
   fetchWebpage,
   browserFetch,
+  runSandboxCode,
   validateJsonData,
   validateCsvData,
   sandboxStats,
