@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Approvals } from "../../packages/server/src/core/approval.ts";
+import type { Downloads } from "../../packages/server/src/core/download.ts";
 import type { AttemptEnd, EgressAttempt, EgressPolicy, LayeredPolicy } from "../../packages/server/src/core/egress.ts";
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { dial, resolveAddresses } from "../../packages/server/src/egress/dialer.ts";
@@ -21,6 +22,7 @@ export interface FieldOptions {
   caFile?: string;
   authorityPath?: string;
   secrets?: HeaderSecrets;
+  downloads?: Downloads;
   /** When an attempt is written down; at once unless told. */
   written?: () => Promise<void>;
 }
@@ -44,6 +46,7 @@ export async function field(options: FieldOptions) {
     authorityPath: options.authorityPath ?? null,
     trust: new HostTrust(options.caFile === undefined ? [] : [options.caFile]),
     ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
+    ...(options.downloads === undefined ? {} : { downloads: options.downloads }),
     policies: {
       policyOf: () => policy,
       watch: (_id, changed) => {

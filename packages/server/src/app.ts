@@ -161,7 +161,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Says who writes down what sandboxes try to reach, who is asked about it, and whose secrets go out with it; for sandboxes that come after. */
-  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets">>): void {
+  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets" | "downloads">>): void {
     this.#way = { ...this.#way, ...way };
   }
 
@@ -171,8 +171,13 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Lets a sandbox reach the registries of this machine until it is disposed of. */
-  async openRegistry(sandboxId: string, hosts: readonly RuleDraft[]): Promise<Disposable> {
-    const allow = await registryRules(this.#way.world, hosts);
+  async openRegistry(
+    sandboxId: string,
+    hosts: readonly RuleDraft[],
+    { keepsFiles }: { keepsFiles: boolean },
+  ): Promise<Disposable> {
+    const keeps = keepsFiles && this.#way.downloads !== undefined;
+    const allow = await registryRules(this.#way.world, hosts, keeps);
     return (await this.policies()).open(sandboxId, "registry", { allow });
   }
 

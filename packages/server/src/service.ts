@@ -26,6 +26,7 @@ import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
+import { FileDownloads } from "./store/downloads.ts";
 import { openStore } from "./store/open-store.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
@@ -63,6 +64,8 @@ export interface PackageSettings {
   registries: Registries;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
+  /** Of what is downloaded, for the next that asks; nothing unless given. */
+  keepBytes?: number;
 }
 
 /** What a daemon keeps and knows, without its doors and its process. */
@@ -156,12 +159,18 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
-  const { registries = noRegistries, mustPin = false } = parts.packages ?? {};
+  const { registries = noRegistries, mustPin = false, keepBytes = 0 } = parts.packages ?? {};
+  const keepsFiles = keepBytes > 0;
+  if (keepsFiles)
+    caisson.guard({
+      downloads: await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError }),
+    });
   const packages = new Packages({
     fleet,
     registries,
     mustPin,
-    open: (id, hosts) => caisson.openRegistry(id, hosts),
+    keepsFiles,
+    open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),
     records: store.packages,
     audit,
     feed,

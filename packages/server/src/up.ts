@@ -76,7 +76,12 @@ export interface Up extends AsyncDisposable {
 export async function openUp({ configuration, secrets, variables, version, code, log }: UpOptions): Promise<Up> {
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
-  const { "packages.hosts": hosts, "packages.pinned": mustPin, "web.search": search } = configuration.settings;
+  const {
+    "packages.hosts": hosts,
+    "packages.pinned": mustPin,
+    "packages.keep_mb": keepMb,
+    "web.search": search,
+  } = configuration.settings;
   readToolSets(configuration.settings["mcp.tools"]);
   readProviders(search); // what is wrong with them is told here, and not in a log
   const found = await findPackages({
@@ -94,7 +99,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
     ...daemonOptions(configuration),
     host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
-    packages: { registries: found.registries, mustPin },
+    packages: { registries: found.registries, mustPin, keepBytes: keepMb * 1024 ** 2 },
   };
   for (const role of folderRoles)
     for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);

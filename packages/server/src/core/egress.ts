@@ -14,6 +14,8 @@ export interface AllowRule {
   ranges?: readonly string[];
   /** TLS is opened and looked into; then requests can be judged, and credentials put in. */
   inspect?: boolean;
+  /** Of a registry: what never changes there is kept, for whoever asks next. No draft can say so. */
+  keepsFiles?: boolean;
   /** With inspection, or http: only these. Paths may end in `*`. */
   methods?: readonly string[];
   paths?: readonly string[];

@@ -24,4 +24,7 @@ export const packageLimits = {
   programBytes: 256 * 1024,
   registries: 16,
   folders: 16,
+  /** Of files of registries that are kept for the next that asks: each, and together unless told. */
+  keptFileBytes: 512 * 1024 ** 2,
+  keptMb: { default: 2_048, min: 0, max: 1_048_576 },
 } as const satisfies Record<string, number | Range>;

@@ -17,8 +17,12 @@ export interface Registry {
   /** What that run may reach. */
   hosts: readonly RuleDraft[];
   folders: readonly PackageFolder[];
+  /** What tells the program whom to trust for that; not needed where files are kept, since the daemon trusts for it. */
+  trust: Readonly<Record<string, string>>;
   /** In PEM, of who signs for the registries, where sandboxes do not have it anyway. */
   certificates: string | null;
+  /** Whether the daemon may look into the connections, and keep what never changes: it trusts whom the program would. */
+  keepsFiles: boolean;
   /** Why nothing can be installed from there. */
   problem: string | null;
 }

@@ -1,5 +1,7 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
 import type { Duplex } from "node:stream";
+import { defined } from "../core/defined.ts";
+import type { Downloads } from "../core/download.ts";
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
 import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
@@ -43,6 +45,8 @@ export interface GateParts {
   /** A file that outlives its owner, for the authority of the sandbox; null keeps it in memory. */
   authorityPath: string | null;
   secrets?: HeaderSecrets;
+  /** Files of registries; nothing is kept unless given. */
+  downloads?: Downloads;
   nowMs: () => number;
   onError: (error: unknown) => void;
 }
@@ -74,7 +78,10 @@ export class Gate {
     const passage = this.#passage;
     const credentials = new Credentials(sandboxId, parts.secrets);
     this.#credentials = credentials;
-    this.#http = new HttpDoor({ passage, credentials, alias: this.#alias, carryReached: this.#carryReached });
+    this.#http = new HttpDoor({
+      ...{ passage, credentials, alias: this.#alias, carryReached: this.#carryReached },
+      ...defined({ downloads: parts.downloads }),
+    });
     const authority = () => this.#authority.get(() => openAuthority(parts.authorityPath, nowMs()));
     const inspector = new Inspector({ passage, credentials, http: this.#http, authority, trust: parts.trust, nowMs });
     this.trust = new SandboxTrust({

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
+import type { Downloads } from "../core/download.ts";
 import type { EgressLog, PolicySource } from "../core/egress.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
@@ -16,6 +17,7 @@ export interface GatesParts {
   world: World;
   trust: HostTrust;
   secrets?: HeaderSecrets;
+  downloads?: Downloads;
   clock: Clock;
   onError: (error: unknown) => void;
 }

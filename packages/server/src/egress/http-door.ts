@@ -4,10 +4,12 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Downloads } from "../core/download.ts";
 import type { Destination } from "../core/egress.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import { type AdmitParts, admit } from "./admit.ts";
 import { type Exits, exitBy } from "./exit.ts";
+import { forwardDownload, isDownload } from "./forward-download.ts";
 import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
 import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
 import { directTarget, proxyTarget } from "./http-target.ts";
@@ -20,6 +22,8 @@ import { reset } from "./relay.ts";
 export interface HttpDoorParts extends AdmitParts {
   /** The name behind an address of the sandbox's own, or the destination as it is. */
   alias: (destination: Destination) => Destination;
+  /** Files of registries; nothing is kept unless given. */
+  downloads?: Downloads;
   /** Takes over a connection by CONNECT whose destination is reached. */
   carryReached: (client: Duplex, permit: Permit, outlet: Outlet) => Promise<void>;
 }
@@ -114,7 +118,9 @@ export class HttpDoor {
     const way = await this.#open(request, connection);
     if (way.answer !== undefined) return answerRefusal(request, response, way.answer);
     if (expects) response.writeContinue();
-    forwardRequest(request, response, way);
+    const { downloads } = this.#parts;
+    if (downloads !== undefined && isDownload(request, way)) await forwardDownload(request, response, way, downloads);
+    else forwardRequest(request, response, way);
   }
 
   async #upgrade(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {

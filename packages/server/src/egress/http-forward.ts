@@ -7,6 +7,7 @@ import { forwardable, requestFraming, valuesOf } from "./forward-headers.ts";
 import { answerRaw, answerRefusal, formatHead } from "./http-answer.ts";
 import type { HttpTarget } from "./http-target.ts";
 import type { Filled } from "./inspection/credentials.ts";
+import type { Permit } from "./passage.ts";
 import type { Refusal } from "./refusal.ts";
 import { join, reset } from "./relay.ts";
 
@@ -14,6 +15,7 @@ import { join, reset } from "./relay.ts";
 export interface Way extends Pick<Filled, "fields" | "mask"> {
   target: HttpTarget;
   exit: Exit;
+  permit: Permit;
 }
 
 function send(

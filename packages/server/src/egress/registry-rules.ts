@@ -7,9 +7,13 @@ import type { World } from "./reach.ts";
 
 /**
  * Rules for hosts that this machine's own configuration names: they may lead wherever they lead from here now, private
- * networks and this machine included, and nowhere private that they lead to later.
+ * networks and this machine included, and nowhere private that they lead to later. To keep files TLS is looked into.
  */
-export function registryRules({ resolve }: Pick<World, "resolve">, hosts: readonly RuleDraft[]): Promise<AllowRule[]> {
+export function registryRules(
+  { resolve }: Pick<World, "resolve">,
+  hosts: readonly RuleDraft[],
+  keepsFiles: boolean,
+): Promise<AllowRule[]> {
   return Promise.all(
     hosts.map(async (draft) => {
       // An address is its own; that a name leads nowhere is told when it is dialled.
@@ -17,7 +21,9 @@ export function registryRules({ resolve }: Pick<World, "resolve">, hosts: readon
       const ranges = addresses
         .slice(0, egressLimits.ranges)
         .map((address) => `${address}/${address.includes(":") ? 128 : 32}`);
-      return checkAllowRule({ ...draft, ranges });
+      const rule = checkAllowRule({ ...draft, ranges });
+      if (!keepsFiles || rule.protocol === "tcp") return rule;
+      return { ...rule, keepsFiles, ...(rule.protocol === "tls" ? { inspect: true } : {}) };
     }),
   );
 }

@@ -30,12 +30,13 @@ export async function npmRegistry(host: HostFiles): Promise<Registry> {
   checkSecrets(settings, sources);
   const cafile = settings.get("cafile");
   const placed = cafile === undefined ? undefined : await placeCertificates(host, cafile);
-  if (placed !== undefined) variables.npm_config_cafile = placed.path;
   return {
     variables,
     hosts: sources.hosts,
     folders: sources.folders,
+    trust: placed === undefined ? {} : { npm_config_cafile: placed.path },
     certificates: placed?.text ?? null,
+    keepsFiles: (placed?.text ?? null) === null && settings.get("strict-ssl") !== "false",
     problem: sources.hosts.length === 0 ? "npm is configured for no registry on this machine" : null,
   };
 }

@@ -31,7 +31,9 @@ export interface PackageParts {
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
   /** Lets a sandbox reach hosts until it is disposed of. */
-  open: (sandboxId: string, hosts: readonly RuleDraft[]) => Promise<Disposable>;
+  open: (sandboxId: string, hosts: readonly RuleDraft[], how: { keepsFiles: boolean }) => Promise<Disposable>;
+  /** Whether files of registries are kept. */
+  keepsFiles: boolean;
   records: PackageRecords;
   audit: Pick<Audit, "record">;
   feed: Pick<Feed, "publish">;
@@ -91,15 +93,16 @@ export class Packages {
 
   async #install(sandbox: Workspace, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
     const installer = installers[request.manager];
+    const keepsFiles = this.#parts.keepsFiles && registry.keepsFiles;
     if (registry.certificates !== null) await sandbox.files.write(certificatePath, registry.certificates);
     const tell = await installer.follow(sandbox, request);
     const { command, env = {} } = installer.run(request);
-    using _open = await this.#parts.open(sandbox.id, registry.hosts);
+    using _open = await this.#parts.open(sandbox.id, registry.hosts, { keepsFiles });
     const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
     const result = await sandbox.exec({
       command,
       cwd: "/workspace",
-      env: { ...env, ...registry.variables },
+      env: { ...env, ...registry.variables, ...(keepsFiles ? {} : registry.trust) },
       limits: { timeoutMs, cpuTimeMs: timeoutMs },
       trackFiles: false,
       ...(request.signal && { signal: request.signal }),

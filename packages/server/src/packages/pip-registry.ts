@@ -36,13 +36,14 @@ export async function pipRegistry(host: HostFiles): Promise<Registry> {
     sources.addHost(new URL(`https://${builtIn.files}`));
   const cert = settings.get("cert");
   const placed = cert === undefined ? undefined : await placeCertificates(host, cert);
-  if (placed !== undefined) variables.PIP_CERT = placed.path;
   const isEmpty = sources.hosts.length + sources.folders.length === 0;
   return {
     variables,
     hosts: sources.hosts,
     folders: sources.folders,
+    trust: placed === undefined ? {} : { PIP_CERT: placed.path },
     certificates: placed?.text ?? null,
+    keepsFiles: (placed?.text ?? null) === null && trusted.length === 0,
     problem: isEmpty ? "pip is configured for no index on this machine" : null,
   };
 }

@@ -21,7 +21,9 @@ const noRegistry: Registry = {
   variables: {},
   hosts: [],
   folders: [],
+  trust: {},
   certificates: null,
+  keepsFiles: false,
   problem: "none is configured",
 };
 export const noRegistries: Record<PackageManager, Registry> = { pip: noRegistry, npm: noRegistry };

@@ -53,23 +53,26 @@ describe("registries of this machine", () => {
   it("[NET-13] come from the files of npm, scope by scope, with variables of the environment in them", async () => {
     const text =
       "registry=https://npm.corp.example/\n@a:registry=$" + "{PLACE}\ncafile=/opt/own.pem\nignore-scripts=true\n";
-    const { variables, hosts, certificates } = await npm(text, { PLACE: "https://a.example:8443/x/" });
+    const { variables, hosts, trust, certificates, keepsFiles } = await npm(text, {
+      PLACE: "https://a.example:8443/x/",
+    });
     expect(variables).toMatchObject({
       npm_config_registry: "https://npm.corp.example/",
       "npm_config_@a:registry": "https://a.example:8443/x/",
       npm_config_ignore_scripts: "true",
-      npm_config_cafile: "/workspace/.packages/registry.pem",
     });
+    expect(trust).toEqual({ npm_config_cafile: "/workspace/.packages/registry.pem" });
     expect(hosts.map(({ host, port }) => [host, port])).toEqual([
       ["npm.corp.example", 443],
       ["a.example", 8443],
     ]);
-    expect(certificates).toBe("PEM");
+    expect([certificates, keepsFiles]).toEqual(["PEM", false]);
+    expect((await npm("strict-ssl=false\n")).keepsFiles).toBe(false);
     expect((await npm("")).hosts.map(({ host }) => host)).toEqual(["npm.example"]);
   });
 
   it("are folders too, which sandboxes find elsewhere", async () => {
-    const { variables, folders, hosts, problem } = await pip(
+    const { variables, folders, hosts, trust, keepsFiles, problem } = await pip(
       "[global]\nno-index = true\nfind-links = /srv/wheels file:///srv/more/wheels\ncert = /etc/ssl/certs/ca.crt\n",
     );
     const [one = "", two = ""] = folders.map(({ path }) => path);
@@ -77,8 +80,9 @@ describe("registries of this machine", () => {
     expect(variables).toMatchObject({
       PIP_FIND_LINKS: `${one} file://${two}`,
       PIP_NO_INDEX: "true",
-      PIP_CERT: "/etc/ssl/certs/ca.crt",
     });
+    expect([trust, keepsFiles]).toEqual([{ PIP_CERT: "/etc/ssl/certs/ca.crt" }, true]);
+    expect((await pip("[global]\ntrusted-host = a.example\n")).keepsFiles).toBe(false);
     expect([hosts, problem]).toEqual([[], null]);
   });
 
@@ -98,7 +102,7 @@ describe("registries of this machine", () => {
     const { problem, ...rest } = await registry();
     expect(problem).toEqual(expect.any(String));
     expect(problem).not.toContain("word@");
-    expect(rest).toEqual({ variables: {}, hosts: [], folders: [], certificates: null });
+    expect(rest).toEqual({ variables: {}, hosts: [], folders: [], trust: {}, certificates: null, keepsFiles: false });
   });
 
   it("have their certificates whole, or are not used", async () => {

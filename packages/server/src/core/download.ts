@@ -1,0 +1,23 @@
+import type { Readable } from "node:stream";
+
+/**
+ * Files of registries, kept under the address they came from for the next sandbox that asks (EXE-10). What is in one was asked for by
+ * the daemon in its own words and came from the registry itself: no sandbox can put anything in (S61).
+ */
+export interface Downloads {
+  find(url: string): Promise<Download | undefined>;
+  /** Takes a file of that size as it comes; undefined where it is not to be kept. */
+  keep(url: string, bytes: number): Promise<DownloadDraft | undefined>;
+}
+
+export interface Download {
+  bytes: number;
+  /** Once. */
+  read(): Readable;
+}
+
+/** Gone unless it was committed. */
+export interface DownloadDraft extends AsyncDisposable {
+  write(chunk: Uint8Array): Promise<void>;
+  commit(): Promise<void>;
+}
