@@ -37,6 +37,7 @@ describe("the official conformance suite", () => {
       offers: [fixtureTools(changes), fixtureQuestions(seal), fixturePushes, fixtureResources, fixturePrompts],
       verify: seal.verify,
       changes,
+      follow: async () => () => undefined,
       sets: ["core"],
       endSession: async () => undefined,
       onError: (error) => void server.errors.push(error),

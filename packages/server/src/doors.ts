@@ -72,15 +72,18 @@ export async function openDoors(
     onError: parts.onError,
   });
   const toolParts = toolPartsOf(service);
+  const changes = new Changes();
   const mcp = openMcp(
     { toolsOf, parts: toolParts, version: parts.version, report: (error) => report(error, parts.onError) },
     { caller: callerOf },
+    changes,
   );
   const endpoint = new McpEndpoint({
     version: parts.version,
     offers: productOffers(mcp),
     verify: mcp.calls.verify,
-    changes: new Changes(),
+    changes,
+    follow: mcp.follow,
     sets: mcpTools,
     endSession: (caller, key) => endSession(fleet, caller, key),
     onError: parts.onError,

@@ -13,6 +13,11 @@ export const mcpLimits = {
   expireEveryMs: 60_000,
   /** Resources that one session is told of when they change. */
   subscriptionsPerSession: 256,
+  /** Files that are subscribed to by all together, and how often a change of one is told at most. */
+  subscriptions: 10_000,
+  updatesEveryMs: 100,
+  /** What waits for a client that does not read, before its stream is cut. */
+  unreadBytes: 4 * MiB,
   /** What a server offers changes with the program alone. */
   listTtlMs: 300_000,
   /** Time that a question's answer has before the question is void. */

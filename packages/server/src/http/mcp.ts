@@ -1,10 +1,11 @@
-import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
+import { boundedStream } from "./bounded-stream.ts";
 import { NotJson, type Problem } from "./problem.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 
@@ -86,7 +87,7 @@ async function toAnswer({ status, headers, body }: Response, ended: () => void):
     ended();
     return given;
   }
-  const stream = Readable.fromWeb(body as ReadableStream);
+  const stream = boundedStream(body as ReadableStream, mcpLimits.unreadBytes);
   stream.once("close", ended);
   return { ...given, stream };
 }

@@ -11,11 +11,14 @@ import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
 import { callerOf, toAuthInfo } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import type { Follow } from "./follow-changes.ts";
 import { LegacySessions } from "./legacy-sessions.ts";
+import { readListen } from "./listen.ts";
 import { buildServer, type ServerParts } from "./server.ts";
 
 export interface EndpointParts extends ServerParts {
   changes: Changes;
+  follow: Follow;
   /** Of clients that name none. */
   sets: readonly string[];
   /** A client's own session is over, and with it what it left behind. */
@@ -51,11 +54,19 @@ export class McpEndpoint implements AsyncDisposable {
 
   /** What fails before the protocol has its say is thrown. */
   async handle(request: Request, caller: Caller, parsedBody: unknown): Promise<Served> {
-    const given = { authInfo: toAuthInfo(caller), parsedBody };
+    const authInfo = toAuthInfo(caller);
     this.#setsOf(request);
-    if (await isLegacyRequest(request, parsedBody)) return this.#legacy.handle(request, given, caller);
-    const { changes } = this.#parts;
-    return { response: await changes.as(caller.principal.namespace, () => this.#serveModern(request, given)) };
+    if (await isLegacyRequest(request, parsedBody))
+      return this.#legacy.handle(request, { authInfo, parsedBody }, caller);
+    const { changes, follow } = this.#parts;
+    const { body, end } = await readListen(parsedBody, caller, follow);
+    const serve = () => this.#serveModern(request, { authInfo, parsedBody: body });
+    try {
+      return { response: await changes.as(caller.principal.namespace, serve), done: end };
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

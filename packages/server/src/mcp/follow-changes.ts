@@ -1,23 +1,46 @@
 import type { McpServer, ServerEvent } from "@modelcontextprotocol/server";
 import { AppError } from "../core/errors.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
+import type { Caller } from "../core/principal.ts";
 import type { Changes } from "./changes.ts";
 
-/** Remembers what a client up to 2025-11-25 subscribes to. */
-export function takeSubscriptions({ server }: McpServer): ReadonlySet<string> {
-  const uris = new Set<string>();
-  if (server.getCapabilities().resources?.subscribe !== true) return uris;
-  server.setRequestHandler("resources/subscribe", async ({ params }) => {
-    if (!uris.has(params.uri) && uris.size >= mcpLimits.subscriptionsPerSession)
-      throw new AppError("limit_exceeded", "too many resources are subscribed to: unsubscribe from some");
-    uris.add(params.uri);
-    return {};
-  });
-  server.setRequestHandler("resources/unsubscribe", async ({ params }) => {
-    uris.delete(params.uri);
-    return {};
-  });
-  return uris;
+/** Sees to it that changes of a resource are told from then on, if the caller may see it. Resolves with what ends that. */
+export type Follow = (caller: Caller, uri: string) => Promise<() => void>;
+
+/** What a client up to 2025-11-25 subscribes to. */
+export interface Subscriptions extends Disposable {
+  has(uri: string): boolean;
+}
+
+export function takeSubscriptions({ server }: McpServer, caller: Caller, follow: Follow): Subscriptions {
+  const ends = new Map<string, () => void>();
+  const drop = (uri: string) => {
+    ends.get(uri)?.();
+    ends.delete(uri);
+  };
+  let closed = false;
+  if (server.getCapabilities().resources?.subscribe === true) {
+    server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
+      if (!ends.has(uri) && ends.size >= mcpLimits.subscriptionsPerSession)
+        throw new AppError("limit_exceeded", "too many resources are subscribed to: unsubscribe from some");
+      const end = await follow(caller, uri);
+      drop(uri);
+      if (closed) end();
+      else ends.set(uri, end);
+      return {};
+    });
+    server.setRequestHandler("resources/unsubscribe", async ({ params }) => {
+      drop(params.uri);
+      return {};
+    });
+  }
+  return {
+    has: (uri) => ends.has(uri),
+    [Symbol.dispose]: () => {
+      closed = true;
+      for (const uri of [...ends.keys()]) drop(uri);
+    },
+  };
 }
 
 /** Passes changes on to a client with a connection of its own. Returns what ends that. */

@@ -10,11 +10,12 @@ import { randomId } from "../core/random-id.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Changes } from "./changes.ts";
 import { type EventBudget, SessionEvents } from "./event-store.ts";
-import { followChanges, takeSubscriptions } from "./follow-changes.ts";
+import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
 
 interface LegacyParts {
   build: (session: string, request: Request) => McpServer;
   changes: Changes;
+  follow: Follow;
   endSession: (caller: Caller, session: string) => Promise<void>;
   onError: (error: unknown) => void;
   /** How long a session lives that nobody uses. */
@@ -102,11 +103,12 @@ export class LegacySessions implements AsyncDisposable {
       keepAliveMs: toolLimits.keepAliveMs,
     });
     const server = this.#parts.build(sessionKey(id), request);
-    const uris = takeSubscriptions(server);
+    const uris = takeSubscriptions(server, caller, this.#parts.follow);
     const unfollow = followChanges(server, this.#parts.changes, caller.principal.namespace, (uri) => uris.has(uri));
     const close = async () => {
       this.#sessions.delete(id);
       unfollow();
+      uris[Symbol.dispose]();
       events.clear();
       await server.close();
     };

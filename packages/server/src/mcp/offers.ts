@@ -7,7 +7,7 @@ import type { McpParts, Offer } from "./server.ts";
 /** No list changes while a client is connected. */
 const capabilities = {
   tools: { listChanged: false },
-  resources: { listChanged: false },
+  resources: { subscribe: true, listChanged: false },
   prompts: { listChanged: false },
   completions: {},
 };

@@ -1,20 +1,32 @@
+import type { Changes } from "./changes.ts";
+import { FileChanges } from "./file-changes.ts";
+import type { Follow } from "./follow-changes.ts";
+import { toProtocolError } from "./protocol-error.ts";
 import type { McpClient, McpParts } from "./server.ts";
 import { ToolCalls } from "./tool-calls.ts";
 import { Traces } from "./traces.ts";
 
-/** What all servers of a process share: the log that they show, and the calls that wait for answers. */
+/** What all servers of a process share: the log that they show, the calls that wait for answers, the files that are watched. */
 export function openMcp(
   parts: Omit<McpParts, "traces" | "calls">,
   client: Pick<McpClient, "caller">,
-): McpParts & AsyncDisposable {
+  changes: Changes,
+): McpParts & { follow: Follow } & AsyncDisposable {
   const traces = new Traces(parts.parts.feed);
   const calls = new ToolCalls(client);
+  const tell = (namespace: string, uri: string) => changes.tell(namespace, { kind: "resource_updated", uri });
+  const files = new FileChanges(parts.parts, tell);
   return {
     ...parts,
+    follow: (caller, uri) =>
+      files.follow(caller, uri).catch((error: unknown) => {
+        throw toProtocolError(parts.report(error), uri);
+      }),
     traces,
     calls,
     [Symbol.asyncDispose]: async () => {
       calls[Symbol.dispose]();
+      await files[Symbol.asyncDispose]();
       await traces[Symbol.asyncDispose]();
     },
   };
