@@ -29,6 +29,17 @@ const call = async (path, method, body) => (await fetch(base + path, { method, h
 $caisson down
 `;
 
+/** The same with the host opened; what commands there say. */
+const hostScript = `
+set -e
+caisson=$0/caisson
+export CAISSON_PORT=$1 CAISSON_POOL_SIZE=0 CAISSON_HOST_ENABLED=true CAISSON_HOST_ALLOW='id -u'
+$caisson up --detach >/dev/null
+$caisson host exec 'id -u'
+$caisson host exec id || echo refused
+$caisson down
+`;
+
 describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", { timeout: upTimeoutMs }, () => {
   let user: OrdinaryUser;
   beforeAll(async () => {
@@ -47,6 +58,14 @@ describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", { time
       home: join(user.folder, "home/caisson"),
       daemon: { uid: user.id },
     });
+    while (user.processes().length > 0) await sleep(20);
+  });
+
+  it("[HST-02] does things on the host as that user, once it has opened the host", async () => {
+    const seen = await user.run(["/bin/sh", "-c", hostScript, user.checkout, String(await freePort())]);
+    expect(seen.stdout).toBe(`${user.id}\nrefused\n`);
+    expect(seen.stderr).toContain("no pattern allows it");
+    expect(seen.exitCode).toBe(0);
     while (user.processes().length > 0) await sleep(20);
   });
 });

@@ -99,6 +99,8 @@ describe("a command on the host", () => {
     expect((await problem(here.host.writeFile(agent, made, Buffer.from("x")))).code).toBe("unavailable");
     vi.restoreAllMocks();
     expect((await here.host.listFolder(agent, folder.path)).entries).toEqual([]);
+    await problem(here.host.readFile(agent, "/etc/hostname"));
+    expect((await here.logged()).slice(-3)).toEqual(["host.listed", "host.read", "host.failed"]);
     expect((await here.host.exec(agent, ["touch", made], {})).exit_code).toBe(0);
   });
 

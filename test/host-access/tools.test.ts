@@ -143,6 +143,22 @@ describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
     });
   });
 
+  it("[HST-02] host_exec's question is put to the user of an operator's client", async () => {
+    const asked: string[] = [];
+    const form = { role: "operator", capabilities: { elicitation: { form: {} } } } as const;
+    const user = await connectClient(server, "2026-07-28", form);
+    user.setRequestHandler("elicitation/create", async ({ params }) => {
+      asked.push(JSON.stringify(params));
+      return { action: "accept", content: { answer: "once" } } as never;
+    });
+    const run = await call(user, "host_exec", { command: "printf by-form" });
+    await user.close();
+    expect(run.structuredContent).toMatchObject({ stdout: "by-form" });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain("printf by-form");
+    expect(asked[0]).not.toContain('"sandbox"');
+  });
+
   it("[HST-02] host_exec ends its program when the client cancels", async () => {
     const operator = await server.as("operator");
     const request = await call(client, "request_host_access", { pattern: "sleep *" });

@@ -47,7 +47,7 @@ const exact: Readonly<Record<string, Placed>> = {
   "execution.denied": { class: "process activity", activity: launch },
   "host.started": { class: "process activity", activity: launch },
   "host.completed": { class: "process activity", activity: terminate },
-  "host.failed": { class: "process activity", activity: terminate },
+  "host.failed": { class: "api activity", activity: other },
   "host.denied": { class: "process activity", activity: launch },
   "host.read": { class: "file system activity", activity: read },
   "host.listed": { class: "file system activity", activity: read },

@@ -10,6 +10,8 @@ export const hostLimits = {
   /** What a human is shown of one whole, as the subject of a question. */
   patternChars: 512,
   patterns: 256,
+  /** Of a program's name, in the audit log. */
+  loggedChars: 256,
   folders: 64,
   pathBytes: 4_000,
   /** Links that one path may lead through, like the kernel's. */

@@ -30,8 +30,12 @@ export class HandClient implements HostHand, Disposable {
   }
 
   /** Over a socket that whoever started both processes has left in this descriptor. */
-  static async open(fd: number): Promise<HandClient> {
-    const client = new HandClient(new Socket({ fd, readable: true, writable: true }));
+  static open(fd: number): Promise<HandClient> {
+    return HandClient.over(new Socket({ fd, readable: true, writable: true }));
+  }
+
+  static async over(socket: Socket): Promise<HandClient> {
+    const client = new HandClient(socket);
     await client.#request("hello", {});
     return client;
   }

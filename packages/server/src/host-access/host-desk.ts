@@ -58,7 +58,10 @@ export class HostDesk implements HostAccess {
       "the time of a command",
       seconds,
     );
-    const about = { program: argv[0] ?? "", argv_sha256: hash("sha256", JSON.stringify(argv)) };
+    const about = {
+      program: argv[0]?.slice(0, hostLimits.loggedChars) ?? "",
+      argv_sha256: hash("sha256", JSON.stringify(argv)),
+    };
     const leave = await this.#admit(caller, argv, options.signal).catch(async (error: unknown) => {
       await this.#note(caller, "host.denied", { ...about, ...whyOf(error) });
       throw error;
@@ -94,7 +97,7 @@ export class HostDesk implements HostAccess {
         ...(ask === undefined ? {} : { ask }),
       });
     if (verdict === "deny" && rule !== null) throw refuse(`the pattern '${rule.text}' blocks it`);
-    const { namespace } = caller.principal;
+    const { namespace, id: askedBy } = caller.principal;
     const answer = await answers.find(namespace, argv);
     if (answer?.approve === false) throw refuse(`a human has denied '${answer.pattern.text}' for always`);
     if (verdict === "allow") return { rule: rule?.text ?? null, approvalId: null };
@@ -102,7 +105,7 @@ export class HostDesk implements HostAccess {
       return { rule: answer.pattern.text, approvalId: answer.id, approved: answer.pattern.text };
     if (verdict === "deny") throw refuse("no pattern allows it", howToAsk);
     const subject = quoteWords(argv);
-    const approvalId = await askHost(approvals, { namespace, subject, rule: rule?.text ?? null }, signal);
+    const approvalId = await askHost(approvals, { namespace, subject, rule: rule?.text ?? null, askedBy }, signal);
     return { rule: rule?.text ?? null, approvalId, approved: subject };
   }
 
@@ -135,8 +138,8 @@ export class HostDesk implements HostAccess {
 
   async readFile(caller: Caller, path: string): Promise<{ bytes: Buffer; sizeBytes: number }> {
     this.#checkNamespace(caller);
-    await this.#note(caller, "host.read", { path });
-    const { bytes, sizeBytes } = await this.#parts.hand.read(path, { offset: 0, length: hostLimits.readBytes });
+    const whole = { offset: 0, length: hostLimits.readBytes };
+    const { bytes, sizeBytes } = await this.#noted(caller, "host.read", { path }, (hand) => hand.read(path, whole));
     if (sizeBytes > bytes.length)
       throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.readBytes} can be read at once`, {
         hint: "host_file_copy takes larger ones into a sandbox",
@@ -146,22 +149,21 @@ export class HostDesk implements HostAccess {
 
   async writeFile(caller: Caller, path: string, bytes: Buffer): Promise<{ created: boolean }> {
     this.#checkNamespace(caller);
-    await this.#note(caller, "host.written", { path, bytes: bytes.length, sha256: hash("sha256", bytes) });
-    return this.#parts.hand.write(path, bytes);
+    const about = { path, bytes: bytes.length, sha256: hash("sha256", bytes) };
+    return this.#noted(caller, "host.written", about, (hand) => hand.write(path, bytes));
   }
 
   async listFolder(caller: Caller, path: string): Promise<HostListing> {
     this.#checkNamespace(caller);
-    await this.#note(caller, "host.listed", { path });
-    const { entries, truncated } = await this.#parts.hand.list(path);
+    const { entries, truncated } = await this.#noted(caller, "host.listed", { path }, (hand) => hand.list(path));
     const redact = await this.#redact(caller);
     return { entries: entries.map((entry) => ({ ...entry, name: redact(entry.name) })), truncated };
   }
 
   async openFile(caller: Caller, path: string): Promise<{ sizeBytes: number; pieces: AsyncIterable<Buffer> }> {
     this.#checkNamespace(caller);
-    await this.#note(caller, "host.read", { path });
-    return readPieces(this.#parts.hand, path, await this.#parts.redactors(caller.principal.namespace));
+    const redactors = await this.#parts.redactors(caller.principal.namespace);
+    return this.#noted(caller, "host.read", { path }, (hand) => readPieces(hand, path, redactors));
   }
 
   #checkNamespace({ principal: { namespace } }: Caller): void {
@@ -183,6 +185,22 @@ export class HostDesk implements HostAccess {
       clean = Buffer.concat([...stream.push(clean), ...stream.end()]);
     }
     return clean;
+  }
+
+  /** In the log before it is done; and again when it fails, since it was not done then. */
+  async #noted<T>(
+    caller: Caller,
+    type: string,
+    { path, ...detail }: AuditEntry["detail"] & { path: string },
+    act: (hand: HostHand) => Promise<T>,
+  ): Promise<T> {
+    const about = { path: path.slice(0, hostLimits.pathBytes), ...detail };
+    await this.#note(caller, type, about);
+    return act(this.#parts.hand).catch(async (error: unknown) => {
+      const code = error instanceof AppError ? error.code : "internal";
+      await this.#note(caller, "host.failed", { ...about, action: type, error_code: code });
+      throw error;
+    });
   }
 
   #note(caller: Caller, type: string, detail: AuditEntry["detail"]): Promise<void> {

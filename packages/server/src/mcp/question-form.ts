@@ -11,7 +11,8 @@ const titles: Readonly<Record<ApprovalScope, string>> = {
 };
 
 /** How far a yes can reach. Whoever asks in advance has no attempt that a yes for once would be good for. */
-function scopesOf({ sandboxId, askedBy }: Approval): ApprovalScope[] {
+function scopesOf({ kind, sandboxId, askedBy }: Approval): ApprovalScope[] {
+  if (kind === "host") return askedBy === null ? ["once", "always"] : ["always"];
   if (sandboxId === null) return ["always"];
   return askedBy === null ? ["once", "sandbox", "always"] : ["sandbox", "always"];
 }
@@ -73,6 +74,7 @@ export function toDecision(approval: Approval, { action, content }: UserAnswer):
   if (!given.success) return undefined;
   const { answer, reason } = given.data;
   const why = reason === undefined || reason === "" ? {} : { reason };
-  if (answer === "deny") return { approve: false, scope: approval.sandboxId === null ? "always" : "once", ...why };
+  const mustLast = approval.sandboxId === null && approval.kind !== "host";
+  if (answer === "deny") return { approve: false, scope: mustLast ? "always" : "once", ...why };
   return scopesOf(approval).includes(answer) ? { approve: true, scope: answer, ...why } : undefined;
 }

@@ -49,7 +49,7 @@ export class QuestionWatch implements AsyncDisposable {
     const { caller, parts, claimed, asked } = this.#parts;
     const approval = await parts.approvals.get(caller, id).catch(() => undefined);
     if (approval?.state !== "pending" || claimed.has(id)) return;
-    if (approval.sandboxId === null && approval.askedBy !== caller.principal.id) return;
+    if (approval.sandboxId === null && askerOf(approval) !== caller.principal.id) return;
     claimed.add(id);
     this.#own.add(id);
     asked(approval);
@@ -60,4 +60,9 @@ export class QuestionWatch implements AsyncDisposable {
     await this.#reading;
     for (const id of this.#own) this.#parts.claimed.delete(id);
   }
+}
+
+/** A command on the host is of no sandbox: its question names the key whose attempt it is. */
+function askerOf({ kind, askedBy, detail }: Approval): unknown {
+  return askedBy ?? (kind === "host" ? detail.asked_by : null);
 }
