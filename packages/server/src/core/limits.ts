@@ -370,9 +370,10 @@ export const recordLimits = {
   /** Runs that are listed when no sandbox is named, and what a line shows of a command. */
   recent: 20,
   shownCharacters: 80,
-  /** Records on their way to the disk before a run waits for them, and how long one waits for others to go with it. */
-  pending: 64,
-  gatherMs: 10,
+  /** Records on their way to the disk, and their text, before a run waits for them; how long one waits for others to go with it. */
+  pending: 512,
+  pendingCharacters: 4 * MiB,
+  gatherMs: 100,
 } as const;
 
 /** Files that a run leaves in its output folder, and their manifest. */

@@ -38,6 +38,7 @@ export class RunLog {
   /** Appends happen one after the other. */
   #queue: Promise<void> = Promise.resolve();
   #pending = 0;
+  #pendingCharacters = 0;
 
   constructor(home: string, retention: Retention) {
     this.#folder = join(home, "runs");
@@ -46,11 +47,12 @@ export class RunLog {
 
   /** Whether so much waits for the disk that whoever adds more should wait too. */
   get busy(): boolean {
-    return this.#pending >= recordLimits.pending;
+    return this.#pending >= recordLimits.pending || this.#pendingCharacters >= recordLimits.pendingCharacters;
   }
 
   append(record: RunRecord): Promise<void> {
     this.#pending++;
+    this.#pendingCharacters += sizeOf(record);
     const written = Promise.withResolvers<void>();
     this.#gathered.push({ record, written });
     if (this.busy) this.#drain();
@@ -77,6 +79,7 @@ export class RunLog {
       for (const { written } of some) written.reject(error);
     } finally {
       this.#pending -= some.length;
+      for (const { record } of some) this.#pendingCharacters -= sizeOf(record);
     }
   }
 
@@ -183,6 +186,11 @@ export class RunLog {
   #path(id: string): string {
     return join(this.#folder, `${checkId(id)}.jsonl`);
   }
+}
+
+/** Of what can be long. */
+function sizeOf({ command, stdout, stderr }: RunRecord): number {
+  return command.length + stdout.length + stderr.length;
 }
 
 async function newestFirst(folder: string): Promise<{ id: string; mtimeMs: number }[]> {
