@@ -1,7 +1,8 @@
 /*
  * What changed in a workspace since the last mark. Code in the sandbox may rename under our feet, so the walk is done
- * by a child that has the workspace as its root, the sandbox's user as its own and no right beyond that, one directory
- * descriptor at a time (hazard 1). The files it writes are opened before it gives its rights up.
+ * by a process that has the workspace as its root, the sandbox's user as its own and no right beyond that, one directory
+ * descriptor at a time (hazard 1). The files it writes are opened before it gives its rights up: the owner names two
+ * for marks in turn, so that the last one stays whole until the next one is.
  */
 #include "helper.h"
 
@@ -15,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,12 +32,6 @@ struct task {
   int old_mark;
   int new_mark;
   int out;
-  int counts;
-};
-struct counts {
-  uint64_t files;
-  uint64_t changes;
-  uint64_t truncated;
 };
 
 static int compare_numbers(const void *left, const void *right) { return *(const int *)left - *(const int *)right; }
@@ -74,7 +69,7 @@ void enter_workspace(const struct request *request, int workspace, int *kept, si
 }
 
 static void give_up_rights(const struct task *task) {
-  int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, task->counts, reply_descriptor()};
+  int kept[] = {task->workspace, task->old_mark, task->new_mark, task->out, reply_descriptor()};
   enter_workspace(task->request, task->workspace, kept, sizeof kept / sizeof *kept);
 }
 
@@ -136,7 +131,7 @@ static void write_changes(const struct task *task, int root, const struct change
     fwrite(change->entry->path, 1, change->entry->path_length, out);
     fputc('\0', out);
   }
-  if (fclose(out) != 0) fail("cannot write the changes");
+  if (!close_whole(out)) fail("cannot write the changes");
 }
 
 static NORETURN void work(const struct task *task) {
@@ -153,20 +148,19 @@ static NORETURN void work(const struct task *task) {
     mark_read(task->old_mark, &before);
     compare(&before, &after, whole, &changes);
   }
-  uint64_t reported = request_number(task->request, "reported");
-  struct counts counts = {.files = after.count, .changes = changes.count, .truncated = !whole};
-  if (counts.changes > reported) {
-    counts.changes = reported;
-    counts.truncated = 1;
-  }
-  if (task->old_mark >= 0) write_changes(task, root, &changes, counts.changes);
+  uint64_t reported = request_number(task->request, "reported"), told = changes.count;
+  bool truncated = !whole || told > reported;
+  if (told > reported) told = reported;
+  if (told > 0) write_changes(task, root, &changes, told);
   mark_write(task->new_mark, &after);
   wait_for_next_tick(&after);
-  _exit(write_whole(task->counts, &counts, sizeof counts) ? 0 : 1);
+  reply_ok("files=%llu changes=%llu truncated=%d", (unsigned long long)after.count, (unsigned long long)told,
+           truncated ? 1 : 0);
 }
 
+/* What is there is written over: a file that is made, or emptied, costs more than the whole walk of a small workspace. */
 static int create(const char *path) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) fail("cannot make %s", path);
   return fd;
 }
@@ -180,37 +174,31 @@ int open_workspace(const struct request *request) {
   return fd;
 }
 
+static NORETURN void end_late(int signal) {
+  (void)signal;
+  fail_late("the workspace could not be read in time");
+}
+
+static void limit_time(uint64_t ms) {
+  struct itimerval timer = {.it_value = {.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000) * 1000}};
+  if (signal(SIGALRM, end_late) == SIG_ERR || setitimer(ITIMER_REAL, &timer, NULL) != 0) fail("cannot limit the walk");
+}
+
+/* A name that stands in the sandbox's folder. */
+static char *mark_path(const struct request *request, const char *key) {
+  const char *name = request_text(request, key);
+  if (strchr(name, '/') != NULL) fail_with(EINVAL, "'%s' is no name of a mark", name);
+  return format_text("%s/%s", request_text(request, "folder"), name);
+}
+
 void verb_changes(const struct request *request) {
-  const char *folder = request_text(request, "folder");
-  bool compares = request_find(request, "compare") != NULL;
-  char *mark = format_text("%s/mark", folder);
-  char *fresh_mark = format_text("%s/mark.new", folder);
-  char *fresh_out = format_text("%s/changes.new", folder);
   struct task task = {.request = request, .workspace = open_workspace(request), .old_mark = -1};
-  struct counts counts;
-  int ends[2], status;
-  if (compares) {
-    task.old_mark = open(mark, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  limit_time(request_number(request, "timeoutMs"));
+  if (request_find(request, "compare") != NULL) {
+    task.old_mark = open(mark_path(request, "compare"), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (task.old_mark < 0) fail("the workspace has no mark");
   }
-  task.new_mark = create(fresh_mark);
-  task.out = create(fresh_out);
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
-  task.counts = ends[1];
-
-  pid_t pid = fork();
-  if (pid < 0) fail("cannot fork");
-  if (pid == 0) work(&task);
-  close(ends[1]);
-  if (!wait_for_child(pid, (int64_t)request_number(request, "timeoutMs") * 1000, &status)) {
-    kill(pid, SIGKILL);
-    fail_with(ETIMEDOUT, "the workspace could not be read in time");
-  }
-  if (!WIFEXITED(status)) fail_with(EIO, "the walk ended by signal %d", WTERMSIG(status));
-  if (WEXITSTATUS(status) != 0) _exit(1);
-  if (read_whole(ends[0], &counts, sizeof counts) != sizeof counts) fail_with(EIO, "the walk said nothing");
-  if (rename(fresh_mark, mark) != 0 || rename(fresh_out, format_text("%s/changes.out", folder)) != 0)
-    fail("cannot store the mark");
-  reply_ok("files=%llu changes=%llu truncated=%llu", (unsigned long long)counts.files,
-           (unsigned long long)counts.changes, (unsigned long long)counts.truncated);
+  task.new_mark = create(mark_path(request, "mark"));
+  task.out = create(format_text("%s/changes.out", request_text(request, "folder")));
+  work(&task);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define NORETURN __attribute__((noreturn))
@@ -51,6 +52,8 @@ void reply_begun(void);
 /* Ends the verb with errno, the current step and the text. */
 NORETURN void fail(const char *format, ...) PRINTF(1, 2);
 NORETURN void fail_with(int error, const char *format, ...) PRINTF(2, 3);
+/* Time is up; may be called by a signal's handler. */
+NORETURN void fail_late(const char *text);
 const char *error_name(int error);
 const char *reply_timings(void);
 
@@ -184,6 +187,8 @@ void *arena(size_t size);
 void arena_switch(void);
 void mark_write(int fd, const struct entries *entries);
 void mark_read(int fd, struct entries *entries);
+/* Ends a file that was written over from its start: nothing of what was longer stays. */
+bool close_whole(FILE *out);
 
 /* changes.c */
 NORETURN void verb_changes(const struct request *request);

@@ -16,6 +16,15 @@ struct head {
   uint32_t path_length;
 };
 
+bool close_whole(FILE *out) {
+  struct stat info;
+  int fd = fileno(out);
+  bool written = fflush(out) == 0 && fstat(fd, &info) == 0;
+  long end = ftell(out);
+  if (written && info.st_size > end) written = end >= 0 && ftruncate(fd, end) == 0;
+  return fclose(out) == 0 && written;
+}
+
 void mark_write(int fd, const struct entries *entries) {
   FILE *out = fdopen(fd, "w");
   if (out == NULL) fail("cannot write the mark");
@@ -28,7 +37,7 @@ void mark_write(int fd, const struct entries *entries) {
     fwrite(&head, 1, sizeof head, out);
     fwrite(entry->path, 1, entry->path_length, out);
   }
-  if (fclose(out) != 0) fail("cannot write the mark");
+  if (!close_whole(out)) fail("cannot write the mark");
 }
 
 void mark_read(int fd, struct entries *entries) {

@@ -94,6 +94,16 @@ void fail_with(int error, const char *format, ...) {
   fail_text(error, format, values);
 }
 
+void fail_late(const char *text) {
+  static char line[REPLY_BYTES_MAX];
+  const char *parts[] = {reply_seq, " err ETIMEDOUT ", text, "\n"};
+  size_t length = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    for (const char *at = parts[i]; *at != '\0' && length < sizeof line; at++) line[length++] = *at;
+  write_whole(reply_fd, line, length);
+  _exit(1);
+}
+
 void reply_ok(const char *format, ...) {
   char text[REPLY_BYTES_MAX / 2];
   char line[REPLY_BYTES_MAX];

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { changeLimits } from "../../packages/server/src/core/limits.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 
 const sha256 = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
@@ -88,6 +89,26 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
     await engine.markFiles(sandbox.id);
     await puppet.run(`open(b"a\\xff", "w").close()`);
     expect((await engine.changedFiles(sandbox.id)).changes.map(({ path }) => path)).toEqual(["a\uFFFD"]);
+  });
+
+  it("are not told when the walk takes too long, and the next look tells them all", async () => {
+    await using home = await makeHome();
+    await using engine = await openEngine(name, home);
+    const sandbox = await engine.create({ limits });
+    using puppet = new Puppet(sandbox);
+    await puppet.run(`open("before", "w").close()`);
+    await engine.markFiles(sandbox.id);
+    await puppet.run(`[open(str(n), "w").close() for n in range(5000)]; os.unlink("before")`);
+    const { timeoutMs } = changeLimits;
+    onTestFinished(() => void Object.assign(changeLimits, { timeoutMs }));
+    Object.assign(changeLimits, { timeoutMs: 1 });
+    await expect(engine.changedFiles(sandbox.id)).rejects.toMatchObject({
+      message: expect.stringContaining("in time"),
+    });
+    Object.assign(changeLimits, { timeoutMs });
+    const { changes } = await engine.changedFiles(sandbox.id);
+    expect(changes).toHaveLength(5001);
+    expect(changes.find(({ action }) => action === "deleted")).toMatchObject({ path: "before" });
   });
 
   it("do not hash a file of endless size", async () => {

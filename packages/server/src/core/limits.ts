@@ -302,6 +302,8 @@ export const changeLimits = {
   /** Bytes hashed in one look; a file past it is listed without a hash. Sparse files make sizes free. */
   hashBytes: 4 * GiB,
   timeoutMs: 60_000,
+  /** How much longer its answer is waited for. */
+  graceMs: 5_000,
 } as const;
 
 /** Configuration. */

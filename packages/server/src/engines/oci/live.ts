@@ -26,6 +26,8 @@ export interface Live {
   /** Looks at the files follow one another: each makes the next one's mark. */
   lastLook: Promise<unknown>;
   looks: number;
+  /** Looks that were whole: two marks are written in turn. */
+  looked: number;
   watches: Set<string>;
   /** Whether it ever was: a helper leaves a moment after its reader. */
   watched: boolean;
@@ -50,6 +52,7 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     exit,
     lastLook: Promise.resolve(),
     looks: 0,
+    looked: 0,
     watches: new Set(),
     watched: false,
     removal: undefined,

@@ -26,12 +26,29 @@ export async function lookAtFiles(
     ["hashBytes", changeLimits.hashBytes],
     ["timeoutMs", changeLimits.timeoutMs],
   ];
-  if (compare) args.push(["compare", 1]);
+  const marks = [`mark.${live.looked % 2}`, `mark.${(live.looked + 1) % 2}`] as const;
+  args.push(["mark", marks[1]]);
+  if (compare) args.push(["compare", marks[0]]);
   if (live.hasInput) args.push(["skip", "input"]);
-  const reply = await helper.request("changes", args).catch((error: unknown) => {
+  const reply = await inTime(helper.request("changes", args)).catch((error: unknown) => {
     throw new AppError("unavailable", `the workspace cannot be looked at: ${messageOf(error)}`, { cause: error });
   });
+  live.looked++;
   const truncated = reply.truncated === "1";
   if (!compare || reply.changes === "0") return { changes: [], truncated };
   return { changes: parseChanges(await readFile(join(live.folder, "changes.out"))), truncated };
+}
+
+/** The helper's walk ends itself in time, unless the disk holds it where no signal reaches it. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new AppError("timeout", "its disk does not answer")),
+    changeLimits.timeoutMs + changeLimits.graceMs,
+  );
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
