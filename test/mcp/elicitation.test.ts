@@ -1,34 +1,12 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Role } from "../../packages/server/src/core/principal.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { connectClient, type Era, eras } from "./client.ts";
+import { accept, connectAskedClient } from "./asked-client.ts";
+import { connectClient, eras } from "./client.ts";
 
 const [engine = "container"] = engines;
-
-interface Asked {
-  message: string;
-  options: string[];
-}
-
-/** A client whose user answers each question as told. */
-async function attended(server: TestServer, era: Era, role: Role, answer: (asked: Asked) => object | Promise<object>) {
-  const client = await connectClient(server, era, { role, capabilities: { elicitation: { form: {} } } });
-  const asked: Asked[] = [];
-  client.setRequestHandler("elicitation/create", async ({ params }) => {
-    const schema =
-      "requestedSchema" in params ? (params.requestedSchema as { properties: Record<string, unknown> }) : undefined;
-    const { oneOf = [] } = (schema?.properties.answer ?? {}) as { oneOf?: { const: string }[] };
-    const question = { message: params.message, options: oneOf.map((option) => option.const) };
-    asked.push(question);
-    return (await answer(question)) as never;
-  });
-  return { client, asked, [Symbol.asyncDispose]: () => client.close() };
-}
-
-const accept = (answer: string, more: object = {}) => ({ action: "accept", content: { answer, ...more } });
 
 describe("questions to humans, over MCP", () => {
   let server: TestServer;
@@ -60,7 +38,7 @@ describe("questions to humans, over MCP", () => {
     const session = `asked-${era}`;
 
     it("[MCP-08] are put to the user of an operator's client, and what was asked for goes on with the answer", async () => {
-      await using user = await attended(server, era, "operator", () => accept("once", { reason: "fine" }));
+      await using user = await connectAskedClient(server, era, "operator", () => accept("once", { reason: "fine" }));
       const { structuredContent } = await run(user.client, "echo yes-\u202e$((1 + 1))", session);
       expect(structuredContent).toMatchObject({ exit_code: 0, stdout: "yes-\u202e2\n" });
       expect(user.asked).toMatchObject([{ options: ["once", "sandbox", "always", "deny"] }]);
@@ -72,7 +50,7 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] hold for the sandbox when the user says so, and are not put again", async () => {
-      await using user = await attended(server, era, "operator", () => accept("sandbox"));
+      await using user = await connectAskedClient(server, era, "operator", () => accept("sandbox"));
       for (const _ of [1, 2]) {
         const { structuredContent } = await run(user.client, "echo again", session);
         expect(structuredContent).toMatchObject({ exit_code: 0 });
@@ -81,7 +59,9 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] refuse with the user's reason", async () => {
-      await using user = await attended(server, era, "operator", () => accept("deny", { reason: "not that" }));
+      await using user = await connectAskedClient(server, era, "operator", () =>
+        accept("deny", { reason: "not that" }),
+      );
       const { isError, content } = await run(user.client, "echo no", session);
       expect(isError).toBe(true);
       expect(JSON.stringify(content)).toContain("a human has denied it: not that");
@@ -90,7 +70,7 @@ describe("questions to humans, over MCP", () => {
     it("[MCP-08] stay open for an operator elsewhere when the user does not decide, or answers what was not offered", async () => {
       for (const answer of [{ action: "decline" }, { action: "cancel" }, accept("forever"), accept("")]) {
         const code = `echo ${JSON.stringify(answer).length}-${era}`;
-        await using user = await attended(server, era, "operator", () => answer);
+        await using user = await connectAskedClient(server, era, "operator", () => answer);
         const result = run(user.client, code, session);
         await vi.waitFor(() => expect(user.asked).toHaveLength(1), { timeout: 30_000 });
         const { id } = await find(code);
@@ -100,7 +80,7 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] are not put to the client of an agent's key, which must not approve its own request", async () => {
-      await using user = await attended(server, era, "agent", () => accept("always"));
+      await using user = await connectAskedClient(server, era, "agent", () => accept("always"));
       const code = `echo agent-${era}`;
       const result = run(user.client, code, session);
       const { id } = await find(code);
@@ -118,9 +98,25 @@ describe("questions to humans, over MCP", () => {
       await client.close();
     });
 
+    it("[MCP-08] are put to the user when the agent asks for a name, whose call waits for the answer", async () => {
+      const answers = [accept("sandbox"), accept("deny", { reason: "no" }), { action: "decline" }];
+      await using user = await connectAskedClient(server, era, "operator", () => answers.shift() ?? {});
+      const ask = async (domain: string) => {
+        const { structuredContent } = await user.client.callTool({
+          name: "request_egress",
+          arguments: { domain, session_id: session },
+        });
+        return structuredContent;
+      };
+      expect(await ask("yes.example.com")).toMatchObject({ state: "approved", scope: "sandbox" });
+      expect(await ask("no.example.com")).toMatchObject({ state: "denied", reason: "no" });
+      expect(await ask("later.example.com")).toMatchObject({ state: "pending" });
+      expect(user.asked.map(({ options }) => options)).toEqual(Array(3).fill(["sandbox", "always", "deny"]));
+    });
+
     it("[MCP-08] are put to the user of the call that waits for them, and to nobody else", async () => {
-      await using one = await attended(server, era, "operator", () => accept("once"));
-      await using other = await attended(server, era, "operator", () => accept("once"));
+      await using one = await connectAskedClient(server, era, "operator", () => accept("once"));
+      await using other = await connectAskedClient(server, era, "operator", () => accept("once"));
       const results = await Promise.all([
         run(one.client, `echo one-${era}`, `${session}-1`),
         run(other.client, `echo other-${era}`, `${session}-2`),

@@ -40,8 +40,9 @@ export class QuestionWatch implements AsyncDisposable {
     for await (const event of this.#reader) {
       if (event.type === "events.lag") continue; // what was missed waits for an answer by CLI or REST
       const id = String(event.data.approval_id);
-      if (event.type !== "approval.requested") this.#parts.settled(id);
-      else if (event.sandboxId === null || this.#parts.used.has(event.sandboxId)) await this.#look(id);
+      if (event.type !== "approval.requested") {
+        if (this.#own.has(id)) this.#parts.settled(id);
+      } else if (event.sandboxId === null || this.#parts.used.has(event.sandboxId)) await this.#look(id);
     }
   }
 

@@ -104,17 +104,19 @@ export class ToolCalls implements Disposable {
     const answer = await mcpReq
       .elicitInput(toForm(approval), { signal: run.over(approval.id), timeout })
       .catch(() => undefined);
-    if (answer !== undefined) await this.#decide(mcp, caller, run, approval, answer);
+    if (answer === undefined) run.close(approval.id);
+    else await this.#decide(mcp, caller, run, approval, answer);
   }
 
   /** Whoever has not decided leaves the question to others. */
   async #decide({ parts, report }: McpParts, caller: Caller, run: ToolRun, approval: Approval, answer: UserAnswer) {
     const decision = toDecision(approval, answer);
-    if (decision === undefined) return;
     try {
-      await parts.approvals.decide(caller, approval.id, decision);
+      if (decision !== undefined) await parts.approvals.decide(caller, approval.id, decision);
     } catch (error) {
       run.tell(`the answer was not taken: ${report(error).message}\n`);
+    } finally {
+      run.close(approval.id);
     }
   }
 

@@ -24,7 +24,7 @@ export interface ToolRunParts {
 export class ToolRun {
   readonly lifeline: Lifeline;
   readonly #done: Promise<CallToolResult>;
-  readonly #open = new Map<string, { approval: Approval; over: AbortController }>();
+  readonly #over = new Map<string, AbortController>();
   #unasked: Approval[] = [];
   #wake: (() => void) | undefined;
   #progress: Progress | undefined;
@@ -48,9 +48,14 @@ export class ToolRun {
     }
   }
 
-  /** Aborted when it needs no answer any more. */
+  /** Aborted when a question needs no answer any more, or the user gives none. */
   over(approvalId: string): AbortSignal {
-    return this.#open.get(approvalId)?.over.signal ?? AbortSignal.abort();
+    return this.#overOf(approvalId).signal;
+  }
+
+  /** The user has answered, or will not. */
+  close(approvalId: string): void {
+    this.#overOf(approvalId).abort();
   }
 
   tell(message: string): void {
@@ -88,11 +93,16 @@ export class ToolRun {
         ? new QuestionWatch({
             ...{ caller, parts, used, claimed },
             asked: (approval) => this.#ask(approval),
-            settled: (id) => this.#open.get(id)?.over.abort(),
+            settled: (id) => this.close(id),
           })
         : undefined;
       const progress = (message: string) => this.tell(message);
-      const call: ToolCall = { caller, parts, signal, session, using, ...(streams && { progress }) };
+      const answering = (id: string) => this.over(id);
+      const call: ToolCall = {
+        ...{ caller, parts, signal, session, using },
+        ...(streams && { progress }),
+        ...(asks && { answering }),
+      };
       return toCallResult(await callTool(tool, call, given));
     } catch (error) {
       return toErrorResult(report(error));
@@ -100,8 +110,13 @@ export class ToolRun {
   }
 
   #ask(approval: Approval): void {
-    this.#open.set(approval.id, { approval, over: new AbortController() });
     this.#unasked.push(approval);
     this.#wake?.();
+  }
+
+  #overOf(approvalId: string): AbortController {
+    const over = this.#over.get(approvalId) ?? new AbortController();
+    this.#over.set(approvalId, over);
+    return over;
   }
 }

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import type { Approval } from "../core/approval.ts";
 import { defined } from "../core/defined.ts";
 import { requireHost } from "../egress/require-host.ts";
 import { approval, requestBody, showApproval } from "../schemas/approval.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
-import { defineTool } from "./tool.ts";
+import { defineTool, type ToolCall } from "./tool.ts";
 
 const { host, port, purpose, wait_seconds } = requestBody.shape;
 const { state, scope, reason, expires_at } = approval.shape;
@@ -28,7 +29,7 @@ export const requestEgress = defineTool({
     ...where,
   }),
   run: async (call, { domain, port, purpose, wait_seconds, session_id }) => {
-    const { caller, parts, signal } = call;
+    const { caller, parts } = call;
     const host = requireHost(domain);
     const record = await sessionOf(call, session_id);
     const asked = await parts.approvals.request(caller, {
@@ -37,11 +38,18 @@ export const requestEgress = defineTool({
       subject: `${host}:${port}`,
       detail: defined({ host, port, purpose }),
     });
-    const found =
-      asked.state === "pending" ? await parts.approvals.wait(caller, asked.id, wait_seconds * 1000, signal) : asked;
+    const found = asked.state === "pending" ? await answerOf(call, asked.id, wait_seconds * 1000) : asked;
     const { id, state, scope, reason, expires_at } = showApproval(found);
     return {
       structured: { approval_id: id, domain: host, port, state, scope, reason, expires_at, ...whereOf(record) },
     };
   },
 });
+
+/** Where a user is being asked, their answer is waited for in any case. */
+function answerOf({ caller, parts, signal, answering }: ToolCall, id: string, waitMs: number): Promise<Approval> {
+  const { approvals } = parts;
+  const answered = waitMs > 0 ? undefined : answering?.(id);
+  if (answered === undefined) return approvals.wait(caller, id, waitMs, signal);
+  return approvals.wait(caller, id, approvals.holdMs, AbortSignal.any([signal, answered]));
+}

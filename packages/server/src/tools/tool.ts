@@ -28,6 +28,11 @@ export interface ToolCall {
   session: string;
   /** Told of the sandbox that the call works in, as soon as that is known. */
   using?(sandboxId: string): void;
+  /**
+   * Where questions of this call are put to a user who may answer them at once: aborted when that one is answered, or will
+   * not be by that user.
+   */
+  answering?(approvalId: string): AbortSignal;
   /** What goes on meanwhile, where somebody watches. Never waits. */
   progress?(message: string): void;
 }
