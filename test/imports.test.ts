@@ -45,6 +45,7 @@ const ENV_FILE = `${source}/config/env.ts`;
 /** Files with sockets that lead nowhere outside this machine. */
 const NO_WAY_OUT: Record<string, string> = {
   [`${source}/engines/client.ts`]: "the engine's Unix socket",
+  [`${source}/egress/outbound-socket.ts`]: "connected by the dialer alone",
   [`${source}/engines/oci/watch.ts`]: "a descriptor of the helper's",
   [`${source}/host-access/hand-client.ts`]: "a descriptor that leads to the host's process",
   [`${source}/host-process.ts`]: "a descriptor that leads to the daemon",

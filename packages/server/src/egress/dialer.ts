@@ -16,7 +16,7 @@ import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "n
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
-import { dialLimits } from "../core/limits.ts";
+import { dialLimits } from "../core/webhook-limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
 import { OutboundSocket } from "./outbound-socket.ts";
 import { isOwnAddress } from "./own-addresses.ts";

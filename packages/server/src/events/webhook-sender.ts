@@ -3,8 +3,8 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import type { Dialer } from "../core/dialer.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed, FeedEvent, FeedReader, FeedType } from "../core/feed.ts";
-import { webhookLimits } from "../core/limits.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { webhookLimits } from "../core/webhook-limits.ts";
 import { newWebhookSecret, signedHeaders } from "./webhook-signature.ts";
 
 export interface WebhookSenderParts {

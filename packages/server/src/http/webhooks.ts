@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { feedTypes } from "../core/feed.ts";
-import { dialLimits } from "../core/limits.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { dialLimits } from "../core/webhook-limits.ts";
 import { checkOutboundUrl } from "../egress/dialer.ts";
 import type { WebhookSender } from "../events/webhook-sender.ts";
 import { defineRoute, type Route } from "./route.ts";

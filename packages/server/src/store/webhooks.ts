@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import { webhookLimits } from "../core/limits.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { webhookLimits } from "../core/webhook-limits.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
