@@ -10,6 +10,7 @@ import { contexts } from "./benchmarks/contexts.ts";
 import { daemonIdle } from "./benchmarks/daemon-idle.ts";
 import { dockerRun } from "./benchmarks/docker.ts";
 import { egress } from "./benchmarks/egress.ts";
+import { egressRules } from "./benchmarks/egress-rules.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
@@ -45,6 +46,7 @@ const benchmarks: Record<string, Benchmark> = {
   audit,
   redact,
   egress,
+  "egress-rules": egressRules,
   "memory-1gb": memory1gb,
   "rest-allocate": restAllocate,
   "rest-exec": restExec,

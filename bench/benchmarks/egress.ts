@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { dnsHost } from "../../test/egress/hosts.ts";
+import { inSandbox, median, rateOf, serve } from "../egress-parts.ts";
 import { programPath, root } from "../native-programs.ts";
 import { runProgram } from "../program.ts";
 import { interleave, summarize } from "../stats.ts";
@@ -13,61 +12,21 @@ import { allCpus, engines, GiB, install, MiB, type Workbench } from "../workbenc
 const name = "bench.example";
 const connects = 50;
 
-interface Server extends AsyncDisposable {
-  port: number;
-}
-
-async function serve(bytes: number): Promise<Server> {
-  const child: ChildProcess = spawn(programPath("tcp"), ["serve", "0", String(bytes)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [line] = (await once(child.stdout as NonNullable<typeof child.stdout>, "data")) as [Buffer];
-  return {
-    port: Number(line.toString()),
-    async [Symbol.asyncDispose]() {
-      const ended = once(child, "exit");
-      child.kill();
-      await ended;
-    },
-  };
-}
-
-function rateOf(told: string, expected: number): number {
-  const [bytes = 0, seconds = 1] = told.trim().split(" ").map(Number);
-  if (bytes !== expected) throw new Error(`${bytes} bytes came, not ${expected}`);
-  return bytes / 1e6 / seconds;
-}
-
-const median = (told: string) => {
-  const sorted = told
-    .trim()
-    .split("\n")
-    .map(Number)
-    .sort((left, right) => left - right);
-  return (sorted[sorted.length >> 1] ?? 0) / 1000;
-};
-
-async function inSandbox(sandbox: Sandbox, command: string[]): Promise<string> {
-  const limits = { timeoutMs: 600_000, cpuTimeMs: 3_600_000 };
-  const { stdout, stderr, exit_code } = await sandbox.exec({ command, trackFiles: false, limits });
-  if (exit_code !== 0) throw new Error(`${command.join(" ")}: ${stderr}`);
-  return stdout;
-}
-
 /** What connections to the world lose by the gate: bytes a second, and time to the first byte. */
 export async function egress(bench: Workbench): Promise<void> {
   const size = (bench.options.quick ? 0.5 : 1) * GiB;
   const rounds = bench.options.quick ? 5 : 11;
   await using dns = await dnsHost({ [name]: "127.0.0.1" });
-  await using source = await serve(size);
-  await using greeter = await serve(1);
+  await using source = await serve("serve", "0", String(size));
+  await using sink = await serve("take", "0");
+  await using greeter = await serve("serve", "0", "1");
   await using caisson = openCaisson({
     home: join(bench.home, "egress"),
     root,
     network: { dnsServers: [dns.address] },
   });
   for (const engine of engines) {
-    const allow = [source, greeter].map(({ port }) => ({
+    const allow = [source, sink, greeter].map(({ port }) => ({
       host: name,
       port,
       protocol: "tcp" as const,
@@ -80,6 +39,7 @@ export async function egress(bench: Workbench): Promise<void> {
     });
     const program = await install(sandbox, "tcp");
     await bytes(bench, { engine, sandbox, program, size, rounds, port: source.port });
+    await upload(bench, { engine, sandbox, program, size, rounds, port: sink.port });
     const [inside, outside] = await interleave(rounds, [
       async () => median(await inSandbox(sandbox, [program, "first", name, String(greeter.port), String(connects)])),
       async () =>
@@ -126,5 +86,21 @@ async function bytes(bench: Workbench, { engine, sandbox, program, size, rounds,
     bare: summarize(bareRates ?? [], true),
     bareWhat: engine === "gvisor" ? "the sandbox's own loopback" : "the host's loopback",
     target: { of: "ratio", atLeast: engine === "gvisor" ? 0.5 : 0.15 },
+  });
+}
+
+async function upload(bench: Workbench, { engine, sandbox, program, size, rounds, port }: BytesParts): Promise<void> {
+  const [bareRates, rates] = await interleave(rounds, [
+    async () =>
+      rateOf((await runProgram(programPath("tcp"), ["push", "127.0.0.1", String(port), String(size)])).stdout, size),
+    async () => rateOf(await inSandbox(sandbox, [program, "push", name, String(port), String(size)]), size),
+  ]);
+  bench.add({
+    engine,
+    what: "one connection to the world, tcp",
+    unit: "MB/s",
+    ours: summarize(rates ?? [], true),
+    bare: summarize(bareRates ?? [], true),
+    bareWhat: "the host's loopback",
   });
 }

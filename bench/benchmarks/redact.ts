@@ -102,4 +102,15 @@ export async function redact(bench: Workbench): Promise<void> {
     unit: "MB/s",
     ours: summarize(plainRates ?? [], true),
   });
+  const idle = new ValueRedactor();
+  const [idleRates] = await interleave(rounds, [async () => rate(idle, zeros)]);
+  const shares = (plainRates ?? []).map((one, round) => (100 * one) / (idleRates?.[round] ?? 0));
+  bench.add({
+    engine: "container",
+    what: "what redaction takes of it with none bound",
+    unit: "%",
+    ours: summarize(shares),
+    target: { of: "value", atMost: 2 },
+    notes: ["time of the redactor for a chunk over that of the run's output for it"],
+  });
 }

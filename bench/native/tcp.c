@@ -3,7 +3,8 @@
    take PORT               reads each connection to its end, then ends it too; prints its port
    pull HOST PORT          reads one to its end; prints bytes and seconds from its first byte
    push HOST PORT BYTES    writes that many and waits for the other end; prints bytes and seconds
-   first HOST PORT COUNT   connects that often; prints the microseconds of each from connect to its first byte */
+   first HOST PORT COUNT   connects that often; prints the microseconds of each from connect to its first byte
+   first HOST PORT COUNT PLACE   the same of a proxy's answer to CONNECT PLACE */
 #define _GNU_SOURCE
 #include <netdb.h>
 #include <netinet/in.h>
@@ -93,10 +94,11 @@ static void push(const struct addrinfo *to, long long bytes) {
   printf("%lld %.6f\n", bytes, now() - start);
 }
 
-static void first(const struct addrinfo *to, int count) {
+static void first(const struct addrinfo *to, int count, const char *place) {
   while (count-- > 0) {
     double start = now();
     int fd = reach(to);
+    if (place && dprintf(fd, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", place, place) < 0) die("write");
     if (read(fd, buffer, 1) != 1) die("read");
     printf("%.1f\n", (now() - start) * 1e6);
     close(fd);
@@ -108,7 +110,8 @@ int main(int count, char **words) {
   if (count == 3 && !strcmp(words[1], "take")) serve(atoi(words[2]), -1);
   if (count == 4 && !strcmp(words[1], "pull")) return pull(find(words[2], words[3])), 0;
   if (count == 5 && !strcmp(words[1], "push")) return push(find(words[2], words[3]), atoll(words[4])), 0;
-  if (count == 5 && !strcmp(words[1], "first")) return first(find(words[2], words[3]), atoi(words[4])), 0;
-  fprintf(stderr, "serve PORT BYTES | take PORT | pull HOST PORT | push HOST PORT BYTES | first HOST PORT COUNT\n");
+  if ((count == 5 || count == 6) && !strcmp(words[1], "first"))
+    return first(find(words[2], words[3]), atoi(words[4]), words[5]), 0;
+  fprintf(stderr, "serve PORT BYTES | take PORT | pull HOST PORT | push HOST PORT BYTES | first HOST PORT COUNT [PLACE]\n");
   return 2;
 }
