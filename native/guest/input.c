@@ -5,14 +5,18 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Bytes from the host on their way to a process or a connection. */
 
 static struct stream *pump_due; /* tunnels whose input came with what is being read of the wire */
 
+static uint8_t *spare_window; /* of TUNNEL_WINDOW_BYTES, or NULL: memory that is new costs a fault a page */
+
 static void input_ring_give(struct input *in) {
   if (in->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = in->ring;
+  else if (in->size == TUNNEL_WINDOW_BYTES && !spare_window) spare_window = in->ring;
   else free(in->ring);
   in->ring = NULL;
 }
@@ -28,10 +32,16 @@ static void input_ring_put(struct input *in, uint64_t offset, const uint8_t *dat
 static void input_ring_fit(struct input *in, uint64_t need) {
   struct input old = *in;
   if (in->ring && need <= in->size) return;
-  if (!in->ring && spare_ring) {
+  if (!in->ring && need <= OUTPUT_RING_BYTES && spare_ring) {
     in->ring = spare_ring;
     in->size = OUTPUT_RING_BYTES;
     spare_ring = NULL;
+    return;
+  }
+  if (!in->ring && need > OUTPUT_RING_BYTES && spare_window) {
+    in->ring = spare_window;
+    in->size = TUNNEL_WINDOW_BYTES;
+    spare_window = NULL;
     return;
   }
   for (in->size = SMALL_RING_BYTES; in->size < need;) in->size *= 2;
@@ -72,6 +82,54 @@ void streams_pump_due(void) {
   }
 }
 
+static void input_broken(struct stream *s) {
+  if (errno == ECONNRESET) /* told once, and whoever reads on finds an end like any other */
+    s->exit = (struct exit_record){.status = ECONNRESET, .flags = EXIT_NOT_STARTED};
+  stream_input_stop(s); /* EPIPE: the process closed its input */
+}
+
+/* Frames for one connection before which nothing waits: they go out by one write, from where they were read. */
+enum { GATHERED_MAX = WIRE_READ_BYTES / FROM_HOST_FRAME_BYTES };
+static struct stream *gathered_for;
+static struct iovec gathered[GATHERED_MAX];
+static int gathered_count;
+
+static bool gather(struct stream *s, const uint8_t *data, uint32_t size) {
+  if (!is_tunnel(s->kind) || (!gathered_for && s->in.consumed < s->in.received)) return false;
+  gathered_for = s;
+  gathered[gathered_count++] = (struct iovec){(uint8_t *)(uintptr_t)data, size};
+  s->in.received += size;
+  if (gathered_count == GATHERED_MAX) streams_input_pass(0);
+  return true;
+}
+
+static void keep_the_rest(struct input *in, size_t taken) {
+  uint64_t offset = in->consumed;
+  in->consumed += taken;
+  if (in->consumed == in->received) return;
+  input_ring_fit(in, in->received - in->consumed);
+  for (int i = 0; i < gathered_count; i++) {
+    size_t skip = taken < gathered[i].iov_len ? taken : gathered[i].iov_len;
+    taken -= skip;
+    offset += skip;
+    input_ring_put(in, offset, (uint8_t *)gathered[i].iov_base + skip, (uint32_t)(gathered[i].iov_len - skip));
+    offset += gathered[i].iov_len - skip;
+  }
+}
+
+/* Passes on what was gathered, unless it is for this stream. */
+void streams_input_pass(uint32_t unless) {
+  struct stream *s = gathered_for;
+  if (!s || s->id == unless) return;
+  gathered_for = NULL;
+  ssize_t size = writev(s->in.fd, gathered, gathered_count);
+  if (size < 0 && errno != EAGAIN) input_broken(s);
+  else keep_the_rest(&s->in, size < 0 ? 0 : (size_t)size);
+  gathered_count = 0;
+  s->in.armed = s->in.consumed < s->in.received;
+  tunnel_settle(s);
+}
+
 uint32_t stream_input_window(const struct stream *s) { return is_tunnel(s->kind) ? TUNNEL_WINDOW_BYTES : INPUT_WINDOW_BYTES; }
 
 void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32_t size) {
@@ -87,6 +145,7 @@ void stream_input(struct stream *s, uint64_t offset, const uint8_t *data, uint32
     in->consumed = in->received;
     return;
   }
+  if (gather(s, data, size)) return;
   input_ring_fit(in, in->received - in->consumed + size);
   input_ring_put(in, in->received, data, size);
   in->received += size;
@@ -106,9 +165,7 @@ void stream_pump_input(struct stream *s) {
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
     ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;
-    if (written < 0 && errno == ECONNRESET) /* told once, and whoever reads on finds an end like any other */
-      s->exit = (struct exit_record){.status = ECONNRESET, .flags = EXIT_NOT_STARTED};
-    if (written < 0) return stream_input_stop(s); /* EPIPE: the process closed its input */
+    if (written < 0) return input_broken(s);
     in->consumed += (uint64_t)written;
   }
   if (in->consumed == in->received && in->end) return stream_input_stop(s);

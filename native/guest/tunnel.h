@@ -13,6 +13,7 @@ void stream_output_stop(struct stream *s);
 /* input.c */
 uint32_t stream_input_window(const struct stream *s);
 void stream_input_stop(struct stream *s);
+void streams_input_pass(uint32_t unless);
 void streams_pump_due(void);
 
 /* tunnel.c */

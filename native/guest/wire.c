@@ -98,6 +98,7 @@ static void receive_configuration(uint8_t *payload, uint32_t size) {
 }
 
 static void receive_frame(const struct header *h, uint8_t *payload) {
+  streams_input_pass(h->type == FRAME_DATA ? h->stream : 0);
   if (h->type == FRAME_RESYNC) return resync(h, payload);
   if (!attached || h->epoch != epoch) return;
   if (h->type == FRAME_PING) {
@@ -125,7 +126,7 @@ static void receive_frame(const struct header *h, uint8_t *payload) {
 }
 
 void wire_receive(void) {
-  static uint8_t buffer[256 * 1024]; /* as much as the FIFO holds */
+  static uint8_t buffer[WIRE_READ_BYTES];
   static size_t have;
   ssize_t size = read(WIRE_IN, buffer + have, sizeof buffer - have);
   if (size <= 0) return; /* never the end: this program holds the FIFO open for writing too */
@@ -142,6 +143,7 @@ void wire_receive(void) {
     receive_frame(&h, buffer + at + HEADER_BYTES);
     at += HEADER_BYTES + h.size;
   }
+  streams_input_pass(0);
   memmove(buffer, buffer + at, have - at);
   have -= at;
   streams_pump_due();

@@ -5,25 +5,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 256 * 1024 };
+enum { TO_GUEST_BYTES = 1024 * 1024, FROM_GUEST_BYTES = 256 * 1024, LEAST_BYTES = 64 * 1024 };
 
-static int make(const struct launch *launch, const char *path) {
+static int make(const struct launch *launch, const char *path, int bytes) {
   struct stat info;
   if (mkfifo(path, 0600) != 0) fail("cannot make %s", path);
   int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &info) != 0) fail("cannot open %s", path);
   if (!S_ISFIFO(info.st_mode)) fail_with(EINVAL, "%s is not a FIFO", path);
   if (fchown(fd, launch->owner_uid, launch->owner_gid) != 0) fail("cannot give %s to its owner", path);
-  /* Past the system's budget of pipe pages the FIFO keeps its smaller size, and works. */
-  fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+  /* Past the system's budget of pipe pages the FIFO is smaller, and works. */
+  while (bytes > LEAST_BYTES && fcntl(fd, F_SETPIPE_SZ, bytes) < 0) bytes /= 2;
   return fd;
 }
 
 void fifo_make(struct launch *launch) {
   char *wire = format_text("%s/wire", launch->folder);
   if (mkdir(wire, 0711) != 0) fail("cannot make %s", wire);
-  launch->to_guest = make(launch, format_text("%s/to-guest", wire));
-  launch->from_guest = make(launch, format_text("%s/from-guest", wire));
+  launch->to_guest = make(launch, format_text("%s/to-guest", wire), TO_GUEST_BYTES);
+  launch->from_guest = make(launch, format_text("%s/from-guest", wire), FROM_GUEST_BYTES);
 }
 
 /* A new open file description: flags that a guest sets on its own do not reach the owner's. */

@@ -47,7 +47,7 @@ export class Outlet extends Duplex {
     });
   }
 
-  #take(chunk: Buffer): void {
+  #take(chunk: Buffer): boolean {
     this.bytesDown += chunk.length;
     const passed = this.readableLength === 0 ? (this.#tunnel?.sendNow(chunk) ?? 0) : 0;
     if (passed < chunk.length && !this.push(Buffer.from(chunk.subarray(passed)))) {
@@ -56,6 +56,7 @@ export class Outlet extends Duplex {
     }
     this.#holdFor(this.#toll.down(chunk.length));
     this.#holdFor(this.#tunnel?.more());
+    return passed === chunk.length;
   }
 
   #holdFor(wait: Promise<void> | undefined): void {

@@ -93,7 +93,8 @@ export class InputWindow {
 
   #windowBytes(): number {
     if (this.#budget === undefined) return wireLimits.inputWindowBytes;
-    return this.#budget.usedBytes < wireLimits.tunnelsBytes ? wireLimits.tunnelWindowBytes : wireLimits.smallRingBytes;
+    const share = Math.floor((wireLimits.tunnelsBytes - this.#budget.usedBytes) * wireLimits.tunnelShare);
+    return Math.max(wireLimits.smallRingBytes, Math.min(wireLimits.tunnelWindowBytes, share));
   }
 
   #room(): Promise<void> {

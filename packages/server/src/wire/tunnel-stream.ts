@@ -30,7 +30,7 @@ export class TunnelStream extends Duplex implements StraightTunnel, StreamEnd {
   #done = false;
 
   constructor(id: number, local: Spot, flow: TunnelFlow) {
-    super({ readableHighWaterMark: wireLimits.inputWindowBytes, writableHighWaterMark: wireLimits.tunnelWindowBytes });
+    super({ readableHighWaterMark: wireLimits.inputWindowBytes, writableHighWaterMark: wireLimits.inputWindowBytes });
     this.id = id;
     this.local = local;
     this.#flow = flow;
