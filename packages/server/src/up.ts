@@ -232,6 +232,8 @@ async function takeLock(helperPath: string, { run, home }: Layout): Promise<Help
 const smallHeap = "--max-semi-space-size=2";
 /** The daemon collects when it is idle (host/idle-memory.ts). */
 const collects = "--expose-gc";
+/** V8's optimizing compiler takes 200 MB for the parsers that are WebAssembly (validation/), and they are done before it is. */
+const plainWasm = "--liftoff-only";
 
 function startEngine(
   layout: Layout,
@@ -261,14 +263,14 @@ function startDaemon(
   hand: Duplex | undefined,
 ): Service<DaemonReady> {
   if (user === undefined) {
-    const process = startService(node, [smallHeap, collects, join(code, "daemon.mjs")], {}, hand);
+    const process = startService(node, [smallHeap, collects, plainWasm, join(code, "daemon.mjs")], {}, hand);
     hand?.destroy(); // the daemon's alone from now on: its end must be heard
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
   const verb = hand === undefined ? "become" : "become-with-host";
-  const words = [verb, ...ids, layout.home, seen(node), smallHeap, collects, seen(join(code, "daemon.mjs"))];
+  const words = [verb, ...ids, layout.home, seen(node), smallHeap, collects, plainWasm, seen(join(code, "daemon.mjs"))];
   const process = startService(join(bin, "caisson-helper"), words, {}, hand);
   hand?.destroy();
   const told = { ...configuration, home: viewOfHome };

@@ -19,7 +19,8 @@ export const validationLimits = {
   heapMiB: 256,
   youngHeapMiB: 32,
   stackMiB: 4,
-  codeBytes: 1 * MiB,
+  /** A parser takes up to a thousand times as much memory. */
+  codeBytes: 256 * KiB,
   /** What a result tells; the rest is counted. */
   findings: 200,
   errors: 500,

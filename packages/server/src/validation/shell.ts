@@ -48,8 +48,8 @@ const fixedScope = (scope: Scope, start: number, end: number): Scope => {
 };
 
 function check(node: SyntaxNode, scope: Scope, found: Findings): void {
-  const place = scope.place(node.pos, node.end);
-  const tell = ({ severity, rule, message }: Verdict) => found.add(severity, rule, message, place);
+  const tell = ({ severity, rule, message }: Verdict) =>
+    found.add(severity, rule, message, scope.place(node.pos, node.end));
   const danger = (rule: string, message: string) => tell({ severity: "danger", rule, message });
   switch (node.type) {
     case "Command": {
