@@ -4,6 +4,7 @@ import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
+import { McpConnection, type McpOptions } from "./mcp.ts";
 import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
@@ -69,6 +70,11 @@ export class Caisson {
   /** What happens in the namespace from now on, until the loop is left. */
   events(options: EventOptions = {}): AsyncGenerator<DaemonEvent, void> {
     return readEvents(this.#transport, options);
+  }
+
+  /** The daemon's MCP server, for a program that speaks the protocol itself. */
+  mcp(options: McpOptions): McpConnection {
+    return new McpConnection(this.#transport, options);
   }
 
   stats(): Promise<PlaceStats> {

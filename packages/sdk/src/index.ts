@@ -46,6 +46,8 @@ export type { DaemonEvent, EventOptions } from "./events.ts";
 export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult, SignedUrl } from "./files.ts";
 export type { KeptArtifacts, KeptArtifactsInfo } from "./kept-artifacts.ts";
 export type { ApiKeyInfo, CreateKey, Keys, Role } from "./keys.ts";
+export type { McpConnection, McpOptions } from "./mcp.ts";
+export type { RpcMessage } from "./mcp-message.ts";
 export type {
   InstalledPackage,
   InstallOutcome,

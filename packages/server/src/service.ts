@@ -23,6 +23,7 @@ import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
+import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
@@ -41,6 +42,8 @@ interface ServiceParts {
   folder: string;
   /** Stays its owner's, as the feed does. */
   caisson: Caisson;
+  /** Who makes its sandboxes, where that is not plainly the Caisson. */
+  maker?: SandboxMaker;
   feed: EventFeed;
   settings: FleetSettings;
   approvals: ApprovalSettings;
@@ -137,7 +140,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     },
   });
   const fleet = await SandboxFleet.open({
-    maker: caisson,
+    maker: parts.maker ?? caisson,
     records: store.sandboxes,
     audit,
     feed,

@@ -35,7 +35,7 @@ const forms = {
   },
 } as const;
 
-/** Tools that ask their client in mid-call, as up to 2025-11-25. */
+/** Tools that ask their client in mid-call, on the stream of that call, as up to 2025-11-25. */
 export const fixturePushes: Offer = (server) => {
   for (const [name, properties] of Object.entries(forms))
     server.registerTool(
@@ -43,10 +43,8 @@ export const fixturePushes: Offer = (server) => {
       { description: `${name} of the suite`, inputSchema: z.object({ message: z.string().optional() }) },
       async ({ message = "Please fill this in" }, { mcpReq }: ServerContext) => {
         const required = name === "test_elicitation" ? Object.keys(properties) : [];
-        const { action, content } = await mcpReq.elicitInput({
-          message,
-          requestedSchema: { type: "object", properties, required },
-        });
+        const params = { mode: "form", message, requestedSchema: { type: "object", properties, required } };
+        const { action, content } = await mcpReq.send({ method: "elicitation/create", params });
         return { content: [text(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`)] };
       },
     );
@@ -55,7 +53,8 @@ export const fixturePushes: Offer = (server) => {
     { description: "asks the client's model", inputSchema: z.object({ prompt: z.string() }) },
     async ({ prompt }, { mcpReq }: ServerContext) => {
       const messages = [{ role: "user" as const, content: text(prompt) }];
-      const { content } = await mcpReq.requestSampling({ messages, maxTokens: 100 });
+      const params = { messages, maxTokens: 100 };
+      const { content } = await mcpReq.send({ method: "sampling/createMessage", params });
       return { content: [text(`LLM response: ${JSON.stringify(content)}`)] };
     },
   );

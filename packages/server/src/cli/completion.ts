@@ -5,6 +5,7 @@ import { auditOptionSpecs } from "./audit-options.ts";
 import { optionsOf } from "./client/verb.ts";
 import { clientVerbs } from "./client/verbs.ts";
 import { commands } from "./help.ts";
+import { mcpOptionSpecs, serveOptionSpecs } from "./mcp/options.ts";
 import { type OptionSpecs, parseOptions } from "./options.ts";
 import { helpOption, reportOptionSpecs } from "./report-options.ts";
 import { runOptionSpecs } from "./run-options.ts";
@@ -32,6 +33,8 @@ const specs: Record<string, OptionSpecs> = {
     [...groups].map(([word, verbs]) => [word, Object.assign({}, ...verbs.map(([, verb]) => optionsOf(verb)))]),
   ),
   audit: auditOptionSpecs,
+  mcp: mcpOptionSpecs,
+  serve: serveOptionSpecs,
 };
 const words = (options: OptionSpecs) =>
   Object.keys(options)

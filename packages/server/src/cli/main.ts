@@ -11,6 +11,7 @@ import { configHelpText, printConfig } from "./config.ts";
 import { doctor, doctorHelpText } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
+import { mcpHelpText, mcpOptionSpecs, parseMcp, serveHelpText, serveOptionSpecs } from "./mcp/options.ts";
 import { parseReport } from "./report-options.ts";
 import { type RunIo, run } from "./run.ts";
 import { parseRun, wallClockMs } from "./run-options.ts";
@@ -45,6 +46,10 @@ async function withCaisson(
   return await use(caisson, configuration);
 }
 
+function configWords({ configFile }: Configured): string[] {
+  return configFile === undefined ? [] : ["--config", configFile];
+}
+
 const helpTexts: Record<string, (() => string) | undefined> = {
   run: runHelpText,
   shell: shellHelpText,
@@ -55,6 +60,8 @@ const helpTexts: Record<string, (() => string) | undefined> = {
   down: downHelpText,
   status: statusHelpText,
   audit: auditHelpText,
+  mcp: mcpHelpText,
+  serve: serveHelpText,
   completion: completionHelpText,
 };
 
@@ -113,6 +120,20 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       return withPlan(parseAudit(rest), auditHelpText, io, async (plan) => {
         const { audit } = await import("./audit.ts");
         return audit(await load(environment, plan), plan, io);
+      });
+    case "mcp":
+      return withPlan(parseMcp(rest, mcpOptionSpecs), mcpHelpText, io, async (plan) => {
+        const { serveMcp } = await import("./mcp/serve.ts");
+        return serveMcp(await load(environment, plan), environment.variables, plan, io);
+      });
+    case "serve":
+      return withPlan(parseMcp(rest, serveOptionSpecs), serveHelpText, io, async ({ transport, ...plan }) => {
+        if (transport === "http") return dispatch(["up", ...configWords(plan)], environment, io);
+        return dispatch(
+          ["mcp", ...configWords(plan), ...(plan.tools ? ["--tools", plan.tools.join()] : [])],
+          environment,
+          io,
+        );
       });
     case "completion":
       return withPlan(completion(rest), completionHelpText, io, async (script) => {

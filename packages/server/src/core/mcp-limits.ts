@@ -18,6 +18,10 @@ export const mcpLimits = {
   updatesEveryMs: 100,
   /** What waits for a client that does not read, before its stream is cut. */
   unreadBytes: 4 * MiB,
+  /** Messages of one client that the daemon has not answered yet, before no more are read. */
+  underWay: 1_024,
+  /** Of one message over standard input. */
+  messageBytes: 16 * MiB,
   /** What a server offers changes with the program alone. */
   listTtlMs: 300_000,
   /** Time that a question's answer has before the question is void. */

@@ -2,6 +2,7 @@ import type { ReadableStream } from "node:stream/web";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { AppError } from "../core/errors.ts";
+import { fleetLimits } from "../core/fleet-limits.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
@@ -14,6 +15,12 @@ const tag = "mcp";
 const media = ["application/json", "text/event-stream"];
 const query = z.strictObject({
   tools: z.string().max(200).optional().describe("the sets of tools that the client wants, as `core,files`; or all"),
+  session: z
+    .string()
+    .min(1)
+    .max(fleetLimits.sessionKeyChars)
+    .optional()
+    .describe("the session that tools work in whose call names none; the client's own unless given"),
 });
 /** JSON-RPC 2.0, section 5.1. */
 const PARSE_ERROR = -32_700;

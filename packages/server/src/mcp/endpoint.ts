@@ -42,14 +42,20 @@ export class McpEndpoint implements AsyncDisposable {
   constructor(parts: EndpointParts) {
     this.#parts = parts;
     const { keepAliveMs, subscriptions: maxSubscriptions } = toolLimits;
-    this.#modern = createMcpHandler((context) => this.#build(defaultSession, context.requestInfo), {
-      legacy: "reject",
-      bus: parts.changes,
-      keepAliveMs,
-      maxSubscriptions,
-    });
+    this.#modern = createMcpHandler(
+      ({ requestInfo }) => this.#build(sessionIn(requestInfo) ?? defaultSession, requestInfo),
+      {
+        legacy: "reject",
+        bus: parts.changes,
+        keepAliveMs,
+        maxSubscriptions,
+      },
+    );
     this.#serveModern = this.#modern.fetch;
-    this.#legacy = new LegacySessions({ ...parts, build: (session, request) => this.#build(session, request) });
+    this.#legacy = new LegacySessions({
+      ...parts,
+      build: (own, request) => this.#build(sessionIn(request) ?? own, request),
+    });
   }
 
   /** What fails before the protocol has its say is thrown. */
@@ -82,4 +88,9 @@ export class McpEndpoint implements AsyncDisposable {
     const named = request === undefined ? null : new URL(request.url).searchParams.get("tools");
     return readToolSets(named === null ? this.#parts.sets : named.split(","));
   }
+}
+
+/** A session that the client names once, for calls that name none. */
+function sessionIn(request: Request | undefined): string | undefined {
+  return request === undefined ? undefined : (new URL(request.url).searchParams.get("session") ?? undefined);
 }

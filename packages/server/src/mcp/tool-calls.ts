@@ -101,8 +101,12 @@ export class ToolCalls implements Disposable {
   /** To a client up to 2025-11-25: on the stream of its call, which goes on meanwhile. */
   async #push(mcp: McpParts, caller: Caller, run: ToolRun, approval: Approval, { mcpReq }: ServerContext) {
     const timeout = Math.max(1, approval.expiresAtMs - Date.now());
+    // elicitInput would put it on the session's own stream, which a client need not have open.
     const answer = await mcpReq
-      .elicitInput(toForm(approval), { signal: run.over(approval.id), timeout })
+      .send(
+        { method: "elicitation/create", params: { ...toForm(approval) } },
+        { signal: run.over(approval.id), timeout },
+      )
       .catch(() => undefined);
     if (answer === undefined) run.close(approval.id);
     else await this.#decide(mcp, caller, run, approval, answer);

@@ -337,7 +337,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     await this.#pools.close();
     const failed = await eachOf([...this.#registry.all], fleetLimits.recoveringAtOnce, async (member) => {
       await this.#timers.saveUse(member);
-      await member.turn.take(async () => member.sandbox?.detach());
+      await member.turn.take(async () => member.sandbox?.[Symbol.asyncDispose]());
     });
     for (const error of failed) this.#parts.onError(error);
   }

@@ -1,0 +1,69 @@
+import type { Readable, Writable } from "node:stream";
+import type { Caisson, RpcMessage } from "@caisson/sdk";
+import { messageOf } from "../../core/errors.ts";
+import { LineReader } from "../../core/line-reader.ts";
+import { mcpLimits } from "../../core/mcp-limits.ts";
+import { randomId } from "../../core/random-id.ts";
+import { writeOut } from "../write-out.ts";
+
+interface BridgeParts {
+  caisson: Caisson;
+  tools?: readonly string[];
+  stdin: Readable;
+  stdout: Writable;
+  log: (text: string) => void;
+}
+
+/** Carries messages between a client on standard input and output and the daemon, unread but for what says where they belong. */
+export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts): AsyncDisposable {
+  const session = `stdio-${randomId(9, "hex")}`;
+  const tell = async (message: RpcMessage) => void (await writeOut(stdout, `${JSON.stringify(message)}\n`));
+  const connection = caisson.mcp({
+    session,
+    receive: tell,
+    ...(tools === undefined ? {} : { tools: tools.join(",") }),
+  });
+  const reader = new LineReader(mcpLimits.messageBytes);
+  let underWay = 0;
+  const pass = async (line: string) => {
+    const message = readMessage(line);
+    if (message === undefined) {
+      const error = { code: -32_700, message: "this is no message of JSON-RPC" };
+      return tell({ jsonrpc: "2.0", id: null, error });
+    }
+    underWay += 1;
+    if (underWay >= mcpLimits.underWay) stdin.pause();
+    await connection.send(message);
+    underWay -= 1;
+    stdin.resume();
+  };
+  const fail = (error: unknown) => {
+    log(messageOf(error));
+    stdin.destroy();
+  };
+  stdin.on("data", (chunk: Buffer) => {
+    try {
+      reader.push(chunk);
+      for (let line = reader.next(); line !== undefined; line = reader.next())
+        if (line.trim() !== "") pass(line).catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await connection.close();
+      for await (const sandbox of caisson.listSandboxes({ session_key: session })) await sandbox.destroy();
+    },
+  };
+}
+
+function readMessage(line: string): RpcMessage | undefined {
+  try {
+    const message: unknown = JSON.parse(line);
+    const isObject = typeof message === "object" && message !== null && !Array.isArray(message);
+    return isObject && "jsonrpc" in message ? (message as RpcMessage) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import type { Configuration } from "../../config/config.ts";
+import type { Variables } from "../../config/env.ts";
+import { askControl } from "../../host/control.ts";
+import { layoutOf } from "../../host/layout.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { version } from "../help.ts";
+import type { RunIo } from "../run.ts";
+import type { McpPlan } from "./options.ts";
+
+/** `caisson mcp`: until the client closes standard input, or somebody ends this process. */
+export async function serveMcp(
+  configuration: Configuration,
+  variables: Variables,
+  plan: McpPlan,
+  { stdin, stdout, stderr }: RunIo,
+): Promise<number> {
+  // Standard output is the protocol's alone.
+  const log = (text: string) => void stderr.write(`caisson: ${text}\n`);
+  const ended = leaving({ stdin, stdout });
+  const given = { stdin, stdout, log, ...(plan.tools === undefined ? {} : { tools: plan.tools }) };
+  await using _serving = (await hasDaemon(configuration, variables))
+    ? await openBridged(configuration, variables, given)
+    : await (await import("../../stdio-service.ts")).openStdioService({ configuration, variables, version, ...given });
+  await ended;
+  // What hangs in the end must not outlive its client: sandboxes end by themselves once their owner is gone.
+  setTimeout(() => process.exit(exitCodes.failed), 5_000).unref();
+  return 0;
+}
+
+async function openBridged(
+  configuration: Configuration,
+  variables: Variables,
+  given: Omit<Parameters<typeof import("./bridge.ts").openBridge>[0], "caisson">,
+): Promise<AsyncDisposable> {
+  const [{ connect }, { openBridge }] = await Promise.all([import("../client/connect.ts"), import("./bridge.ts")]);
+  return openBridge({ caisson: await connect(configuration, variables), ...given });
+}
+
+async function hasDaemon({ home }: Configuration, variables: Variables): Promise<boolean> {
+  if (variables.CAISSON_URL !== undefined) return true;
+  return (await askControl(layoutOf(home).controlSocket, "status")) !== undefined;
+}
+
+function leaving({ stdin, stdout }: Pick<RunIo, "stdin" | "stdout">): Promise<unknown> {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"].map((name) => once(process, name));
+  const closed = (stream: NodeJS.EventEmitter, name: string) => once(stream, name).catch(() => undefined);
+  return Promise.race([closed(stdin, "end"), closed(stdin, "close"), closed(stdout, "close"), ...signals]);
+}

@@ -1,0 +1,72 @@
+import type { Readable, Writable } from "node:stream";
+import type { JSONRPCMessage } from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { mcpLimits } from "../core/mcp-limits.ts";
+import type { Caller } from "../core/principal.ts";
+import type { ToolSet } from "../tools/tool.ts";
+import type { Changes } from "./changes.ts";
+import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
+import { readListen } from "./listen.ts";
+import { buildServer, type ServerParts } from "./server.ts";
+
+export interface StdioClient {
+  caller: Caller;
+  session: string;
+  sets: readonly ToolSet[];
+  stdin: Readable;
+  stdout: Writable;
+  onError: (error: unknown) => void;
+}
+
+/** Serves the one client that a pair of streams leads to, in the era that it opens with. */
+export function serveClient(
+  parts: ServerParts & { changes: Changes; follow: Follow },
+  client: StdioClient,
+): AsyncDisposable {
+  const { caller, session, sets, stdin, stdout, onError } = client;
+  const { changes, follow } = parts;
+  const opened = new AsyncDisposableStack();
+  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: mcpLimits.messageBytes });
+  const handle = serveStdio(
+    ({ era }) => {
+      const server = buildServer(parts, { caller: () => caller, session, sets });
+      const subscriptions = opened.use(takeSubscriptions(server, caller, follow));
+      // What a client of 2026-07-28 listens for is known to the library alone, which leaves out the rest.
+      const wants = (uri: string) => era === "modern" || subscriptions.has(uri);
+      opened.defer(followChanges(server, changes, caller.principal.namespace, wants));
+      return server;
+    },
+    { transport, maxSubscriptions: mcpLimits.subscriptionsPerSession, onerror: onError },
+  );
+  opened.defer(() => handle.close());
+  followListens(transport, (message) => readListen(message, caller, follow), onError);
+  return opened;
+}
+
+type Listen = Awaited<ReturnType<typeof readListen>>;
+
+/** Resources are watched for as long as a client of 2026-07-28 listens for them. */
+function followListens(
+  transport: StdioServerTransport,
+  read: (message: JSONRPCMessage) => Promise<Listen>,
+  onError: (error: unknown) => void,
+): void {
+  const ends = new Map<unknown, () => void>();
+  const deliver = transport.onmessage;
+  const listen = async (message: JSONRPCMessage & { id?: unknown }) => {
+    const { body, end } = await read(message);
+    ends.get(message.id)?.();
+    ends.set(message.id, end);
+    deliver?.(body as JSONRPCMessage);
+  };
+  transport.onmessage = (message) => {
+    const method = "method" in message ? message.method : undefined;
+    if (method === "subscriptions/listen") return void listen(message).catch(onError);
+    if (method === "notifications/cancelled") {
+      const { requestId } = (message as { params?: { requestId?: unknown } }).params ?? {};
+      ends.get(requestId)?.();
+      ends.delete(requestId);
+    }
+    deliver?.(message);
+  };
+}

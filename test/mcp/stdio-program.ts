@@ -1,0 +1,54 @@
+import { existsSync, readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { expect, vi } from "vitest";
+import { root } from "../harness.ts";
+import { findLeaks } from "../leaks.ts";
+import type { Era } from "./client.ts";
+
+export interface StdioHome extends AsyncDisposable {
+  home: string;
+  /** What `caisson mcp` is told by its environment here. */
+  variables: Record<string, string>;
+}
+
+/** A data folder for `caisson mcp` without a daemon; disposing checks that nothing was left behind. */
+export async function openStdioHome(engine: string): Promise<StdioHome> {
+  const home = await mkdtemp("/var/tmp/caisson-stdio-");
+  const variables = { CAISSON_HOME: home, CAISSON_ENGINE: engine, CAISSON_MAX_STORAGE_MB: "64" };
+  return {
+    home,
+    variables,
+    [Symbol.asyncDispose]: async () => {
+      await vi.waitFor(() => expect([...findLeaks(home), ...ownedFolders(home)]).toEqual([]), 30_000);
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What processes keep to themselves while they serve. */
+export function ownedFolders(home: string): string[] {
+  const folder = join(home, "stdio");
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+const path = process.env.PATH ?? "";
+
+/** A client of the official SDK that starts `caisson mcp`. */
+export async function connectStdio(
+  variables: Record<string, string>,
+  era: Era,
+  { args = ["mcp", "--tools", "all"], capabilities = {} }: { args?: string[]; capabilities?: object } = {},
+): Promise<{ client: Client; transport: StdioClientTransport; told: () => string }> {
+  const mode = era === "2025-11-25" ? "legacy" : { pin: era };
+  const client = new Client({ name: "test", version: "1" }, { capabilities, versionNegotiation: { mode } });
+  const env = { PATH: path, ...variables };
+  const transport = new StdioClientTransport({ command: join(root, "caisson"), args, env, stderr: "pipe" });
+  let told = "";
+  transport.stderr?.on("data", (text: Buffer) => {
+    told += text;
+  });
+  return { client, transport, told: () => told };
+}

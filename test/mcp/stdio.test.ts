@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { engines, root } from "../harness.ts";
+import { findLeaks } from "../leaks.ts";
+import { eras } from "./client.ts";
+import { connectStdio, openStdioHome, ownedFolders, type StdioHome } from "./stdio-program.ts";
+
+const run = async (client: Client, code: string) =>
+  (await client.callTool({ name: "execute_code", arguments: { code } })).structuredContent;
+
+describe("caisson mcp without a daemon", () => {
+  let place: StdioHome;
+  beforeAll(async () => {
+    place = await openStdioHome("container");
+  });
+  afterAll(() => place[Symbol.asyncDispose]());
+
+  it.each(eras)("[MCP-01] serves a client of %s, and leaves nothing when its input ends", async (era) => {
+    const { client, transport, told } = await connectStdio(place.variables, era);
+    await client.connect(transport);
+    expect(client.getNegotiatedProtocolVersion()).toBe(era);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("execute_code");
+    expect(await run(client, "open('a', 'w').write('kept')")).toMatchObject({ exit_code: 0 });
+    expect(await run(client, "print(open('a').read())")).toMatchObject({ stdout: "kept\n" });
+    expect(ownedFolders(place.home)).not.toEqual([]);
+    await client.close();
+    await vi.waitFor(() => expect([...ownedFolders(place.home), ...findLeaks(place.home)]).toEqual([]), 20_000);
+    expect(told()).toBe("");
+  });
+
+  it("has several at once, each with a sandbox of its own", async () => {
+    const all = await Promise.all(eras.map((era) => connectStdio(place.variables, era)));
+    await Promise.all(all.map(({ client, transport }) => client.connect(transport)));
+    await Promise.all(all.map(({ client }, number) => run(client, `open('mine', 'w').write('${number}')`)));
+    const found = await Promise.all(all.map(({ client }) => run(client, "print(open('mine').read())")));
+    expect(found).toMatchObject([{ stdout: "0\n" }, { stdout: "1\n" }]);
+    await Promise.all(all.map(({ client }) => client.close()));
+  });
+
+  it("that was killed leaves a sandbox that ends by itself, and a folder that the next one sweeps", async () => {
+    const first = await connectStdio(place.variables, "2025-11-25");
+    await first.client.connect(first.transport);
+    await run(first.client, "print(1)");
+    const [left] = ownedFolders(place.home);
+    const { pid } = first.transport;
+    if (pid !== null) process.kill(pid, "SIGKILL");
+    const next = await connectStdio(place.variables, "2025-11-25");
+    await next.client.connect(next.transport);
+    await vi.waitFor(() => expect(ownedFolders(place.home)).not.toContain(left), 20_000);
+    await run(next.client, "print(2)");
+    await next.client.close();
+    await first.client.close();
+  });
+
+  it("says on standard error alone what is wrong with how it was started", async () => {
+    const start = async (...args: string[]) => {
+      const env = { PATH: process.env.PATH, ...place.variables };
+      const child = spawn(join(root, "caisson"), args, { env, stdio: ["ignore", "pipe", "pipe"] });
+      let [stdout, stderr] = ["", ""];
+      child.stdout.on("data", (text) => (stdout += text));
+      child.stderr.on("data", (text) => (stderr += text));
+      const [code] = await once(child, "close");
+      return { code, stdout, stderr };
+    };
+    const unknown = await start("mcp", "--tools", "core,magic");
+    expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("no tool set 'magic'") });
+    const sse = await start("serve", "--transport", "sse");
+    expect(sse).toMatchObject({ stdout: "", stderr: expect.stringContaining("--transport http") });
+    expect(sse.code).not.toBe(0);
+  });
+});
+
+describe.skipIf(!engines.includes("gvisor"))("caisson mcp on gVisor", () => {
+  it("serves a client, and leaves nothing when its input ends", async () => {
+    await using place = await openStdioHome("gvisor");
+    const { client, transport } = await connectStdio(place.variables, "2026-07-28", { args: ["serve"] });
+    await client.connect(transport);
+    expect(await run(client, "print(6 * 7)")).toMatchObject({ stdout: "42\n", engine: "gvisor" });
+    await client.close();
+  });
+});
