@@ -1,4 +1,4 @@
-import type { Artifact } from "./artifacts.ts";
+import type { Artifact, Manifest } from "./artifacts.ts";
 import type { Transport } from "./transport.ts";
 
 export interface KeptArtifactsInfo {
@@ -37,5 +37,19 @@ export class KeptArtifacts {
 
   async delete(sandboxId: string): Promise<void> {
     await this.#transport.json("DELETE", `${path}/${encodeURIComponent(sandboxId)}`);
+  }
+
+  /** Whether the daemon has signed a manifest, and a file is the one that it names. */
+  verify(asked: {
+    manifest: Manifest | Record<string, unknown>;
+    path?: string;
+    content_base64?: string;
+  }): Promise<{ valid: boolean; reason: string | null }> {
+    return this.#transport.json("POST", "/api/v1/artifacts/verify", { json: asked });
+  }
+
+  /** That manifests are signed with, in PEM; anybody may have it. */
+  signingKey(): Promise<{ algorithm: "Ed25519"; public_key: string }> {
+    return this.#transport.json("GET", "/api/v1/signing-key");
   }
 }

@@ -101,6 +101,11 @@ export const diff = z
   })
   .meta({ id: "SnapshotDiff" });
 
+export function showStateSnapshot(record: SnapshotRecord): z.output<typeof stateSnapshot> {
+  const { id: snapshot_id, ...rest } = showSnapshot(record);
+  return { snapshot_id, ...rest };
+}
+
 export function showDiff({ created, modified, deleted, truncated }: SnapshotDiff): z.output<typeof diff> {
   const show = (entries: SnapshotDiff["created"]) =>
     entries.map((entry) => ({ ...entry, mode: entry.mode.toString(8).padStart(4, "0") }));

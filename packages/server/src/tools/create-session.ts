@@ -21,6 +21,16 @@ const {
   snapshot_id,
 } = createSandbox.shape;
 
+const shown = sandbox.pick({
+  status: true,
+  engine: true,
+  memory_mb: true,
+  cpus: true,
+  max_processes: true,
+  storage_mb: true,
+  expires_at: true,
+});
+
 export const createSession = defineTool({
   name: "create_session",
   title: "Open a session",
@@ -57,15 +67,7 @@ export const createSession = defineTool({
     ...where,
     language: z.enum(languages),
     created: z.boolean().describe("false: it was there already"),
-    ...sandbox.pick({
-      status: true,
-      engine: true,
-      memory_mb: true,
-      cpus: true,
-      max_processes: true,
-      storage_mb: true,
-      expires_at: true,
-    }).shape,
+    ...shown.shape,
   }),
   run: async (call, input) => {
     const { caller, parts } = call;
@@ -88,6 +90,6 @@ export const createSession = defineTool({
     call.using?.(record.id);
     if (language !== "shell")
       await parts.fleet.use(caller, record.id, async (sandbox) => void (await sandbox.contexts.shared(language)));
-    return { structured: { ...showSandbox(record), ...whereOf(record), language, created: isNew } };
+    return { structured: { ...whereOf(record), language, created: isNew, ...shown.parse(showSandbox(record)) } };
   },
 });

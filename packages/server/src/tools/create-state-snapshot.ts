@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createSnapshot, showSnapshot, stateSnapshot } from "../schemas/snapshot.ts";
+import { createSnapshot, showStateSnapshot, stateSnapshot } from "../schemas/snapshot.ts";
 import { sessionId, sessionOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -20,6 +20,6 @@ export const createStateSnapshot = defineTool({
     const { caller, parts } = call;
     const { id } = await sessionOf(call, session_id);
     const taken = await parts.fleet.use(caller, id, (sandbox) => parts.snapshots.create(caller, sandbox, description));
-    return { structured: { snapshot_id: taken.id, ...showSnapshot(taken) } };
+    return { structured: showStateSnapshot(taken) };
   },
 });

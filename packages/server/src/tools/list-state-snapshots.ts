@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { sessionLimits } from "../core/session-limits.ts";
-import { showSnapshot, stateSnapshot } from "../schemas/snapshot.ts";
+import { showStateSnapshot, stateSnapshot } from "../schemas/snapshot.ts";
 import { findSession } from "./find-session.ts";
 import { sessionId } from "./session.ts";
 import { defineTool } from "./tool.ts";
@@ -24,7 +24,7 @@ export const listStateSnapshots = defineTool({
     const of = record === undefined ? {} : { sandboxId: record.id };
     const found = await call.parts.snapshots.list(call.caller, { ...of, limit });
     const shown = found.slice(0, sessionLimits.snapshots).toReversed();
-    const snapshots = shown.map((one) => ({ snapshot_id: one.id, ...showSnapshot(one) }));
+    const snapshots = shown.map(showStateSnapshot);
     return { structured: { snapshots, truncated: found.length === limit } };
   },
 });

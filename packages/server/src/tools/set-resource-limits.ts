@@ -10,6 +10,8 @@ import { defineTool } from "./tool.ts";
 const { memory_mb, cpus, max_processes } = changeSandbox.shape;
 const mostSeconds = requestLimits.timeoutMs.max / 1000;
 
+const shown = sandbox.pick({ memory_mb: true, cpus: true, max_processes: true, storage_mb: true });
+
 export const setResourceLimits = defineTool({
   name: "set_resource_limits",
   title: "Set limits of a session",
@@ -28,7 +30,7 @@ export const setResourceLimits = defineTool({
   }),
   output: z.object({
     ...where,
-    ...sandbox.pick({ memory_mb: true, cpus: true, max_processes: true, storage_mb: true }).shape,
+    ...shown.shape,
     timeout_seconds: z.number(),
   }),
   run: async (call, input) => {
@@ -42,6 +44,6 @@ export const setResourceLimits = defineTool({
     const asked = Object.keys(limits).length === 0 ? {} : { limits };
     const record = await call.parts.fleet.change(call.caller, before.id, { ...asked, ...labels });
     const seconds = Number(record.labels[sessionLabels.timeout] ?? requestLimits.timeoutMs.default / 1000);
-    return { structured: { ...showSandbox(record), ...whereOf(record), timeout_seconds: seconds } };
+    return { structured: { ...whereOf(record), ...shown.parse(showSandbox(record)), timeout_seconds: seconds } };
   },
 });

@@ -45,7 +45,6 @@ import { writeFile } from "./write-file.ts";
 /** Every tool there is, in the order clients see them. */
 export const tools: readonly Tool[] = [
   executeCode,
-  validateCode,
   installPackage,
   createSession,
   readFile,
@@ -80,6 +79,7 @@ export const tools: readonly Tool[] = [
   webSearch,
   fetchWebpage,
   browserFetch,
+  validateCode,
   runSandboxCode,
   validateJsonData,
   validateCsvData,

@@ -8,7 +8,7 @@ import { defineTool } from "./tool.ts";
 export const validateCode = defineTool({
   name: "validate_code",
   title: "Check code",
-  sets: ["core"],
+  sets: ["data"],
   permission: "use",
   description: [
     "Reads Python, Node.js or shell code without running it: syntax errors with line and column, missing imports, dangerous patterns",

@@ -1,4 +1,6 @@
 import { pipeline } from "node:stream/promises";
+import type { Artifact } from "@caisson/sdk";
+import { defined } from "../../core/defined.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -47,7 +49,22 @@ const remove: Verb = {
   },
 };
 
+const own: Verb = {
+  summary: "list what a session left in ./output, with hashes; with --json also a signed manifest",
+  usage: "SESSION",
+  words: [1, 1],
+  options: { path: { type: "string", value: "PATH", help: "with --json, the content of this file too" } },
+  run: async ({ caisson, words: [session_id], options, io, json }) => {
+    const input = { session_id, ...defined({ path: options.text("path") }) };
+    const { result } = await caisson.tools.call<{ files: Artifact[] }>("get_artifacts", input);
+    if (json) return tellJson(io, result);
+    const rows = result.files.map((one) => [one.path, one.size_bytes, one.sha256]);
+    return tellTable(io, ["PATH", "BYTES", "SHA256"], rows);
+  },
+};
+
 export const artifactVerbs: Record<string, Verb> = {
+  artifacts: own,
   "artifacts list": list,
   "artifacts files": files,
   "artifacts get": get,

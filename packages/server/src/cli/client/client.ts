@@ -23,11 +23,14 @@ export async function askDaemon(
     io.stdout.write(verbHelpText(name, verb));
     return 0;
   }
+  const call = { options, words: options.rest, json: options.flag("json"), io };
+  const done = await verb.alone?.(call);
+  if (done !== undefined) return done;
   const configFile = options.text("config");
   const configuration = await load(configFile === undefined ? {} : { configFile });
   try {
     const caisson = await connect(configuration, environment.variables, options.text("namespace"));
-    return await verb.run({ caisson, options, words: options.rest, json: options.flag("json"), io });
+    return await verb.run({ caisson, ...call });
   } catch (error) {
     throw toAppError(error);
   }

@@ -1,6 +1,8 @@
-import type { SandboxInfo } from "@caisson/sdk";
+import { ApiError, type Caisson, type SandboxInfo } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
+import { AppError } from "../../core/errors.ts";
 import { writeOut } from "../write-out.ts";
+import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -38,20 +40,46 @@ const stats: Verb = {
   words: [0, 1],
   run: async ({ caisson, words, io, json }) => {
     const [id] = words;
-    const found = id === undefined ? await caisson.stats() : await (await caisson.getSandbox(id)).stats();
+    const found = id === undefined ? await placeStats(caisson) : await (await caisson.getSandbox(id)).stats();
     if (json) return tellJson(io, found);
     const rows = Object.entries(found).flatMap(([name, value]) =>
-      typeof value === "object" ? Object.entries(value).map(([state, count]) => [state, count]) : [[name, value]],
+      typeof value === "object" && value !== null
+        ? Object.entries(value).map(([state, count]) => [name === "sandboxes" ? state : `${name} ${state}`, count])
+        : [[name, value]],
     );
     return tellTable(io, ["WHAT", "VALUE"], rows);
   },
 };
 
+/** Of the daemon and of what its caller uses. */
+async function placeStats(caisson: Caisson): Promise<object> {
+  const [own, { result }] = await Promise.all([caisson.stats(), caisson.tools.call("sandbox_stats")]);
+  return { ...own, ...result };
+}
+
 const limits: Verb = {
-  summary: "show what a request may ask for",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
+  summary: "show what a request may ask for, or set what a session may use",
+  usage: "[SESSION]",
+  about: "With an option the limits of the session are set, `default` unless another is named.",
+  words: [0, 1],
+  options: {
+    ...limitOptions,
+    timeout: { type: "string", value: "SECONDS", help: "for its runs that name none" },
+  },
+  run: async ({ caisson, words, options, io, json }) => {
+    const asked = defined({
+      memory_mb: megabytes(options, "memory"),
+      cpus: options.number("cpus"),
+      max_processes: options.number("processes"),
+      timeout_seconds: options.number("timeout"),
+    });
+    if (words.length > 0 || Object.keys(asked).length > 0) {
+      const { result } = await caisson.tools.call("set_resource_limits", {
+        ...asked,
+        ...defined({ session_id: words[0] }),
+      });
+      return json ? tellJson(io, result) : tellTable(io, ["LIMIT", "VALUE"], Object.entries(result));
+    }
     const found = await caisson.limits();
     if (json) return tellJson(io, found);
     const rows = Object.entries(found).map(([name, range]) => [name, range.default, range.min, range.max]);
@@ -77,16 +105,18 @@ const sessionKill: Verb = {
   usage: "--id SESSION",
   words: [0, 1],
   options: { id: { type: "string", value: "SESSION", help: "its key" } },
-  run: async ({ caisson, options, words, io }) => {
-    const session_key = options.text("id") ?? words[0];
-    let ended = 0;
-    for await (const sandbox of caisson.listSandboxes(defined({ session_key }))) {
-      if (session_key === undefined || sandbox.info.session_key !== session_key) continue;
-      await sandbox.destroy();
-      ended++;
+  run: async ({ caisson, options, words, io, json }) => {
+    const session_id = options.text("id") ?? words[0];
+    if (session_id === undefined)
+      throw new AppError("invalid", "which session?", { hint: "caisson session kill --id SESSION" });
+    try {
+      const { result } = await caisson.tools.call("terminate_session", { session_id });
+      return json ? tellJson(io, result) : 0;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
+      io.stderr.write("caisson: there is no such session\n");
+      return 1;
     }
-    if (ended === 0) io.stderr.write("caisson: there is no such session\n");
-    return ended === 0 ? 1 : 0;
   },
 };
 

@@ -1,15 +1,14 @@
-import type { CreateOptions, Sandbox, SandboxInfo } from "@caisson/sdk";
+import { ApiError, type Caisson, type CreateOptions, type Sandbox, type SandboxInfo } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { engineChoices } from "../../core/request.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
-const limitOptions = {
-  memory: { type: "string", short: "m", alias: "ram", value: "SIZE", help: "memory limit" },
-  cpus: { type: "string", alias: "cpu", value: "N", help: "cores, fractions allowed" },
-  processes: { type: "string", value: "N", help: "processes and threads at once" },
+const changeOptions = {
+  ...limitOptions,
   idle: { type: "string", value: "SECONDS", help: "stop it after so long without use" },
   lifetime: { type: "string", value: "SECONDS", help: "destroy it after so long" },
   label: { type: "string", multiple: true, value: "NAME=VALUE", help: "a name and value of your own" },
@@ -28,13 +27,8 @@ const createOptions = {
   input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
   output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
   "keep-artifacts": { type: "string", value: "SECONDS", help: "keep ./output so long after it is destroyed" },
-  ...limitOptions,
+  ...changeOptions,
 } as const satisfies OptionSpecs;
-
-function megabytes(options: ParsedOptions, name: string): number | undefined {
-  const bytes = options.size(name);
-  return bytes === undefined ? undefined : bytes / 1024 ** 2;
-}
 
 /** Undefined where none was given: an empty record would be one that was asked for. */
 function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
@@ -122,17 +116,32 @@ const list: Verb = {
 };
 
 const inspect: Verb = {
-  summary: "show a sandbox",
-  usage: "SANDBOX",
+  summary: "show a sandbox or session: its variables, environment with secrets masked, limits and timers",
+  usage: "SANDBOX|SESSION",
   words: [1, 1],
-  run: async (call) => tellSandbox(call, (await namedSandbox(call)).info),
+  run: async (call) => {
+    const { caisson, words } = call;
+    const state = await stateOf(caisson, words[0] ?? "");
+    const { info } = await caisson.getSandbox(state?.sandbox_id ?? words[0] ?? "");
+    return tellSandbox(call, { ...info, ...state });
+  },
 };
+
+/** Undefined for whoever may only read, and so may not look into an interpreter. */
+async function stateOf(caisson: Caisson, session_id: string): Promise<{ sandbox_id: string | null } | undefined> {
+  try {
+    return (await caisson.tools.call<{ sandbox_id: string | null }>("inspect_state", { session_id })).result;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === "forbidden") return undefined;
+    throw error;
+  }
+}
 
 const update: Verb = {
   summary: "change limits, timers and labels of a sandbox",
   usage: "SANDBOX",
   words: [1, 1],
-  options: limitOptions,
+  options: changeOptions,
   run: async (call) => tellSandbox(call, await (await namedSandbox(call)).change(defined(limitFields(call.options)))),
 };
 

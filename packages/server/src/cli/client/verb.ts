@@ -4,6 +4,9 @@ import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } fro
 import { configOption, helpOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
 
+/** Verbs with more of them hand what follows on to a program. */
+const fewWords = 3;
+
 /** What a verb gets: the daemon, what was asked, where to tell. */
 export interface VerbCall {
   caisson: Caisson;
@@ -23,6 +26,8 @@ export interface Verb {
   words: readonly [number, number];
   options?: OptionSpecs;
   about?: string;
+  /** What can be done without a daemon; undefined when one is needed. */
+  alone?(call: Omit<VerbCall, "caisson">): Promise<number | undefined>;
   run(call: VerbCall): Promise<number>;
 }
 
@@ -72,10 +77,19 @@ The daemon is that of this data folder, with its administrator's key, unless CAI
 `;
 }
 
-/** Options may also follow the last word that a verb takes: `vault add NAME VALUE --namespace prod`. */
+/**
+ * Options may also follow the words of a verb: `vault add NAME VALUE --namespace prod`. Where it takes few words, ours may stand
+ * after the least of them.
+ */
 function optionsFirst(args: readonly string[], verb: Verb): readonly string[] {
-  const [, most] = verb.words;
-  const tail = parseOptions(args, optionsOf(verb)).rest.slice(most);
+  const [least, most] = verb.words;
+  const { rest } = parseOptions(args, optionsOf(verb));
+  const known = new Set(
+    Object.entries(optionsOf(verb)).flatMap(([name, { alias }]) => [`--${name}`, `--${alias ?? name}`]),
+  );
+  const isOurs = (word: string, at: number) => at >= least && known.has(word.split("=")[0] ?? "");
+  const early = most <= fewWords ? rest.slice(0, most).findIndex(isOurs) : -1;
+  const tail = rest.slice(early === -1 ? most : early);
   if (tail[0]?.startsWith("--") !== true || args.includes("--")) return args;
   return [...tail, ...args.slice(0, args.length - tail.length)];
 }

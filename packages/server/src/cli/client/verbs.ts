@@ -11,12 +11,14 @@ import { placeVerbs } from "./place.ts";
 import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
+import { sessionVerbs } from "./sessions.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
 import { toolVerbs } from "./tools.ts";
 import { validationVerbs } from "./validate.ts";
 import { vaultVerbs } from "./vault.ts";
 import type { Verb } from "./verb.ts";
+import { verifyVerbs } from "./verify.ts";
 import { webVerbs } from "./web.ts";
 import { webhookVerbs } from "./webhooks.ts";
 
@@ -31,8 +33,10 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...skillVerbs,
   ...packageVerbs,
   ...artifactVerbs,
+  ...verifyVerbs,
   ...egressVerbs,
   ...placeVerbs,
+  ...sessionVerbs,
   ...keyVerbs,
   ...vaultVerbs,
   ...envVerbs,
