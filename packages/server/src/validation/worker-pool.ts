@@ -25,7 +25,7 @@ export interface PoolTimes {
 
 /**
  * Threads for what may not be trusted to end: each task has a deadline and a heap of its own, and whatever runs over is ended
- * with its thread. No thread is there before the first task, nor long after the last.
+ * with its thread (S62). No thread is there before the first task, nor long after the last.
  */
 export class WorkerPool implements AsyncDisposable {
   readonly #threads = new Set<Thread>();
