@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { copyFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
-import { Folder, handWith } from "./hand.ts";
+import { Folder, handWith, newMark, running } from "./hand.ts";
 
 const timeoutMs = 30_000;
 
@@ -68,7 +68,7 @@ describe("a command that a pattern allows", () => {
     const mark = newMark();
     const result = await hand.exec(["sh", "-c", `sleep ${mark} & sleep ${mark}; echo late`], { timeoutMs: 300 });
     expect(result).toMatchObject({ timed_out: true, signal: "SIGKILL", stdout: "" });
-    await vi.waitFor(() => expect(running(mark)).toBe(false));
+    await vi.waitFor(() => expect(running(mark)).toBe(false), 20_000);
   });
 
   it("is ended with its children when its caller goes", async () => {
@@ -78,7 +78,7 @@ describe("a command that a pattern allows", () => {
     await vi.waitFor(() => expect(running(mark)).toBe(true), { timeout: 20_000 });
     gone.abort();
     expect(await run).toMatchObject({ signal: "SIGKILL", timed_out: false });
-    await vi.waitFor(() => expect(running(mark)).toBe(false));
+    await vi.waitFor(() => expect(running(mark)).toBe(false), 20_000);
   });
 
   it("leaves nothing of its group behind when it ends by itself", async () => {
@@ -87,7 +87,7 @@ describe("a command that a pattern allows", () => {
       exit_code: 0,
       stdout: "done\n",
     });
-    await vi.waitFor(() => expect(running(mark)).toBe(false));
+    await vi.waitFor(() => expect(running(mark)).toBe(false), 20_000);
   });
 
   it("is one of few at a time", async () => {
@@ -174,7 +174,13 @@ describe("a path in a command that a wildcard lets through", () => {
     await symlink("plain", at("inside"));
     await symlink("/etc/hostname", at("outside"));
     await symlink("/nowhere", at("dangling"));
-    const hand = handWith({ allow: [`cat ${folder.path}/*`, `touch ${folder.path}/*`] });
+    const allow = [
+      `cat ${folder.path}/*`,
+      `touch ${folder.path}/*`,
+      `dd if=${folder.path}/*`,
+      `ls --color=${folder.path}/*`,
+    ];
+    const hand = handWith({ allow });
     expect((await hand.exec(["cat", at("plain")], { timeoutMs })).stdout).toBe("plain\n");
     expect((await hand.exec(["cat", at("inside")], { timeoutMs })).stdout).toBe("plain\n");
     expect((await hand.exec(["touch", at("new")], { timeoutMs })).exit_code).toBe(0);
@@ -184,23 +190,12 @@ describe("a path in a command that a wildcard lets through", () => {
     expect(await refusal(hand.exec(["cat", `${folder.path}/../../../etc/hostname`], { timeoutMs }))).toContain(
       "no pattern",
     );
+    expect((await hand.exec(["dd", `if=${at("inside")}`], { timeoutMs })).stdout).toBe("plain\n");
+    for (const words of [
+      ["dd", `if=${at("outside")}`],
+      ["ls", `--color=${at("outside")}`],
+    ])
+      expect(await refusal(hand.exec(words, { timeoutMs }))).toContain("does not cover where");
     expect(existsSync("/nowhere")).toBe(false);
   });
 });
-
-let marks = 0;
-/** A number of seconds that no other process sleeps for. */
-function newMark(): string {
-  return `${600 + ++marks}.${process.pid}`;
-}
-
-function running(mark: string): boolean {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.some((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8") === `sleep\0${mark}\0`;
-    } catch {
-      return false; // it has ended
-    }
-  });
-}

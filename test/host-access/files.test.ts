@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -197,6 +197,21 @@ describe("a folder of the host", () => {
     expect(truncated).toBe(false);
     expect(await refusal(hand.list(at("open/plain")))).toContain("no folder");
     expect(await refusal(hand.list(at("closed")))).toContain("lies in no folder");
+  });
+
+  it("is listed whatever times its files have", async () => {
+    await using here = await place();
+    const { hand, at } = here;
+    const times = { early: new Date("1930-01-01"), late: new Date("9999-12-31T23:59:59.999Z") };
+    for (const [name, time] of Object.entries(times)) {
+      await writeFile(at(`open/inbox/${name}`), "");
+      await utimes(at(`open/inbox/${name}`), time, time);
+    }
+    const { entries } = await hand.list(at("open/inbox"));
+    expect(entries.map(({ modified_at }) => modified_at.slice(0, 4))).toEqual([
+      "1970",
+      expect.stringMatching(/^\d{4}$/),
+    ]);
   });
 
   it("is listed up to a limit", async () => {

@@ -6,7 +6,7 @@ import { AppError } from "../../packages/server/src/core/errors.ts";
 import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
 import { HandClient } from "../../packages/server/src/host-access/hand-client.ts";
 import { HandServer } from "../../packages/server/src/host-access/hand-server.ts";
-import { Folder, handWith } from "./hand.ts";
+import { Folder, handWith, newMark, running } from "./hand.ts";
 
 let folder: Folder;
 beforeAll(async () => {
@@ -60,13 +60,18 @@ describe("the host's process", () => {
     const server = new HandServer(theirs, hand(), () => undefined);
     const client = await HandClient.over(ours);
     const stop = new AbortController();
-    const cancelled = client.exec(["sleep", "600"], { timeoutMs: 600_000, signal: stop.signal });
-    const left = client.exec(["sleep", "600"], { timeoutMs: 600_000 });
+    const [one, other] = [newMark(), newMark()];
+    const cancelled = client.exec(["sleep", one], { timeoutMs: 600_000, signal: stop.signal });
+    const left = client.exec(["sleep", other], { timeoutMs: 600_000 });
     left.catch(() => undefined);
+    await vi.waitFor(() => expect([running(one), running(other)]).toEqual([true, true]), 20_000);
     stop.abort();
     expect(await cancelled).toMatchObject({ signal: "SIGKILL" });
     client[Symbol.dispose]();
     await server.ended;
+    await vi.waitFor(() => expect([running(one), running(other)]).toEqual([false, false]), 20_000);
+    const late = handWith({ allow: ["sleep *"] }).exec(["sleep", one], { timeoutMs: 1_000, signal: stop.signal });
+    expect(await refusal(late)).toContain("the caller has gone");
     expect(await refusal(left)).toContain("unavailable: ");
   });
 

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import type { HostPolicy } from "../../packages/server/src/core/host.ts";
 import { startCommand } from "../../packages/server/src/engines/spawn.ts";
@@ -30,4 +31,22 @@ export class Folder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
   }
+}
+
+let marks = 0;
+/** A number of seconds that no other process sleeps for. */
+export function newMark(): string {
+  return `${600 + ++marks}.${process.pid}`;
+}
+
+/** Whether somebody sleeps for so long. */
+export function running(mark: string): boolean {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.some((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8") === `sleep\0${mark}\0`;
+    } catch {
+      return false; // it has ended
+    }
+  });
 }

@@ -36,5 +36,5 @@ export const hostLimits = {
   /** A message between the daemon and the host's process: a file in Base64, and what stands around it. */
   messageBytes: 12 * MiB,
   /** Requests under way between the two. */
-  requests: 32,
+  requests: 16,
 } as const;

@@ -67,7 +67,6 @@ export interface HostHand {
 
 /** As a caller may know it. */
 export interface HostAccessList {
-  enabled: boolean;
   allowed: readonly string[];
   asked: readonly string[];
   blocked: readonly string[];

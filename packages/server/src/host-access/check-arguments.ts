@@ -2,7 +2,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { Argv } from "../core/host.ts";
-import { matchAt, matchPattern, type Pattern } from "./pattern.ts";
+import { matchAt, matchPattern, type Pattern, pathIn } from "./pattern.ts";
 
 /** Where a pattern has a path with a wildcard, a link below it does not lead the program elsewhere: where it ends must match too. */
 export async function checkArguments(rule: Pattern, argv: Argv): Promise<void> {
@@ -10,8 +10,9 @@ export async function checkArguments(rule: Pattern, argv: Argv): Promise<void> {
   if (guessed === undefined) throw new AppError("forbidden", "the command does not match the pattern that allows it");
   for (const index of guessed) {
     const word = argv[index] ?? "";
-    if (matchAt(rule, index, await realOf(word))) continue;
-    throw new AppError("forbidden", `the pattern '${rule.text}' does not cover where ${word} leads`, {
+    const at = pathIn(word) ?? 0;
+    if (matchAt(rule, index, word.slice(0, at) + (await realOf(word.slice(at))))) continue;
+    throw new AppError("forbidden", `the pattern '${rule.text}' does not cover where ${word.slice(0, 200)} leads`, {
       hint: "links in a path count as what they lead to; a pattern names the real path",
     });
   }
@@ -27,7 +28,9 @@ async function realOf(path: string): Promise<string> {
       () => false,
     );
     if (errnoOf(cause) !== "ENOENT" || isLink || path === "/")
-      throw new AppError("forbidden", `${path} leads nowhere that can be looked at (${errnoOf(cause)})`, { cause });
+      throw new AppError("forbidden", `${path.slice(0, 200)} leads nowhere that can be looked at (${errnoOf(cause)})`, {
+        cause,
+      });
     return join(await realOf(dirname(path)), basename(path));
   }
 }

@@ -125,5 +125,10 @@ async function describe(place: string, name: string): Promise<HostEntry | undefi
   const info = await lstat(place).catch(() => undefined);
   if (info === undefined) return undefined;
   const type = info.isFile() ? "file" : info.isDirectory() ? "folder" : info.isSymbolicLink() ? "link" : "other";
-  return { name, type, size_bytes: info.size, modified_at: info.mtime.toISOString() };
+  return { name, type, size_bytes: info.size, modified_at: timeOf(info.mtimeMs) };
+}
+
+/** Times of files are whatever their owner set: before and past what can be written they are the nearest that can. */
+function timeOf(ms: number): string {
+  return new Date(Math.min(Math.max(ms, 0), Date.UTC(9999, 11, 31))).toISOString();
 }

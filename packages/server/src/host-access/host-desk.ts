@@ -125,7 +125,6 @@ export class HostDesk implements HostAccess {
         .filter((one) => one.approve === approve)
         .map(({ id, pattern }) => ({ pattern: pattern.text, approval_id: id }));
     return {
-      enabled: true,
       allowed: settings.allow,
       asked: settings.ask,
       blocked: settings.blocked,

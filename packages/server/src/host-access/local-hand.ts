@@ -1,5 +1,5 @@
 /** The hand of the user that this process runs as. It asks nobody and trusts nobody: what policy does not let through stays undone. */
-import { AppError } from "../core/errors.ts";
+import { AppError, errnoOf } from "../core/errors.ts";
 import type { Argv, HostHand, HostListing, HostPiece, HostPolicy, HostResult } from "../core/host.ts";
 import { hostLimits } from "../core/host-limits.ts";
 import { checkArguments } from "./check-arguments.ts";
@@ -43,6 +43,7 @@ export class LocalHand implements HostHand {
       throw new AppError("limit_exceeded", `${hostLimits.commands} commands run on the host already`, {
         retryAfterMs: 1_000,
       });
+    if (signal?.aborted === true) throw new AppError("unavailable", "the caller has gone before the command started");
     this.#running++;
     try {
       const command = { program, argv, timeoutMs };
@@ -62,14 +63,24 @@ export class LocalHand implements HostHand {
   }
 
   read(path: string, range: { offset: number; length: number }): Promise<HostPiece> {
-    return readPiece(this.#allowed, path, range);
+    return readPiece(this.#allowed, path, range).catch(explain);
   }
 
   write(path: string, bytes: Buffer): Promise<{ created: boolean }> {
-    return writeWhole(this.#allowed, path, bytes);
+    return writeWhole(this.#allowed, path, bytes).catch(explain);
   }
 
   list(path: string): Promise<HostListing> {
-    return listFolder(this.#allowed, path);
+    return listFolder(this.#allowed, path).catch(explain);
   }
+}
+
+/** What the file system says of itself, where nothing better is known. */
+function explain(error: unknown): never {
+  if (error instanceof AppError) throw error;
+  const errno = errnoOf(error);
+  const isFull = errno === "ENOSPC" || errno === "EDQUOT";
+  throw new AppError(isFull ? "limit_exceeded" : "unavailable", `the host's file system refuses (${errno})`, {
+    cause: error,
+  });
 }

@@ -85,7 +85,12 @@ export function matchAt({ elements }: Pattern, index: number, word: string): boo
 
 function startsAsPath(parts: readonly Part[]): boolean {
   const [first] = parts;
-  return typeof first === "object" && first.text.startsWith("/");
+  return typeof first === "object" && pathIn(first.text) !== undefined;
+}
+
+/** Where an absolute path begins in a word: `/srv/x`, `--file=/srv/x`, `if=/srv/x`, `-f/srv/x`. */
+export function pathIn(word: string): number | undefined {
+  return /^(?:-{0,2}[\w-]+=|-[a-z])?(?=\/)/i.exec(word)?.[0].length;
 }
 
 function matchWord(element: Exclude<Element, "rest" | "words">, word: string, reading: Reading): boolean {
