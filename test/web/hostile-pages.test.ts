@@ -7,7 +7,7 @@ import { soak } from "../harness.ts";
 import { html, site } from "./pages.ts";
 
 const MiB = 1024 * 1024;
-const size = soak ? 4 * MiB : MiB / 2;
+const size = soak ? webLimits.pageBytes.max : MiB / 4;
 
 describe("a hostile page", () => {
   it("that is nested 10,000 deep is read", async () => {
@@ -25,6 +25,8 @@ describe("a hostile page", () => {
     ["tags that never close", "<p", ""],
     ["entities", "&amp;lt;&#0;&#x110000;&nosuch;", ""],
     ["closing tags", "</div></p></x>", "y"],
+    ["the beginnings of tags", "<", ""],
+    ["marks of Markdown", "_ * [ ] ` ", ""],
   ])("of nothing but %s is answered", async (_what, piece, end) => {
     const body = piece.repeat(Math.floor(size / piece.length)) + end;
     await using web = await site(html(body));

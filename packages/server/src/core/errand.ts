@@ -5,6 +5,8 @@ export interface Errand {
   /** http or https. Redirects are not followed: each hop is an errand of its own. */
   url: URL;
   headers: Readonly<Record<string, string>>;
+  /** The answer that sent it here: what a human has approved for that holds for the same place. */
+  after?: ErrandAnswer;
   signal: AbortSignal;
 }
 

@@ -15,18 +15,24 @@ export const webLimits = {
   bodyMs: 30_000,
   /** Pages that one sandbox fetches at once. */
   fetches: 8,
-  /** Of HTML, as it is handed to whatever reads it. Browsers stop at a depth of 512. */
+  /**
+   * Of HTML, as it is handed to whatever reads it. Browsers stop at a depth of 512. What reads it stays far below its memory
+   * by these: a thread that runs out of it can take the process along.
+   */
+  htmlCharacters: 4_000_000,
   elements: 50_000,
   depth: 200,
   attributeCharacters: 2_048,
+  /** Of a text in the tree, a paragraph and what stands within a line: longer ones are several. */
+  pieceCharacters: 65_536,
   /** Levels of lists and quotations that Markdown shows. */
   indents: 12,
   columns: 32,
   links: 100,
   linkCharacters: 200,
   /** Reading HTML, in a thread of its own. */
-  readMs: 10_000,
-  readMegabytes: 256,
+  readMs: 20_000,
+  readMegabytes: 384,
   readStackMegabytes: 4,
   readers: 2,
   readersWaiting: 64,

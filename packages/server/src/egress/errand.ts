@@ -17,6 +17,9 @@ export interface ErrandParts extends AdmitParts {
   trust: HostTrust;
 }
 
+/** By which an answer was got. */
+const permits = new WeakMap<ErrandAnswer, Permit>();
+
 /** Judge, ask, reach, speak: nobody but the passage decides, and nothing is dialled that it did not permit. */
 export async function runErrand(parts: ErrandParts, errand: Errand): Promise<ErrandAnswer> {
   const url = checkOutboundUrl(errand.url.href);
@@ -24,7 +27,7 @@ export async function runErrand(parts: ErrandParts, errand: Errand): Promise<Err
   const fields = ["Host", url.host, ...Object.entries(errand.headers).flat(), "Connection", "close"];
   const path = `${url.pathname}${url.search}`;
   const asked = { destination: destinationOf(url), method: "GET", path, fields, isInspected: false };
-  const admitted = await unlessAborted(admit(parts, asked), signal);
+  const admitted = await unlessAborted(admit(parts, asked, errand.after && permits.get(errand.after)), signal);
   if (admitted.refusal !== undefined) throw errorOf(admitted.refusal);
   const { permit } = admitted;
   const opened = await parts.passage.reach(permit, readingOf(url, permit));
@@ -36,7 +39,9 @@ export async function runErrand(parts: ErrandParts, errand: Errand): Promise<Err
   if (signal.aborted) abort();
   try {
     const connection = url.protocol === "https:" ? await secure(parts.trust, outlet, permit) : outlet;
-    return await ask(outlet, connection, path, fields);
+    const answer = await ask(outlet, connection, path, fields);
+    permits.set(answer, permit);
+    return answer;
   } catch (error) {
     throw explain(permit, outlet, error);
   }

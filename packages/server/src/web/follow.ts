@@ -1,3 +1,4 @@
+import { defined } from "../core/defined.ts";
 import type { ErrandAnswer, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import { webLimits } from "../core/web-limits.ts";
@@ -21,8 +22,9 @@ const ownHeaders = {
 /** Every hop is an errand, judged like the first. */
 export async function follow(run: RunErrand, start: URL, accept: string, signal: AbortSignal): Promise<Fetched> {
   const redirects: string[] = [];
+  let after: ErrandAnswer | undefined;
   for (let url = start; ; ) {
-    const answer = await run({ url, headers: { ...ownHeaders, Accept: accept }, signal });
+    const answer = await run({ url, headers: { ...ownHeaders, Accept: accept }, signal, ...defined({ after }) });
     const { location } = answer.headers;
     if (!redirecting.includes(answer.status) || typeof location !== "string") return { ...answer, url, redirects };
     answer.body.destroy();
@@ -30,5 +32,6 @@ export async function follow(run: RunErrand, start: URL, accept: string, signal:
     if (redirects.length > webLimits.redirects)
       throw new AppError("unavailable", `${start.host} redirects more than ${webLimits.redirects} times`);
     url = readAddress(location, url);
+    after = answer;
   }
 }

@@ -3,7 +3,6 @@ import { type DomElement, type DomNode, isElement } from "./dom.ts";
 
 interface Writing {
   blocksOf(parent: DomNode): string[];
-  holdsBlocks(node: DomNode): boolean;
   line(node: DomNode): string;
 }
 

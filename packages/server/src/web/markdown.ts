@@ -2,6 +2,7 @@
 import { webLimits } from "../core/web-limits.ts";
 import { type DomElement, type DomNode, isElement, isText } from "./dom.ts";
 import { writeTable } from "./markdown-table.ts";
+import { oneLine } from "./one-line.ts";
 import { linkOf } from "./page-address.ts";
 
 // biome-ignore format: a list of words
@@ -10,11 +11,13 @@ const blocks = new Set([
   "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "li", "main", "nav", "ol", "p", "pre",
   "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
 ]);
+/** Of what an element adds to a line: an address, words of an image. */
+const elementWeight = 100;
 const marks: Readonly<Record<string, string>> = { strong: "**", b: "**", em: "*", i: "*", del: "~~", s: "~~" };
 
 export class MarkdownWriter {
   readonly #base: string;
-  readonly #holdsBlocks = new WeakMap<DomNode, boolean>();
+  readonly #weights = new WeakMap<DomNode, number>();
   #indents = 0;
 
   constructor(base: string) {
@@ -35,8 +38,10 @@ export class MarkdownWriter {
       line = "";
     };
     for (const child of parent.childNodes) {
-      if (!this.#isBlock(child)) line += this.inline(child);
-      else {
+      if (!this.#isBlock(child)) {
+        line += this.inline(child);
+        if (line.length >= webLimits.pieceCharacters) flush();
+      } else {
         flush();
         found.push(...this.#block(child));
       }
@@ -46,17 +51,19 @@ export class MarkdownWriter {
   }
 
   #isBlock(node: DomNode): node is DomElement {
-    return isElement(node) && (blocks.has(node.localName) || this.holdsBlocks(node));
+    return isElement(node) && (blocks.has(node.localName) || this.#weight(node) >= webLimits.pieceCharacters);
   }
 
-  /** A link may be around a whole card. */
-  holdsBlocks(node: DomNode): boolean {
-    const known = this.#holdsBlocks.get(node);
+  /** As text in a line. A link may be around a whole card, and old pages are in one font: those are too much for a line. */
+  #weight(node: DomNode): number {
+    if (isText(node)) return node.textContent?.length ?? 0;
+    const known = this.#weights.get(node);
     if (known !== undefined) return known;
-    let holds = false;
-    for (const child of node.childNodes) if (this.#isBlock(child)) holds = true;
-    this.#holdsBlocks.set(node, holds);
-    return holds;
+    let weight = elementWeight;
+    for (const child of node.childNodes)
+      weight += this.#isBlock(child) ? webLimits.pieceCharacters : this.#weight(child);
+    this.#weights.set(node, weight);
+    return weight;
   }
 
   #block(element: DomElement): string[] {
@@ -110,7 +117,10 @@ export class MarkdownWriter {
 
   #inlines(node: DomNode): string {
     let text = "";
-    for (const child of node.childNodes) text += this.inline(child);
+    for (const child of node.childNodes) {
+      text += this.inline(child);
+      if (text.length >= webLimits.pieceCharacters) break;
+    }
     return text;
   }
 
@@ -129,7 +139,7 @@ export class MarkdownWriter {
   }
 
   #image(element: DomElement): string {
-    const alt = escapeText((element.getAttribute("alt") ?? "").replace(/\s+/g, " ").trim());
+    const alt = escapeText(oneLine(element.getAttribute("alt") ?? "", webLimits.titleCharacters));
     const url = linkOf(element.getAttribute("src"), this.#base);
     if (alt === "") return "";
     return url === undefined ? alt : `![${alt}](${escapeUrl(url)})`;
@@ -157,7 +167,14 @@ function around(mark: string, inner: string): string {
 }
 
 function longestTicks(text: string): number {
-  return (text.match(/`+/g) ?? []).reduce((most, ticks) => Math.max(most, ticks.length), 0);
+  let most = 0;
+  for (let at = text.indexOf("`"); at >= 0; ) {
+    let end = at;
+    while (text[end] === "`") end++;
+    most = Math.max(most, end - at);
+    at = text.indexOf("`", end);
+  }
+  return most;
 }
 
 function code(text: string): string {
@@ -168,7 +185,7 @@ function code(text: string): string {
 }
 
 function fence(element: DomElement): string[] {
-  const text = (element.textContent ?? "").replace(/^\n|\s+$/g, "");
+  const text = (element.textContent ?? "").replace(/^\n/, "").trimEnd();
   if (text === "") return [];
   const inner = element.querySelector("code");
   const classes = `${element.getAttribute("class") ?? ""} ${inner?.getAttribute("class") ?? ""}`;

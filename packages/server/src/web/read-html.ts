@@ -8,7 +8,7 @@ import { linkOf } from "./page-address.ts";
 import type { PageLink, PageText } from "./reader-job.ts";
 import { tameHtml } from "./tame-html.ts";
 
-/** A page of less than this beside its frame is taken as it is. */
+/** What is shorter is no article: the page is taken as it is. */
 const articleCharacters = 200;
 /** Around what is to be read, on a page that is no article. */
 const surroundings = "nav, header, footer, aside, form, [role=navigation], [role=banner], [role=contentinfo], [hidden]";
@@ -37,8 +37,10 @@ export function readHtml(source: string, url: string, mayBeArticle: boolean): Pa
 
 /** Changes the document. What is in the way of finding it is no reason to read nothing. */
 function findArticle(document: DomDocument) {
+  Object.defineProperty(document.body, "innerHTML", { get: () => "", set: refuse });
   const reader = new Readability<DomElement>(document as never, {
-    charThreshold: articleCharacters,
+    // What it finds is not judged by it: it would begin again, from HTML that it wrote, and read without our limits.
+    charThreshold: -1,
     disableJSONLD: true,
     keepClasses: true, // they name the language of code
     serializer: (element) => element as unknown as DomElement,
@@ -52,13 +54,20 @@ function findArticle(document: DomDocument) {
   }
 }
 
+function refuse(): never {
+  throw new Error("nothing is read twice");
+}
+
 function bodyOf({ body }: DomDocument): DomElement {
-  const all = textOf(body, webLimits.textCharacters).length;
   const around = [...body.querySelectorAll(surroundings)];
-  const within = around.reduce((sum, element) => sum + textOf(element, webLimits.textCharacters).length, 0);
+  const within = around.reduce((sum, element) => sum + lengthOf(element), 0);
   // A page that is all menu is read as one.
-  if (within < all) for (const element of around) element.remove();
+  if (within < lengthOf(body)) for (const element of around) element.remove();
   return body;
+}
+
+function lengthOf(element: DomElement): number {
+  return element.textContent?.trim().length ?? 0;
 }
 
 function linksIn(root: DomElement, base: string): PageLink[] {

@@ -8,7 +8,6 @@ import { type DomDocument, type DomElement, emptyDocument } from "./dom.ts";
 
 export interface TamedHtml {
   document: DomDocument;
-  elements: number;
   /** There was more than that. */
   isCut: boolean;
 }
@@ -32,11 +31,17 @@ const sliceCharacters = 64 * 1024;
 
 export function tameHtml(source: string): TamedHtml {
   const tree = new Tree();
+  let elements = 0;
   let skipped = 0;
   const parser = new Parser({
-    onopentag(name, found) {
+    onopentagname(name) {
+      elements++;
       if (skipped > 0 || unread.has(name)) skipped++;
-      else tree.open(name, found);
+      else tree.open(name);
+    },
+    // One by one: a tag may have a million of them.
+    onattribute(name, value) {
+      if (skipped === 0) tree.attribute(name, value);
     },
     ontext(text) {
       if (skipped === 0) tree.text(text);
@@ -46,65 +51,79 @@ export function tameHtml(source: string): TamedHtml {
       else tree.close(name);
     },
   });
+  const length = Math.min(source.length, webLimits.htmlCharacters);
   let at = 0;
-  for (; at < source.length && tree.elements < webLimits.elements; at += sliceCharacters)
-    parser.write(source.slice(at, at + sliceCharacters));
+  for (; at < length && elements < webLimits.elements; at += sliceCharacters)
+    parser.write(source.slice(at, Math.min(at + sliceCharacters, length)));
   parser.end();
-  tree.text("", true);
-  return { document: tree.document, elements: tree.elements, isCut: at < source.length };
+  tree.end();
+  return { document: tree.document, isCut: at < source.length };
 }
 
 /** Html, head and body are there already: what a page says of them is where they are. */
 class Tree {
   readonly document = emptyDocument();
+  readonly #places: Readonly<Record<string, DomElement>>;
   readonly #open: { name: string; element: DomElement | undefined }[] = [];
   /** Where things go, innermost last. */
   readonly #parents: DomElement[] = [this.document.body];
-  /** Text comes in pieces, and is one node. */
-  #text: string[] = [];
-  elements = 0;
+  /** Whose attributes come. */
+  #last: DomElement | undefined;
+  readonly #named = new Set<string>();
+  /** Text comes in pieces, as small as a character. */
+  #pieces: string[] = [];
+  #pieceCharacters = 0;
 
-  open(name: string, found: Readonly<Record<string, string>>): void {
-    this.elements++;
-    const place = { html: this.document.documentElement, body: this.document.body }[name];
-    if (place !== undefined) setAttributes(place, found);
-    const isFrame = place !== undefined || name === "head";
-    const element = isFrame || this.#parents.length > webLimits.depth ? undefined : this.#append(name, found);
+  constructor() {
+    const { documentElement: html, body, head } = this.document;
+    this.#places = { html, body, head };
+  }
+
+  open(name: string): void {
+    const place = Object.hasOwn(this.#places, name) ? this.#places[name] : undefined;
+    const element = place !== undefined || this.#parents.length > webLimits.depth ? undefined : this.#append(name);
+    this.#last = place ?? element;
+    this.#named.clear();
     if (empty.has(name)) return;
     this.#open.push({ name, element });
     if (element !== undefined) this.#parents.push(element);
   }
 
-  #append(name: string, found: Readonly<Record<string, string>>): DomElement {
+  #append(name: string): DomElement {
     this.#flush();
     const element = this.document.createElement(/^[a-z][a-z0-9-]{0,31}$/.test(name) ? name : "span");
-    setAttributes(element, found);
     (inHead.has(name) ? this.document.head : this.#parents.at(-1))?.appendChild(element);
     return element;
   }
 
+  /** Of several of a name the first counts. */
+  attribute(name: string, value: string): void {
+    if (!attributes.has(name) || value.length > webLimits.attributeCharacters || this.#named.has(name)) return;
+    this.#named.add(name);
+    this.#last?.setAttribute(name, value);
+  }
+
   close(name: string): void {
-    if (empty.has(name) || this.#open.at(-1)?.name !== name) return; // the end of the page came in the middle of it
+    if (empty.has(name) || this.#open.at(-1)?.name !== name) return;
     if (this.#open.pop()?.element === undefined) return;
     this.#flush();
     this.#parents.pop();
   }
 
-  text(text: string, isLast = false): void {
-    this.#text.push(text);
-    if (isLast) this.#flush();
+  text(text: string): void {
+    this.#pieces.push(text);
+    this.#pieceCharacters += text.length;
+    if (this.#pieceCharacters >= webLimits.pieceCharacters) this.#flush();
+  }
+
+  end(): void {
+    this.#flush();
   }
 
   #flush(): void {
-    const text = this.#text.join("");
+    const text = this.#pieces.join("");
     if (text !== "") this.#parents.at(-1)?.appendChild(this.document.createTextNode(text));
-    this.#text = [];
-  }
-}
-
-function setAttributes(element: DomElement, found: Readonly<Record<string, string>>): void {
-  for (const name of Object.keys(found)) {
-    const value = found[name] ?? "";
-    if (attributes.has(name) && value.length <= webLimits.attributeCharacters) element.setAttribute(name, value);
+    this.#pieces = [];
+    this.#pieceCharacters = 0;
   }
 }
