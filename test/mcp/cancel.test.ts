@@ -61,6 +61,23 @@ describe.each(engines)("a call on %s that nobody waits for any more", (engine) =
       await client.close();
     });
 
+    it("[MCP-07] is interrupted in a session's interpreter, which stays as it was", async () => {
+      const client = await connectClient(server, era);
+      const session_id = `interrupted-${era}`;
+      const python = (code: string) => ({ language: "python", code, session_id });
+      const { structuredContent } = await client.callTool({ name: "execute_code", arguments: python("kept = 42") });
+      const { sandbox_id } = structuredContent as { sandbox_id: string };
+      const control = new AbortController();
+      const code = "import time\nopen('here', 'w').close()\nwhile True: time.sleep(0.01)";
+      const over = call(client, python(code), control.signal);
+      await until(async () => expect(await shell(sandbox_id, "ls here; true")).toBe("here\n"));
+      control.abort();
+      await over;
+      const after = await client.callTool({ name: "execute_code", arguments: python("kept") });
+      expect(after.structuredContent).toMatchObject({ state: "kept", results: [{ json: 42 }] });
+      await client.close();
+    });
+
     it("[MCP-07] is ended when the client vanishes", async () => {
       const client = await connectClient(server, era);
       await ended((input) => ({ over: call(client, input), end: () => void client.close() }));

@@ -69,6 +69,18 @@ describe("resources and prompts", () => {
       ]);
     });
 
+    it("[MCP-04] hold no secret that the sandbox has, whatever code writes", async () => {
+      const operator = await server.as("operator");
+      const name = `TOLD_${era.replaceAll("-", "")}`;
+      const value = `told-${"v".repeat(20)}-${era}`;
+      await operator.put(`/api/v1/secrets/${name}`, value);
+      const binding = { target: { all: true }, deliver: { as: "env", variable: name } };
+      expect((await operator.post(`/api/v1/secrets/${name}/bindings`, binding)).status).toBe(201);
+      await client.callTool({ name: "execute_code", arguments: { code: `open('${name}', 'w').write('${value}')` } });
+      const { contents } = await client.readResource({ uri: `caisson://${session}/${name}` });
+      expect(JSON.stringify(contents)).not.toContain(value);
+    });
+
     it("[MCP-04] tell the last things that happened, and how long they took", async () => {
       await vi.waitFor(async () => {
         const { traces } = await read(client, "sandbox://logs");
