@@ -15,6 +15,7 @@ import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
+import { mcp } from "./benchmarks/mcp.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { peersOf } from "./benchmarks/peers.ts";
 import { redact } from "./benchmarks/redact.ts";
@@ -51,6 +52,7 @@ const benchmarks: Record<string, Benchmark> = {
   "rest-allocate": restAllocate,
   "rest-exec": restExec,
   "rest-files": restFiles,
+  mcp,
   burst,
   "audit-cost": auditCost,
   "daemon-idle": daemonIdle,

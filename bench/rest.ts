@@ -15,21 +15,21 @@ type Body = Buffer | object;
 /** The least that a client of the API can be: kept connections, and nothing between Node's parser and the caller. */
 export class Rest implements Disposable {
   readonly #agent = new Agent({ keepAlive: true });
-  readonly #address: URL;
-  readonly #key: string;
+  readonly address: URL;
+  readonly key: string;
 
   constructor(address: string, key: string) {
-    this.#address = new URL(address);
-    this.#key = key;
+    this.address = new URL(address);
+    this.key = key;
   }
 
   call(method: string, path: string, body?: Body): Promise<RestAnswer> {
     const isRaw = Buffer.isBuffer(body);
     const bytes = isRaw ? body : body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const type = isRaw ? "application/octet-stream" : "application/json";
-    const { hostname: host, port } = this.#address;
+    const { hostname: host, port } = this.address;
     const headers = {
-      "x-api-key": this.#key,
+      "x-api-key": this.key,
       ...(bytes === undefined ? {} : { "content-type": type, "content-length": bytes.length }),
     };
     return new Promise((resolve, reject) => {
