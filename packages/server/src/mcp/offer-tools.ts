@@ -1,4 +1,5 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { knownSchema } from "./known-schema.ts";
 import type { McpParts, Offer } from "./server.ts";
 
 /** The tools of the sets that a client asked for. */
@@ -8,7 +9,13 @@ export function offerTools(mcp: McpParts): Offer {
       const { name, title, description, input, output, hints } = tool;
       server.registerTool(
         name,
-        { title, description, inputSchema: input, outputSchema: output, annotations: { title, ...hints } },
+        {
+          title,
+          description,
+          inputSchema: knownSchema(input),
+          outputSchema: knownSchema(output),
+          annotations: { title, ...hints },
+        },
         (given: unknown, context: ServerContext) => mcp.calls.call(mcp, { server, client, tool }, given, context),
       );
     }
