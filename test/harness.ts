@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Caisson, type CaissonOptions, openCaisson } from "../packages/server/src/app.ts";
@@ -62,4 +63,9 @@ export async function leaveNothing(home: string): Promise<void> {
   const leaks = findLeaks(home);
   await rm(home, { recursive: true, force: true });
   if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+}
+
+/** Whether this machine has a program, and so its sandboxes do. */
+export function hasProgram(name: string): boolean {
+  return existsSync(join("/usr/bin", name));
 }

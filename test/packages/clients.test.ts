@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { accessSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { join, normalize } from "node:path";
@@ -11,18 +10,10 @@ import { certificate } from "../egress/certificate.ts";
 import { dnsHost, type TestDns, type WebHost, webHost } from "../egress/hosts.ts";
 import { inspected } from "../egress/inspected.ts";
 import { names, tls } from "../egress/rules.ts";
-import { engines, openTestCaisson, ordinary, type TestCaisson } from "../harness.ts";
+import { engines, hasProgram, openTestCaisson, ordinary, type TestCaisson } from "../harness.ts";
 import { npmRegistryOf, pipIndex, wheel } from "./made.ts";
 
 const run = promisify(execFile);
-const has = (program: string) => {
-  try {
-    accessSync(join("/usr/bin", program));
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 /** What this machine's own programs bring from its registries; null where they cannot. */
 async function fetchLibraries(): Promise<string | null> {
@@ -65,7 +56,7 @@ describe.skipIf(ordinary)("programs that people install", () => {
     folder = await mkdtemp("/var/tmp/caisson-test-");
     const caFile = join(folder, "host.pem");
     await writeFile(caFile, certificate);
-    if (has("git")) await makeRepository(folder);
+    if (hasProgram("git")) await makeRepository(folder);
     const index = pipIndex({ "made-1.0-py3-none-any.whl": wheel("made", "1.0") });
     const made = { name: "made", version: "1.0.0", files: { "index.js": "" } };
     const registry = npmRegistryOf([made], () => `https://allowed.example:${host.port}`);
@@ -133,7 +124,7 @@ describe.skipIf(ordinary)("programs that people install", () => {
         ]);
       });
 
-      it.runIf(has("git"))("[NET-03] git over https", async () => {
+      it.runIf(hasProgram("git"))("[NET-03] git over https", async () => {
         const clone = (name: string) => `git clone -q https://${name}:${host.port}/repo.git ${name}`;
         const [allowed, other] = await both(clone);
         expect(allowed).toMatchObject({ exit_code: 0 });

@@ -1,4 +1,3 @@
-import { accessSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createSecureServer } from "node:http2";
 import { tmpdir } from "node:os";
@@ -9,17 +8,9 @@ import { certificate, certificateKey } from "../egress/certificate.ts";
 import { dnsHost, openHost, type TestDns, type TestHost } from "../egress/hosts.ts";
 import { inspected } from "../egress/inspected.ts";
 import { names, tls } from "../egress/rules.ts";
-import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
+import { engines, hasProgram, openTestCaisson, type TestCaisson } from "../harness.ts";
 
 const scripts = join(import.meta.dirname, "network");
-const has = (program: string) => {
-  try {
-    accessSync(join("/usr/bin", program));
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
   let home: TestCaisson;
@@ -81,14 +72,14 @@ describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
     expect(seen.filter((line) => /front|pinned|POST|v2/.test(line))).toEqual([]);
   });
 
-  it.runIf(has("node"))("[NET-08] lets Node's fetch through that its rule lets out", async () => {
+  it.runIf(hasProgram("node"))("[NET-08] lets Node's fetch through that its rule lets out", async () => {
     expect(await lines("node", "inspected.mjs", String(host.port))).toEqual([
       ["/v1/fetch", 200, "1.1 /v1/fetch"],
       ["/v2/fetch", 403, expect.stringContaining("urn:caisson")],
     ]);
   });
 
-  it.runIf(has("curl")).each(["--http1.1", "--http2"])(
+  it.runIf(hasProgram("curl")).each(["--http1.1", "--http2"])(
     "[NET-08] lets curl %s through that its rule lets out",
     async (version) => {
       const curl = async (...options: string[]) => {
@@ -108,14 +99,17 @@ describe.each(engines)("TLS of a sandbox on %s, looked into", (engine) => {
     },
   );
 
-  it.runIf(has("wget"))("[NET-08] lets wget through, which knows of no variable but the system's bundle", async () => {
-    const url = `https://allowed.example:${host.port}`;
-    const wget = `env -i wget -q -O - --tries=1`;
-    const { stdout, exit_code: exitCode } = await sandbox.exec({
-      command: `${wget} ${url}/v1/w && ! ${wget} ${url}/v2/w`,
-    });
-    expect([exitCode, String(stdout)]).toEqual([0, "1.1 /v1/w"]);
-  });
+  it.runIf(hasProgram("wget"))(
+    "[NET-08] lets wget through, which knows of no variable but the system's bundle",
+    async () => {
+      const url = `https://allowed.example:${host.port}`;
+      const wget = `env -i wget -q -O - --tries=1`;
+      const { stdout, exit_code: exitCode } = await sandbox.exec({
+        command: `${wget} ${url}/v1/w && ! ${wget} ${url}/v2/w`,
+      });
+      expect([exitCode, String(stdout)]).toEqual([0, "1.1 /v1/w"]);
+    },
+  );
 
   it("[NET-08] lets code of interpreters through that have started before", async () => {
     const url = `https://allowed.example:${host.port}/v1`;

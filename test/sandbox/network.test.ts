@@ -1,4 +1,3 @@
-import { accessSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -8,17 +7,9 @@ import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { certificate } from "../egress/certificate.ts";
 import { dnsHost, type TestDns, type TestHost, tcpHost, type WebHost, webHost } from "../egress/hosts.ts";
 import { http, names, tcp, tls } from "../egress/rules.ts";
-import { engines, openTestCaisson, soak, type TestCaisson } from "../harness.ts";
+import { engines, hasProgram, openTestCaisson, soak, type TestCaisson } from "../harness.ts";
 
 const scripts = join(import.meta.dirname, "network");
-const has = (program: string) => {
-  try {
-    accessSync(join("/usr/bin", program));
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 describe.each(engines)("the network of a sandbox on %s", (engine) => {
   let home: TestCaisson;
@@ -80,14 +71,14 @@ describe.each(engines)("the network of a sandbox on %s", (engine) => {
     expect(new Set(dns.asked)).toEqual(new Set(["allowed.example"]));
   });
 
-  it.runIf(has("node"))("[NET-03] reaches an allowed host with Node, and another not", async () => {
+  it.runIf(hasProgram("node"))("[NET-03] reaches an allowed host with Node, and another not", async () => {
     expect(await lines("node", "clients.mjs", "allowed.example", "other.example", web.port)).toEqual([
       ["fetch", "GET /fetch 0", "ENOTFOUND"],
       ["http", "GET /http 0", "ENOTFOUND"],
     ]);
   });
 
-  it.runIf(has("curl"))("[NET-03] [NET-04] reaches an allowed host with curl, and another not", async () => {
+  it.runIf(hasProgram("curl"))("[NET-03] [NET-04] reaches an allowed host with curl, and another not", async () => {
     const curl = async (...options: string[]) => {
       const { stdout, exit_code: exitCode } = await sandbox.exec({
         command: ["curl", "-s", "--cacert", "authority.pem", ...options],
@@ -107,7 +98,7 @@ describe.each(engines)("the network of a sandbox on %s", (engine) => {
     expect(await curl(`https://other.example:${secure.port}/c`)).toBe("56 ");
   });
 
-  it.runIf(has("wget"))("[NET-03] [NET-04] reaches an allowed host with wget, and another not", async () => {
+  it.runIf(hasProgram("wget"))("[NET-03] [NET-04] reaches an allowed host with wget, and another not", async () => {
     const wget = async (...options: string[]) => {
       const command = ["wget", "-qO-", "-t1", "--ca-certificate=authority.pem", ...options];
       const { stdout, exit_code: exitCode } = await sandbox.exec({ command });
