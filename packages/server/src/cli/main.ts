@@ -11,6 +11,7 @@ import { configHelpText, printConfig } from "./config.ts";
 import { doctor, doctorHelpText } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
+import { installHelpText, parseInstall } from "./mcp/install-options.ts";
 import { mcpHelpText, mcpOptionSpecs, parseMcp, serveHelpText, serveOptionSpecs } from "./mcp/options.ts";
 import { parseReport } from "./report-options.ts";
 import { type RunIo, run } from "./run.ts";
@@ -122,6 +123,11 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         return audit(await load(environment, plan), plan, io);
       });
     case "mcp":
+      if (rest[0] === "install")
+        return withPlan(parseInstall(rest.slice(1)), installHelpText, io, async (plan) => {
+          const { installMcp } = await import("./mcp/install.ts");
+          return installMcp(environment, plan, io);
+        });
       return withPlan(parseMcp(rest, mcpOptionSpecs), mcpHelpText, io, async (plan) => {
         const { serveMcp } = await import("./mcp/serve.ts");
         return serveMcp(await load(environment, plan), environment.variables, plan, io);
