@@ -72,11 +72,21 @@ export class Docker implements AsyncDisposable {
   async #importImage(folder: string): Promise<void> {
     await copyFile(programPath("hello"), join(folder, "hello"));
     await runProgram(tarPath, ["-C", folder, "-cf", join(folder, "image.tar"), "hello"]);
-    await this.#docker("import", join(folder, "image.tar"), image);
+    await this.import(join(folder, "image.tar"), image);
+  }
+
+  /** Makes an image of an archive; changes are in the words of a Dockerfile. */
+  async import(archive: string, name: string, ...changes: string[]): Promise<void> {
+    await this.#docker("import", ...changes.flatMap((change) => ["--change", change]), archive, name);
+  }
+
+  /** Where its clients find it. */
+  get address(): string {
+    return `unix://${this.#socket}`;
   }
 
   #docker(...args: string[]): Promise<Outcome> {
-    return runProgram(clientPath, ["--host", `unix://${this.#socket}`, ...args]);
+    return runProgram(clientPath, ["--host", this.address, ...args]);
   }
 
   runHello(): Promise<Outcome> {

@@ -1,9 +1,11 @@
 import { access, copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Daemon } from "../daemon.ts";
+import { Docker } from "../docker.ts";
 import { programPath } from "../native-programs.ts";
 import { installOver } from "../over-rest.ts";
 import { runProgram } from "../program.ts";
+import { importPython } from "../python-image.ts";
 import { interleave, summarize } from "../stats.ts";
 import type { Workbench } from "../workbench.ts";
 
@@ -11,13 +13,14 @@ const path = "/api/v1/sandboxes";
 const bubblewrapPath = "/usr/bin/bwrap";
 const npmPath = "/usr/bin/npm";
 const pythonPath = "/usr/bin/python3";
+const pythonImage = "caisson-bench-python";
 
 interface Peer {
   name: string;
   /** What it runs, and ours beside it. */
   runs: "a static program" | "one line of Python";
-  /** Installs it if need be; throws why it cannot run here. */
-  prepare(folder: string): Promise<() => Promise<number>>;
+  /** Installs it if need be; throws why it cannot run here. Some bring a sandbox that is Docker's. */
+  prepare(folder: string, docker: () => Promise<Docker>): Promise<() => Promise<number>>;
 }
 
 /** How this machine reaches its package registries is told by its environment. */
@@ -70,24 +73,27 @@ async def main():
 asyncio.run(main())`,
   ),
   pythonPeer(
-    "llm-sandbox",
+    "llm-sandbox[docker]",
+    // Its own image would come from a registry, and be given a virtual environment at each start.
     `import time
 from llm_sandbox import SandboxSession
 start = time.perf_counter()
-with SandboxSession(lang="python") as session:
+own = dict(image="${pythonImage}", skip_environment_setup=True, runtime_configs=dict(network_mode="none"))
+with SandboxSession(lang="python", **own) as session:
     result = session.run("print('x')")
     took = time.perf_counter() - start
     assert "x" in result.stdout
 print(took * 1000)`,
+    true,
   ),
 ];
 
 /** Of PyPI, in an environment of its own; the time is its own, without the start of Python. */
-function pythonPeer(name: string, code: string): Peer {
+function pythonPeer(name: string, code: string, needsDocker = false): Peer {
   return {
     name,
     runs: "one line of Python",
-    prepare: async (folder) => {
+    prepare: async (folder, docker) => {
       const place = join(folder, "python");
       await runProgram(pythonPath, ["-m", "venv", place]);
       await runProgram(
@@ -95,8 +101,14 @@ function pythonPeer(name: string, code: string): Peer {
         ["install", "--quiet", "--disable-pip-version-check", name],
         surroundings,
       );
+      const env: Record<string, string> = {};
+      if (needsDocker) {
+        const running = await docker();
+        await importPython(running, folder, pythonImage);
+        env.DOCKER_HOST = running.address;
+      }
       const run = async () =>
-        Number((await runProgram(join(place, "bin/python"), ["-c", code])).stdout.trim().split("\n").at(-1));
+        Number((await runProgram(join(place, "bin/python"), ["-c", code], { env })).stdout.trim().split("\n").at(-1));
       await run();
       return run;
     },
@@ -139,12 +151,21 @@ export async function peersOf(bench: Workbench): Promise<void> {
     await daemon.rest.delete(`${path}/${id}`);
     return tookMs;
   };
+  await using stack = new AsyncDisposableStack();
+  const docker = async () => {
+    let why = "";
+    const started = await Docker.start(bench.home, (told) => {
+      why = told;
+    });
+    if (started === undefined) throw new Error(`without Docker: ${why}`);
+    return stack.use(started);
+  };
   for (const [index, peer] of peers.entries()) {
     const folder = join(bench.home, `peer-${index}`);
     await mkdir(folder, { recursive: true });
     await copyFile(programPath("hello"), join(folder, "hello"));
     try {
-      const theirs = await peer.prepare(folder);
+      const theirs = await peer.prepare(folder, docker);
       await interleave(1, [ours(peer.runs), theirs]);
       const [samples, bare] = await interleave(bench.options.quick ? 5 : 20, [ours(peer.runs), theirs]);
       bench.add({
