@@ -33,6 +33,7 @@ const TOP_FILES = [
   "host-process.ts",
   "index.ts",
   "local-engines.ts",
+  "local-host.ts",
   "service.ts",
   "stdio-service.ts",
   "up.ts",

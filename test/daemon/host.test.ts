@@ -3,6 +3,7 @@ import { chmod, chown, mkdtemp, readFile, realpath, rm, writeFile } from "node:f
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ordinary } from "../harness.ts";
+import { connectStdio, openStdioHome } from "../mcp/stdio-program.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";
 
 interface Ran {
@@ -171,5 +172,19 @@ describe.skipIf(ordinary)("a daemon with host.run_as", { timeout: upTimeoutMs },
     expect(await readFile(join(folder, "note"), "utf8")).toBe("hello");
     expect(existsSync(join(folder, "note"))).toBe(true);
     await rm(folder, { recursive: true });
+  });
+});
+
+describe.skipIf(ordinary)("root's `caisson mcp` without a daemon", () => {
+  it("[HST-01] keeps the host closed: things would be done on it as root", async () => {
+    await using place = await openStdioHome("container");
+    const variables = { ...place.variables, CAISSON_HOST_ENABLED: "true", CAISSON_HOST_ALLOW: "id -u" };
+    const { client, transport, told } = await connectStdio(variables, "2025-11-25");
+    await client.connect(transport);
+    const { isError, content } = await client.callTool({ name: "host_exec", arguments: { command: "id -u" } });
+    expect(isError).toBe(true);
+    expect(JSON.stringify(content)).toContain("access to the host is turned off");
+    expect(told()).toContain("the host stays closed");
+    await client.close();
   });
 });

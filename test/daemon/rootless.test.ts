@@ -40,6 +40,26 @@ $caisson host exec id || echo refused
 $caisson down
 `;
 
+/** Asks a tool of a `caisson mcp` that has no daemon. */
+const stdioScript = `
+const { spawn } = require("node:child_process");
+const own = { CAISSON_HOST_ENABLED: "true", CAISSON_HOST_ALLOW: "id -u" };
+const program = spawn(process.argv[1] + "/caisson", ["mcp", "--tools", "host"], { env: { ...process.env, ...own }, stdio: ["pipe", "pipe", "inherit"] });
+const say = (message) => program.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+say({ id: 1, method: "initialize", params });
+let text = "";
+program.stdout.on("data", (chunk) => {
+  text += chunk;
+  for (const line of text.split("\\n").slice(0, -1)) {
+    const { id, result } = JSON.parse(line);
+    if (id === 2) console.log(result.structuredContent.stdout.trim()), program.stdin.end();
+    else if (id === 1) say({ method: "notifications/initialized" }), say({ id: 2, method: "tools/call", params: { name: "host_exec", arguments: { command: "id -u" } } });
+  }
+  text = text.slice(text.lastIndexOf("\\n") + 1);
+});
+`;
+
 describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", { timeout: upTimeoutMs }, () => {
   let user: OrdinaryUser;
   beforeAll(async () => {
@@ -66,6 +86,13 @@ describe.skipIf(obstacle !== undefined)("caisson up as an ordinary user", { time
     expect(seen.stdout).toBe(`${user.id}\nrefused\n`);
     expect(seen.stderr).toContain("no pattern allows it");
     expect(seen.exitCode).toBe(0);
+    while (user.processes().length > 0) await sleep(20);
+  });
+
+  it("[HST-02] does so without a daemon too", async () => {
+    const seen = await user.run(["node", "-e", stdioScript, user.checkout]);
+    expect(seen.stderr).toBe("");
+    expect(seen.stdout).toBe(`${user.id}\n`);
     while (user.processes().length > 0) await sleep(20);
   });
 });

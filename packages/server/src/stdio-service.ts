@@ -22,6 +22,7 @@ import { makeHome } from "./host/access.ts";
 import { checkFolder } from "./host/folders.ts";
 import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folders.ts";
 import { report } from "./http/problem.ts";
+import { openLocalHost } from "./local-host.ts";
 import { Changes } from "./mcp/changes.ts";
 import { productOffers } from "./mcp/offers.ts";
 import { openMcp } from "./mcp/open-mcp.ts";
@@ -77,6 +78,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
       sandboxRules: configuration.settings["network.max_rules"],
       search: configuration.settings["web.search"],
       packages,
+      host: await openLocalHost(configuration, log),
       vault: { writable: true, keys: null, variables: givenSecrets(variables).variables },
       clock: systemClock,
       onError,
