@@ -228,6 +228,24 @@ describe("the command line of a daemon", () => {
     expect((await caisson(["session", "kill", "--id", "abc"])).code).toBe(1);
   });
 
+  it("[CLI-01] verifies a file by its hash without a daemon, and by a manifest that the daemon signed", async () => {
+    await said("tool", "write_file", "path=output/rows.csv", "content=a,b");
+    const manifest = await said("artifacts", "default", "--json");
+    const [file, signed] = [join(folder, "rows.csv"), join(folder, "manifest.json")];
+    await writeFile(signed, manifest);
+    await writeFile(file, "a,b");
+    const { sha256 } = JSON.parse(manifest).files[0];
+    const nobody = { CAISSON_HOME: join(folder, "nowhere") };
+    expect(await caisson(["verify", file, sha256], "", nobody)).toMatchObject({ code: 0 });
+    expect(await said("verify", file, signed)).toContain("is the one");
+    await writeFile(file, "a,c");
+    expect(await caisson(["verify", file, sha256.slice(0, 12)], "", nobody)).toMatchObject({ code: 1 });
+    const changed = await caisson(["verify", file, signed, "--json"]);
+    expect(changed.code).toBe(1);
+    expect(JSON.parse(changed.stdout)).toMatchObject({ valid: false, reason: expect.stringContaining("not the file") });
+    await said("session", "kill", "--id", "default");
+  });
+
   it("[CLI-01] lists questions, shows them without obeying them, answers and waits for the answer", async () => {
     const id = await said("create");
     const question = await said(
