@@ -1,120 +1,123 @@
-import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
+import { toolLimits } from "../../packages/server/src/core/tool-limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { connectClient } from "./client.ts";
-import { refusalOf, resultOf } from "./results.ts";
 
-describe.each(engines)("sessions of agents on %s", (engine) => {
+const [engine = "container"] = engines;
+const hello = {
+  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+};
+const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
+
+describe("/mcp", () => {
   let server: TestServer;
-  let client: Client;
   beforeAll(async () => {
     server = await openTestServer(engine);
-    client = await connectClient(server, "2026-07-28");
   });
   afterAll(async () => {
-    await client.close();
     await server[Symbol.asyncDispose]();
     expect(server.errors).toEqual([]);
   });
 
-  const call = (name: string, given: object) => client.callTool({ name, arguments: { ...given } });
-  const run = async (given: object) => resultOf(await call("execute_code", given));
+  const key = async (namespace = "default") =>
+    (await server.keyring.issue({ name: "x", namespace, role: "agent" })).token;
+  const send = (token: string, body: unknown, headers: Record<string, string> = {}, query = "") =>
+    fetch(`${server.base}/mcp${query}`, {
+      method: "POST",
+      headers: {
+        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        ...{ "x-api-key": token, ...headers },
+      },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  const open = async (token: string) => {
+    const response = await send(token, hello);
+    await response.text();
+    return response.headers.get("mcp-session-id") ?? "";
+  };
+
+  it("does not know a session of another key, whatever its namespace", async () => {
+    const [mine, other, foreign] = await Promise.all([key(), key(), key("elsewhere")]);
+    const session = { "mcp-session-id": await open(mine) };
+    expect((await send(mine, list, session)).status).toBe(200);
+    for (const token of [other, foreign]) {
+      const refused = await send(token, list, session);
+      expect(refused.status).toBe(404);
+      const never = await send(token, list, { "mcp-session-id": "none" });
+      expect(await refused.json()).toEqual(await never.json());
+      const gone = await fetch(`${server.base}/mcp`, { method: "DELETE", headers: { ...session, "x-api-key": token } });
+      expect(gone.status).toBe(404);
+    }
+    expect((await send(mine, list, session)).status).toBe(200);
+  });
+
+  it("ends a session at DELETE: it is not found then", async () => {
+    const token = await key();
+    const session = { "mcp-session-id": await open(token) };
+    const ended = await fetch(`${server.base}/mcp`, { method: "DELETE", headers: { ...session, "x-api-key": token } });
+    expect(ended.status).toBe(200);
+    expect((await send(token, list, session)).status).toBe(404);
+  });
+
+  it("opens so many sessions for a key and no more, and others are not hindered", async () => {
+    const token = await key();
+    for (let count = 0; count < toolLimits.sessionsPerKey; count += 32)
+      await Promise.all(Array.from({ length: 32 }, () => open(token)));
+    const refused = await send(token, hello);
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({
+      jsonrpc: "2.0",
+      error: { message: expect.stringContaining("DELETE") },
+    });
+    expect(await open(await key())).not.toBe("");
+  });
 
   it.each([
-    ["python", "x = 41", "x + 1", "import os; os._exit(3)"],
-    ["node", "const x = 41", "x + 1", "process.reallyExit(3)"],
-  ])("keep the variables of %s between calls, and say when they are gone", async (language, set, get, end) => {
-    const { session_id, sandbox_id } = resultOf(await call("create_session", { language }));
-    expect(await run({ session_id, code: set })).toMatchObject({ exit_code: 0, state: "kept", session_id, sandbox_id });
-    expect(await run({ session_id, code: get })).toMatchObject({ state: "kept", results: [{ text: "42", json: 42 }] });
-    expect(await run({ session_id, code: end })).toMatchObject({ exit_code: 3, error: { name: "ContextEnded" } });
-    expect(await run({ session_id, code: get })).toMatchObject({ exit_code: 1, state: "new" });
-  });
-
-  it("run code in a process of its own where no session is named, or that is asked for", async () => {
-    expect(await run({ code: "y = 1" })).not.toHaveProperty("state");
-    expect(await run({ code: "y" })).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("NameError") });
-    expect(await run({ session_id: "mine", code: "y = 1" })).toMatchObject({ state: "new" });
-    expect(await run({ session_id: "mine", code: "print(y)", stateful: false })).toMatchObject({ exit_code: 1 });
-    expect(await run({ session_id: "mine", code: "echo $0", language: "shell" })).toMatchObject({ stdout: "bash\n" });
-  });
-
-  it("tell of files that a kept interpreter changed, and keep an error apart from what was written", async () => {
-    const code = "open('made', 'w').write('1')\nprint('said')\n1/0";
-    const result = await run({ session_id: "files", code });
-    expect(result).toMatchObject({
-      stdout: "said\n",
-      error: { name: "ZeroDivisionError", traceback: expect.stringContaining("1/0") },
-      files_changed: [{ path: "made", action: "created", size_bytes: 1 }],
+    ["what is not JSON", "{", {}, "", 400, -32_700],
+    ["a body that is too large", "x".repeat(httpLimits.codeBodyBytes + 1), {}, "", 413, -32_000],
+    ["another media type", "hello", { "content-type": "text/plain" }, "", 415, -32_000],
+    ["a set of tools that there is not", hello, {}, "?tools=core,magic", 400, -32_600],
+    ["a parameter that there is not", hello, {}, "?tool=core", 400, -32_600],
+    ["a foreign origin", hello, { origin: "https://elsewhere.example" }, "", 403, -32_000],
+    ["a wrong key", hello, { "x-api-key": `csn_${"A".repeat(43)}` }, "", 401, -32_000],
+  ])("refuses %s in words of JSON-RPC", async (_, body, headers, query, status, code) => {
+    const refused = await send(await key(), body, headers, query);
+    expect(refused.status).toBe(status);
+    expect(refused.headers.get("content-type")).toContain("application/json");
+    expect(await refused.json()).toMatchObject({
+      jsonrpc: "2.0",
+      id: null,
+      error: { code, message: expect.any(String) },
     });
   });
 
-  it("refuse what a kept interpreter cannot have, and say how it can be had", async () => {
-    const refusal = refusalOf(await call("execute_code", { session_id: "env", code: "1", env: { A: "b" } }));
-    expect(refusal).toMatchObject({ error: "invalid", hint: expect.stringContaining("stateful to false") });
+  it("offers the core set unless told, and what is named in any order", async () => {
+    const names = async (query: string) => {
+      const token = await key();
+      const opened = await send(token, hello, {}, query);
+      await opened.text();
+      const answer = await send(token, list, { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" });
+      return [...(await answer.text()).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name);
+    };
+    const core = await names("");
+    expect(core).toContain("execute_code");
+    expect(await names("?tools=core")).toEqual(core);
+    const more = await names("?tools=files,core");
+    expect(more.length).toBeGreaterThan(core.length);
+    expect((await names("?tools=all")).length).toBeGreaterThan(more.length);
   });
 
-  it("interrupt code whose caller is gone, and no other's: variables live on", async () => {
-    const session_id = "cancelled";
-    await run({ session_id, code: "kept = 1" });
-    const control = new AbortController();
-    const started = Promise.withResolvers<void>();
-    const endless = client.callTool(
-      { name: "execute_code", arguments: { session_id, code: "print('on', flush=True)\nwhile True: pass" } },
-      { signal: control.signal, onprogress: () => started.resolve() },
-    );
-    await started.promise;
-    const next = run({ session_id, code: "kept" });
-    control.abort();
-    await expect(endless).rejects.toThrow();
-    expect(await next).toMatchObject({ state: "kept", results: [{ text: "1" }] });
-  });
-
-  it("end for good, files and all", async () => {
-    const { session_id } = resultOf(await call("create_session", {}));
-    await call("write_file", { session_id, path: "kept", content: "x" });
-    expect(resultOf(await call("terminate_session", { session_id }))).toMatchObject({ session_id, terminated: true });
-    expect(refusalOf(await call("read_file", { session_id, path: "kept" }))).toMatchObject({ error: "not_found" });
-    expect(refusalOf(await call("terminate_session", { session_id }))).toMatchObject({ error: "not_found" });
-  });
-
-  it("have files that tools write, read in parts, find, move and delete", async () => {
-    const session_id = "files";
-    const at = { session_id, path: "notes/ä.txt" };
-    const written = resultOf(await call("write_file", { ...at, content: "one\nzwölf\n" }));
-    expect(written).toMatchObject({ size_bytes: 11, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
-    expect(resultOf(await call("read_file", { ...at, max_bytes: 7 }))).toMatchObject({
-      content: "one\nzw",
-      next_offset: 6,
-    });
-    expect(resultOf(await call("read_file", { ...at, offset: 6 }))).toMatchObject({
-      content: "ölf\n",
-      next_offset: null,
-    });
-    await call("write_file", { session_id, path: "bytes", content: "/wA=", encoding: "base64" });
-    expect(resultOf(await call("read_file", { session_id, path: "bytes" }))).toMatchObject({
-      content: "/wA=",
-      encoding: "base64",
-    });
-    const found = resultOf(await call("search_files", { session_id, text: "zw" }));
-    expect(found).toMatchObject({ matches: [{ path: "notes/ä.txt", line: 2, column: 1 }], truncated: false });
-    await call("move_file", { session_id, from: "bytes", to: "notes/bytes" });
-    const listed = resultOf(await call("list_files", { session_id, path: "notes" }));
-    expect(listed.files).toMatchObject([{ name: "bytes", size: 2 }, { name: "ä.txt" }]);
-    expect(refusalOf(await call("delete_file", { session_id, path: "notes" })).error).toBeDefined();
-    resultOf(await call("delete_file", { session_id, path: "notes", recursive: true }));
-    expect(refusalOf(await call("list_files", { session_id, path: "notes" }))).toMatchObject({ error: "not_found" });
-  });
-
-  it("make nothing for whoever may only read", async () => {
-    const viewer = await connectClient(server, "2026-07-28", { role: "viewer" });
-    const before = (await server.store.sandboxes.living()).length;
-    const read = await viewer.callTool({ name: "read_file", arguments: { session_id: "nobody's", path: "x" } });
-    expect(refusalOf(read)).toMatchObject({ error: "not_found" });
-    const run = await viewer.callTool({ name: "execute_code", arguments: { code: "1" } });
-    expect(refusalOf(run)).toMatchObject({ error: "forbidden" });
-    expect((await server.store.sandboxes.living()).length).toBe(before);
-    await viewer.close();
+  it("tells a client where to go on, and refuses what it no longer has", async () => {
+    const token = await key();
+    const session = { "mcp-session-id": await open(token), "x-api-key": token, accept: "text/event-stream" };
+    const gone = await fetch(`${server.base}/mcp`, { headers: { ...session, "last-event-id": "zzz" } });
+    expect(gone.status).toBe(400);
+    const named = { "mcp-session-id": session["mcp-session-id"], "mcp-protocol-version": "2025-11-25" };
+    const told = await (await send(token, list, named)).text();
+    const [, first = ""] = /^id: (\w+)$/m.exec(told) ?? [];
+    const again = await fetch(`${server.base}/mcp`, { headers: { ...session, "last-event-id": first } });
+    expect(await again.text()).toContain("execute_code");
   });
 });
