@@ -16,6 +16,7 @@ import { filesChanged } from "./benchmarks/files-changed.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { mcp } from "./benchmarks/mcp.ts";
+import { mcpStdio } from "./benchmarks/mcp-stdio.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { peersOf } from "./benchmarks/peers.ts";
 import { redact } from "./benchmarks/redact.ts";
@@ -53,6 +54,7 @@ const benchmarks: Record<string, Benchmark> = {
   "rest-exec": restExec,
   "rest-files": restFiles,
   mcp,
+  "mcp-stdio": mcpStdio,
   burst,
   "audit-cost": auditCost,
   "daemon-idle": daemonIdle,
