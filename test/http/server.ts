@@ -9,6 +9,7 @@ import type { NetworkOptions } from "../../packages/server/src/core/egress-polic
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import { openDoors } from "../../packages/server/src/doors.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
@@ -49,6 +50,7 @@ interface TestServerOptions extends Partial<HttpParts> {
   daemonFolder?: string;
   approvals?: Partial<ApprovalSettings>;
   commands?: Partial<CommandPolicy>;
+  background?: BackgroundPolicy;
   network?: NetworkOptions;
   packages?: PackageSettings;
   host?: OpenedHost;
@@ -65,6 +67,7 @@ export async function openTestServer(
     daemonFolder,
     approvals: asked,
     commands,
+    background,
     network = {},
     packages,
     host,
@@ -77,7 +80,16 @@ export async function openTestServer(
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const records = { keep: 100, days: 1, outputBytes: 1024 };
-  const caisson = openCaisson({ home, root, guestPath, runtimePaths, records, network, onError });
+  const caisson = openCaisson({
+    home,
+    root,
+    guestPath,
+    runtimePaths,
+    records,
+    network,
+    ...(background && { background }),
+    onError,
+  });
   const feed = new EventFeed();
   const settings: FleetSettings = {
     engine,

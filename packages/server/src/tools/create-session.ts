@@ -89,7 +89,9 @@ export const createSession = defineTool({
     });
     call.using?.(record.id);
     if (language !== "shell")
-      await parts.fleet.use(caller, record.id, async (sandbox) => void (await sandbox.contexts.shared(language)));
+      await parts.fleet.use(caller, record.id, async (sandbox) => {
+        if (sandbox.background.allowed) await sandbox.contexts.shared(language);
+      });
     return { structured: { ...whereOf(record), language, created: isNew, ...shown.parse(showSandbox(record)) } };
   },
 });

@@ -50,7 +50,9 @@ export const executeCode = defineTool({
     stateful: z
       .boolean()
       .optional()
-      .describe("whether variables live on; true when session_id is given, false otherwise; shell has none"),
+      .describe(
+        "whether variables live on; true when session_id is given (and policy lets anything live on), false otherwise; shell has none",
+      ),
     policy: policy
       .default("advise")
       .describe("strict refuses, before it runs, code that validate_code finds dangerous"),
@@ -59,7 +61,7 @@ export const executeCode = defineTool({
   output: codeResult,
   run: async (call, input) => {
     const { caller, parts, signal, progress } = call;
-    const { code, session_id, stateful = session_id !== undefined } = input;
+    const { code, session_id } = input;
     const record = await sessionOf(call, session_id);
     const language = input.language ?? languageOf(record);
     await admitCode(call, language, code, input.policy);
@@ -79,6 +81,8 @@ export const executeCode = defineTool({
     };
     const start = async (sandbox: Sandbox): Promise<RunResult | StatefulResult> => {
       const { cwd, env, stdin } = input;
+      // Where policy lets nothing live on, code that did not ask for that runs all the same.
+      const { stateful = session_id !== undefined && sandbox.background.allowed } = input;
       if (!stateful || language === "shell")
         return sandbox.executeCode({
           language,
