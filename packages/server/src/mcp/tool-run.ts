@@ -26,18 +26,23 @@ export class ToolRun {
   readonly #done: Promise<CallToolResult>;
   readonly #over = new Map<string, AbortController>();
   #unasked: Approval[] = [];
+  #result: CallToolResult | undefined;
   #wake: (() => void) | undefined;
   #progress: Progress | undefined;
 
   constructor(parts: ToolRunParts, context: ServerContext) {
     const { mcp, caller } = parts;
     this.lifeline = new Lifeline({ caller, parts: mcp.parts });
-    this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined);
+    this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined).then((result) => {
+      this.#result = result;
+      return result;
+    });
   }
 
   /** What comes first: the result, or questions that were not put yet. */
   async next(): Promise<CallToolResult | Approval[]> {
     for (;;) {
+      if (this.#result !== undefined) return this.#result; // nobody waits for the answers any more
       const questions = this.#unasked.splice(0);
       if (questions.length > 0) return questions;
       const woken = new Promise<undefined>((resolve) => {
