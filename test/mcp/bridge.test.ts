@@ -12,7 +12,7 @@ import { fixturePushes } from "./conformance/pushes.ts";
 import { fixtureQuestions } from "./conformance/questions.ts";
 import { fixtureResources } from "./conformance/resources.ts";
 import { fixtureTools } from "./conformance/tools.ts";
-import { connectStdio } from "./stdio-program.ts";
+import { connectStdio, openStdioHome } from "./stdio-program.ts";
 
 const [engine = "container"] = engines;
 
@@ -130,4 +130,12 @@ describe("what a server asks and tells by itself, through caisson mcp", () => {
     }, 20_000);
     await client.close();
   });
+});
+
+it("caisson mcp answers for a daemon that cannot be reached, and ends in order", async () => {
+  await using place = await openStdioHome("container");
+  const variables = { ...place.variables, CAISSON_URL: "http://127.0.0.1:1", CAISSON_API_KEY: "csn_none" };
+  const { client, transport } = await connectStdio(variables, "2025-11-25");
+  await expect(client.connect(transport)).rejects.toThrow("the daemon did not answer");
+  await client.close();
 });

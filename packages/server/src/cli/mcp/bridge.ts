@@ -53,7 +53,11 @@ export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts):
   return {
     [Symbol.asyncDispose]: async () => {
       await connection.close();
-      for await (const sandbox of caisson.listSandboxes({ session_key: session })) await sandbox.destroy();
+      try {
+        for await (const sandbox of caisson.listSandboxes({ session_key: session })) await sandbox.destroy();
+      } catch (error) {
+        log(`the session's sandbox was not ended: ${messageOf(error)}`); // its daemon ends it when it is idle
+      }
     },
   };
 }
