@@ -50,6 +50,16 @@ describe("the host's tools, while it is closed", () => {
   });
 });
 
+describe("content that is no Base64", () => {
+  it("holds up nobody, whatever it looks like", async () => {
+    await using server = await openTestServer(engine);
+    const agent = await server.as("agent");
+    const given = { path: "/x", content: `${"=".repeat(4_000_000)}x`, encoding: "base64" };
+    const { json } = await agent.send("POST", "/api/v1/tools/host_file_write", { json: given });
+    expect(json.detail).toBe("the content is no Base64");
+  });
+});
+
 describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
   let server: TestServer;
   let client: Client;
