@@ -57,6 +57,19 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     expect(await read("odd")).toMatchObject({ message: expect.stringContaining("not JSON serializable") });
     expect(await read("missing")).toMatchObject({ message: expect.stringContaining("NameError") });
     expect(await read("large")).toMatchObject({ error: "too_large" });
+    await run({ session_id, code: "import json\njson.dumps = lambda *a, **k: '[' * 200_000 + ']' * 200_000" });
+    expect(await read("large")).toMatchObject({ error: "invalid", message: expect.stringContaining("deeper") });
+  });
+
+  it("a label that is no time gives runs neither more of it nor less", async () => {
+    const agent = await server.as("agent");
+    for (const [index, odd] of ["NaN", "-1", "1e99", "soon", ""].entries()) {
+      const session_id = `odd-${index}`;
+      await agent.post("/api/v1/sandboxes", { session_key: session_id, labels: { "session.timeout_seconds": odd } });
+      expect(await run({ session_id, code: "print(1)" })).toMatchObject({ stdout: "1\n", timed_out: false });
+      expect(await done("set_resource_limits", { session_id, cpus: 1 })).toMatchObject({ timeout_seconds: 60 });
+      await done("terminate_session", { session_id });
+    }
   });
 
   it("inspect_state tells variables with types and sizes, and masks secrets in the environment", async () => {

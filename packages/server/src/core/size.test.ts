@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AppError } from "./errors.ts";
 import { requestLimits } from "./limits.ts";
 import { resolveSandboxLimits } from "./request.ts";
-import { parseSize } from "./size.ts";
+import { checkRange, parseSize } from "./size.ts";
 
 describe("sizes", () => {
   it.each([
@@ -22,6 +22,10 @@ describe("sizes", () => {
 });
 
 describe("limits", () => {
+  it("hold for what is no number too", () => {
+    expect(() => checkRange(Number.NaN, requestLimits.timeoutMs, "timeout", String)).toThrow("no number");
+  });
+
   it("[SBX-13] have the promised defaults, minima and caps", () => {
     expect(resolveSandboxLimits({})).toEqual({
       memoryBytes: 512 * 1024 ** 2,

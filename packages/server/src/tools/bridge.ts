@@ -39,6 +39,19 @@ export async function getVariable(call: ToolCall, { record, language, name }: Pl
   if (typeof text !== "string")
     throw new AppError("invalid", `'${name}' is no JSON`, { hint: "make it of objects, lists, texts and numbers" });
   if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
+  const value = parse(name, text);
+  if (isDeeper(value, contextLimits.jsonDepth)) throw tooDeep();
+  return value;
+}
+
+function toText(value: unknown): string {
+  if (isDeeper(value, contextLimits.jsonDepth)) throw tooDeep();
+  const text = JSON.stringify(value);
+  if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
+  return text;
+}
+
+function parse(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -46,12 +59,8 @@ export async function getVariable(call: ToolCall, { record, language, name }: Pl
   }
 }
 
-function toText(value: unknown): string {
-  if (isDeeper(value, contextLimits.jsonDepth))
-    throw new AppError("invalid", `the value is deeper than ${contextLimits.jsonDepth} levels`);
-  const text = JSON.stringify(value);
-  if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
-  return text;
+function tooDeep(): AppError {
+  return new AppError("invalid", `the value is deeper than ${contextLimits.jsonDepth} levels`);
 }
 
 function tooLarge(): AppError {

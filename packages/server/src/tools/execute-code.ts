@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
-import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
@@ -11,7 +10,7 @@ import { finding, policy } from "../schemas/validation.ts";
 import { admitCode, adviseOn } from "./code-policy.ts";
 import { LiveOutput } from "./live-output.ts";
 import { runInContext, type StatefulResult } from "./run-in-context.ts";
-import { languageOf, sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
+import { languageOf, sessionId, sessionOf, timeoutOf, where, whereOf } from "./session.ts";
 import { showFiles } from "./show-files.ts";
 import { showResults } from "./show-results.ts";
 import { defineTool, type ToolContent } from "./tool.ts";
@@ -115,8 +114,3 @@ export const executeCode = defineTool({
     return { structured, content: [...images, ...left] };
   },
 });
-
-function timeoutOf({ labels }: SandboxRecord): number | undefined {
-  const found = labels[sessionLabels.timeout];
-  return found === undefined ? undefined : Number(found);
-}

@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { fleetLimits } from "../core/fleet-limits.ts";
 import { type Language, languages } from "../core/language.ts";
+import { requestLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { findSession } from "./find-session.ts";
@@ -24,6 +25,12 @@ export const sessionLabels = { language: "session.language", timeout: "session.t
 export function languageOf({ labels }: SandboxRecord): Language {
   const found = labels[sessionLabels.language];
   return languages.find((one) => one === found) ?? "python";
+}
+
+/** Of runs that name no time, in seconds. Labels are anybody's: what is no time counts for nothing. */
+export function timeoutOf({ labels }: SandboxRecord): number | undefined {
+  const found = Number(labels[sessionLabels.timeout]);
+  return found > 0 && found <= requestLimits.timeoutMs.max / 1000 ? found : undefined;
 }
 
 /** Likewise, of what lives on between calls. */

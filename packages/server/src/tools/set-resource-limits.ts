@@ -4,7 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { requestLimits } from "../core/limits.ts";
 import { toBytes } from "../schemas/amount.ts";
 import { changeSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
-import { sessionId, sessionLabels, sessionOf, where, whereOf } from "./session.ts";
+import { sessionId, sessionLabels, sessionOf, timeoutOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 const { memory_mb, cpus, max_processes } = changeSandbox.shape;
@@ -43,7 +43,7 @@ export const setResourceLimits = defineTool({
       timeout === undefined ? {} : { labels: { ...before.labels, [sessionLabels.timeout]: String(timeout) } };
     const asked = Object.keys(limits).length === 0 ? {} : { limits };
     const record = await call.parts.fleet.change(call.caller, before.id, { ...asked, ...labels });
-    const seconds = Number(record.labels[sessionLabels.timeout] ?? requestLimits.timeoutMs.default / 1000);
+    const seconds = timeoutOf(record) ?? requestLimits.timeoutMs.default / 1000;
     return { structured: { ...whereOf(record), ...shown.parse(showSandbox(record)), timeout_seconds: seconds } };
   },
 });
