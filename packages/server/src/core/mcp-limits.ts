@@ -11,6 +11,9 @@ export const mcpLimits = {
   retryMs: 1_000,
   /** Sessions that nobody uses are looked for this often. */
   expireEveryMs: 60_000,
+  /** In a message, beside those in what a tool is given; and messages in one request, as the protocol's library has it. */
+  names: 10_000,
+  batch: 100,
   /** Resources that one session is told of when they change. */
   subscriptionsPerSession: 256,
   /** Files that are subscribed to by all together, and how often a change of one is told at most. */

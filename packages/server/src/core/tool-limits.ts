@@ -1,5 +1,11 @@
 /** Limits of the tools that agents call, and of the door they come through. */
 export const toolLimits = {
+  /** Names of an input, and of each object right in it: a schema looks at every one. */
+  names: 1_000,
+  dataNames: 100_000,
+  /** What is told of an input that does not fit. */
+  issues: 16,
+  issueCharacters: 300,
   /** Of a run's output that is told while it runs; the result has the rest. */
   toldBytes: 256 * 1024,
   /** What is told goes out this often at most. */

@@ -65,7 +65,8 @@ export function toolRoutes(parts: ToolParts): Route[] {
       permission: "read",
       audit: "fleet",
       params: z.strictObject({ name: z.string().min(1).max(64) }),
-      body: z.record(z.string(), z.unknown()).meta({ id: "ToolInput" }),
+      // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
+      body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
       bodyBytes: httpLimits.codeBodyBytes,
       responses: {
         200: {

@@ -11,6 +11,7 @@ import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
 import { callerOf, toAuthInfo } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import { checkMessage } from "./check-message.ts";
 import type { Follow } from "./follow-changes.ts";
 import { LegacySessions } from "./legacy-sessions.ts";
 import { readListen } from "./listen.ts";
@@ -61,6 +62,7 @@ export class McpEndpoint implements AsyncDisposable {
   /** What fails before the protocol has its say is thrown. */
   async handle(request: Request, caller: Caller, parsedBody: unknown): Promise<Served> {
     const authInfo = toAuthInfo(caller);
+    checkMessage(parsedBody);
     this.#setsOf(request);
     if (await isLegacyRequest(request, parsedBody))
       return this.#legacy.handle(request, { authInfo, parsedBody }, caller);

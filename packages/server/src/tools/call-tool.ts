@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
+import { hasMoreNames, isNames } from "../core/json-crowd.ts";
 import { requirePermission } from "../core/principal.ts";
+import { toolLimits } from "../core/tool-limits.ts";
 import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 
 /** Calls a tool with what a stranger sent: who may not is refused, then what does not fit its schema. */
@@ -10,6 +12,7 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
   let failed = true;
   try {
     requirePermission(principal, tool.permission);
+    checkNames(given);
     const input = tool.input.safeParse(given ?? {});
     if (!input.success) throw badInput(tool, input.error);
     const result = await tool.run(call, input.data);
@@ -20,10 +23,26 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
   }
 }
 
+/** Before a schema is busy with them. */
+export function checkNames(given: unknown): void {
+  const { names, dataNames } = toolLimits;
+  const isTooMuch = (value: unknown) => hasMoreNames(value, dataNames);
+  if (hasMoreNames(given, names) || (isNames(given) && Object.values(given).some(isTooMuch)))
+    throw new AppError(
+      "too_large",
+      `a tool takes no more than ${names} names, and ${dataNames} in each of its objects`,
+    );
+}
+
+/** Strangers choose how much there is to say, and the names in it. */
 function badInput({ name }: Tool, { issues }: z.ZodError): AppError {
-  const all = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
+  const told = issues.slice(0, toolLimits.issues).map(({ path, message }) => ({
+    path: path.map((part) => String(part).slice(0, toolLimits.issueCharacters)),
+    message: message.slice(0, toolLimits.issueCharacters),
+  }));
+  const all = told.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
   return new AppError("invalid", `${name} does not take this: ${all.join("; ")}`, {
     hint: "see the input schema of the tool",
-    details: { issues: issues.map(({ path, message }) => ({ path: path.map(String), message })) },
+    details: { issues: told },
   });
 }
