@@ -34,6 +34,7 @@ const TOP_FILES = [
   "index.ts",
   "local-engines.ts",
   "local-host.ts",
+  "mcp-door.ts",
   "service.ts",
   "stdio-service.ts",
   "up.ts",

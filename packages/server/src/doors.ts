@@ -1,3 +1,4 @@
+import { Once } from "./core/once.ts";
 import { HttpDialer } from "./egress/dialer.ts";
 import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
@@ -17,14 +18,9 @@ import { toolRoutes } from "./http/tools.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
 import { PortPasses } from "./identity/port-passes.ts";
-import { callerOf } from "./mcp/caller.ts";
-import { Changes } from "./mcp/changes.ts";
-import { McpEndpoint } from "./mcp/endpoint.ts";
-import { productOffers } from "./mcp/offers.ts";
-import { openMcp } from "./mcp/open-mcp.ts";
+import { Traces } from "./mcp/traces.ts";
+import type { McpDoor } from "./mcp-door.ts";
 import { type Service, toolPartsOf } from "./service.ts";
-import { endSession } from "./tools/session.ts";
-import { toolsOf } from "./tools/tools.ts";
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
@@ -72,22 +68,15 @@ export async function openDoors(
     onError: parts.onError,
   });
   const toolParts = toolPartsOf(service);
-  const changes = new Changes();
-  const mcp = openMcp(
-    { toolsOf, parts: toolParts, version: parts.version, report: (error) => report(error, parts.onError) },
-    { caller: callerOf },
-    changes,
-  );
-  const endpoint = new McpEndpoint({
-    version: parts.version,
-    offers: productOffers(mcp),
-    verify: mcp.calls.verify,
-    changes,
-    follow: mcp.follow,
-    sets: mcpTools,
-    endSession: (caller, key) => endSession(fleet, caller, key),
-    onError: parts.onError,
-  });
+  const traces = new Traces(feed);
+  const mcp = new Once<McpDoor>();
+  const openMcp = () =>
+    mcp.get(async () => {
+      const { openMcpDoor } = await import("./mcp-door.ts");
+      const { version, onError } = parts;
+      const shown = (error: unknown) => report(error, onError);
+      return openMcpDoor({ parts: toolParts, traces, version, report: shown, sets: mcpTools, onError });
+    });
   const http = createHttpApp({
     fleet,
     keyring,
@@ -108,7 +97,7 @@ export async function openDoors(
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
       ...toolRoutes(toolParts),
-      ...mcpRoutes(endpoint),
+      ...mcpRoutes({ handle: async (...call) => (await openMcp()).endpoint.handle(...call) }),
     ],
     ...parts,
   });
@@ -117,8 +106,8 @@ export async function openDoors(
     ports,
     keyring,
     [Symbol.asyncDispose]: async () => {
-      await endpoint[Symbol.asyncDispose]();
-      await mcp[Symbol.asyncDispose]();
+      if (mcp.begun) await (await openMcp())[Symbol.asyncDispose]();
+      await traces[Symbol.asyncDispose]();
       await ports.close();
       http.app.server.closeAllConnections();
       await http.app.close();

@@ -27,6 +27,7 @@ import { Changes } from "./mcp/changes.ts";
 import { productOffers } from "./mcp/offers.ts";
 import { openMcp } from "./mcp/open-mcp.ts";
 import { serveClient } from "./mcp/serve-client.ts";
+import { Traces } from "./mcp/traces.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { openService, type PackageSettings, toolPartsOf } from "./service.ts";
@@ -86,7 +87,8 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
   );
   const shown = { version, report: (error: unknown) => report(error, onError) };
   const changes = new Changes();
-  const own = { toolsOf, parts: toolPartsOf(service), ...shown };
+  const traces = opened.use(new Traces(service.feed));
+  const own = { toolsOf, parts: toolPartsOf(service), traces, ...shown };
   const mcp = opened.use(openMcp(own, { caller: () => caller }, changes));
   const { follow, calls } = mcp;
   const server = { version, offers: productOffers(mcp), verify: calls.verify, changes, follow };

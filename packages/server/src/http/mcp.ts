@@ -34,7 +34,7 @@ function failure(error: AppError, { type: _type, title: _title, detail, ...data 
 }
 
 /** The Model Context Protocol, for clients of both its eras. */
-export function mcpRoutes(endpoint: McpEndpoint): Route[] {
+export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
   const shared = { path, tag, permission: "read", audit: "fleet", query, failure } as const;
   const handler = async (call: Call<undefined, unknown, unknown>): Promise<Answer> => {
     const { request, caller, signal, body } = call;

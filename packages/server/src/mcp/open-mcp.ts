@@ -4,15 +4,13 @@ import type { Follow } from "./follow-changes.ts";
 import { toProtocolError } from "./protocol-error.ts";
 import type { McpClient, McpParts } from "./server.ts";
 import { ToolCalls } from "./tool-calls.ts";
-import { Traces } from "./traces.ts";
 
-/** What all servers of a process share: the log that they show, the calls that wait for answers, the files that are watched. */
+/** What all servers of a process share: the calls that wait for answers, and the files that are watched. */
 export function openMcp(
-  parts: Omit<McpParts, "traces" | "calls">,
+  parts: Omit<McpParts, "calls">,
   client: Pick<McpClient, "caller">,
   changes: Changes,
 ): McpParts & { follow: Follow } & AsyncDisposable {
-  const traces = new Traces(parts.parts.feed);
   const calls = new ToolCalls(client);
   const tell = (namespace: string, uri: string) => changes.tell(namespace, { kind: "resource_updated", uri });
   const files = new FileChanges(parts.parts, tell);
@@ -22,12 +20,10 @@ export function openMcp(
       files.follow(caller, uri).catch((error: unknown) => {
         throw toProtocolError(parts.report(error), uri);
       }),
-    traces,
     calls,
     [Symbol.asyncDispose]: async () => {
       calls[Symbol.dispose]();
       await files[Symbol.asyncDispose]();
-      await traces[Symbol.asyncDispose]();
     },
   };
 }
