@@ -23,7 +23,16 @@ export async function runVitest(
 ): Promise<TestRun> {
   const report = join(user.folder, "tmp", "tests.json");
   const vitest = join(user.checkout, "node_modules/vitest/vitest.mjs");
-  const options = ["--configLoader", "native", "--root", user.checkout, "--project", "system", "-t", pattern];
+  const options = [
+    "--configLoader",
+    "native",
+    "--root",
+    user.checkout,
+    "--project=alone",
+    "--project=system",
+    "-t",
+    pattern,
+  ];
   const output = ["--reporter=json", `--outputFile=${report}`];
   const seen = await user.run(["node", vitest, "run", ...options, ...output, ...files], timeoutMs);
   const text = await readFile(report, "utf8").catch(() => undefined);
