@@ -1,5 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
+import { FileChanges } from "../../packages/server/src/mcp/file-changes.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient, type Era, eras } from "./client.ts";
@@ -52,6 +54,24 @@ describe.each(engines)("files that a client subscribed to, on %s", (engine) => {
       },
     };
   }
+
+  it("leave room for other namespaces, however many one has", async () => {
+    await using changes = new FileChanges(server, () => undefined);
+    const callerIn = (namespace: string) => ({
+      principal: { id: namespace, name: namespace, namespace, role: "agent" as const },
+      requestId: namespace,
+    });
+    const [many, one] = [callerIn("many"), callerIn("one")];
+    for (const caller of [many, one]) await server.fleet.create(caller, { sessionKey: "own" });
+    const follow = (caller: typeof many, path: string | number) => changes.follow(caller, `caisson://own/${path}`);
+    const ends = [];
+    for (let at = 0; at < mcpLimits.subscriptionsPerNamespace; at++) ends.push(await follow(many, at));
+    await expect(follow(many, "more")).rejects.toMatchObject({ code: "limit_exceeded" });
+    ends.push(await follow(one, "a"));
+    ends[0]?.();
+    ends.push(await follow(many, "more"));
+    for (const end of ends) end();
+  });
 
   it.each(eras)("[MCP-04] are told of when they change, to clients of %s, until they want no more", async (era) => {
     const { client, told, run, uriOf } = await open(era, `changes-${era}`);

@@ -16,8 +16,9 @@ export const mcpLimits = {
   batch: 100,
   /** Resources that one session is told of when they change. */
   subscriptionsPerSession: 256,
-  /** Files that are subscribed to by all together, and how often a change of one is told at most. */
+  /** Files that are subscribed to by all together and by one namespace, and how often a change of one is told at most. */
   subscriptions: 10_000,
+  subscriptionsPerNamespace: 2_000,
   updatesEveryMs: 100,
   /** What waits for a client that does not read, before its stream is cut. */
   unreadBytes: 4 * MiB,

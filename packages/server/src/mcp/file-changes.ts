@@ -21,7 +21,8 @@ export class FileChanges implements AsyncDisposable {
   readonly #parts: Pick<ToolParts, "fleet">;
   readonly #tell: (namespace: string, uri: string) => void;
   readonly #watched = new Map<string, Watched>();
-  #followed = 0;
+  /** By namespace. */
+  readonly #followed = new Map<string, number>();
 
   constructor(parts: Pick<ToolParts, "fleet">, tell: (namespace: string, uri: string) => void) {
     this.#parts = parts;
@@ -33,18 +34,17 @@ export class FileChanges implements AsyncDisposable {
     const { session, path } = readWorkspaceUri(uri);
     const record = await findSession({ caller, parts: this.#parts }, session);
     if (record === undefined) throw new AppError("not_found", "there is no such session");
-    if (this.#followed >= mcpLimits.subscriptions)
-      throw new AppError("limit_exceeded", "too many files are subscribed to", { hint: "unsubscribe from some" });
+    const { namespace } = caller.principal;
+    this.#count(namespace, 1);
     const watched = this.#watched.get(record.id) ?? this.#open(caller, record.id);
     const entry = watched.uris.get(uri) ?? { path: plain(path), followers: 0 };
     watched.uris.set(uri, entry);
     entry.followers++;
-    this.#followed++;
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
-      this.#followed--;
+      this.#count(namespace, -1);
       if (--entry.followers === 0) watched.uris.delete(uri);
       if (watched.uris.size === 0) this.#close(record.id, watched);
     };
@@ -53,6 +53,15 @@ export class FileChanges implements AsyncDisposable {
       throw error;
     });
     return end;
+  }
+
+  #count(namespace: string, more: 1 | -1): void {
+    const own = (this.#followed.get(namespace) ?? 0) + more;
+    const all = [...this.#followed.values()].reduce((sum, one) => sum + one, more);
+    if (more > 0 && (own > mcpLimits.subscriptionsPerNamespace || all > mcpLimits.subscriptions))
+      throw new AppError("limit_exceeded", "too many files are subscribed to", { hint: "unsubscribe from some" });
+    if (own > 0) this.#followed.set(namespace, own);
+    else this.#followed.delete(namespace);
   }
 
   #open(caller: Caller, id: string): Watched {

@@ -19,11 +19,15 @@ export function takeSubscriptions({ server }: McpServer, caller: Caller, follow:
     ends.delete(uri);
   };
   let closed = false;
+  let opening = 0;
   if (server.getCapabilities().resources?.subscribe === true) {
     server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
-      if (!ends.has(uri) && ends.size >= mcpLimits.subscriptionsPerSession)
+      if (!ends.has(uri) && ends.size + opening >= mcpLimits.subscriptionsPerSession)
         throw new AppError("limit_exceeded", "too many resources are subscribed to: unsubscribe from some");
-      const end = await follow(caller, uri);
+      opening += 1;
+      const end = await follow(caller, uri).finally(() => {
+        opening -= 1;
+      });
       drop(uri);
       if (closed) end();
       else ends.set(uri, end);
