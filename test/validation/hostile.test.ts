@@ -22,6 +22,23 @@ const stillWorks = async (language: Language) => {
   expect(valid).toBe(true);
 };
 
+it("holds up checks of other namespaces for no longer than those that run", async () => {
+  await using shared = new CodeAndDataValidation({ taskMs: 500, idleMs: 60_000 });
+  const endless = { type: "string", pattern: "^(a+)+$" };
+  const gone = new AbortController();
+  let done = 0;
+  const check = () =>
+    codeOf(shared.for("many").json(`${"a".repeat(40)}!`, endless, gone.signal)).finally(() => {
+      done += 1;
+    });
+  const many = Array.from({ length: validationLimits.workers + validationLimits.queuedEach }, check);
+  expect(await codeOf(shared.for("many").json("a", {}))).toBe("unavailable");
+  expect((await shared.for("one").json("aaa", endless)).valid).toBe(true);
+  expect(done).toBeLessThan(many.length / 2);
+  gone.abort(new AppError("invalid", "the client went away"));
+  await Promise.all(many);
+});
+
 const deep = 10_000;
 const nests: Record<Language, string[]> = {
   python: [
@@ -90,7 +107,9 @@ describe("threads", () => {
     const asked = validationLimits.workers + validationLimits.queued + 1;
     await using busy = new CodeAndDataValidation({ taskMs: 60_000, idleMs: 60_000 });
     const gone = new AbortController();
-    const answers = Array.from({ length: asked }, () => codeOf(busy.json(evil, loops, gone.signal)));
+    const answers = Array.from({ length: asked }, (_, index) =>
+      codeOf(busy.for(`owner ${index % 3}`).json(evil, loops, gone.signal)),
+    );
     expect(await answers.at(-1)).toBe("unavailable");
     const reason = new AppError("invalid", "the client went away");
     gone.abort(reason);

@@ -85,13 +85,30 @@ describe("a hostile page", () => {
   });
 
   it("cannot make others wait for it without end: more than so many are refused", async () => {
-    const reader = new Reader({ readers: 1, readersWaiting: 2 });
+    const reader = new Reader({ readers: 1, readersWaiting: 2, readersWaitingEach: 2 });
     const job = { kind: "page", html: "<p>x</p>", url: "http://allowed.example/", mayBeArticle: true } as const;
     const { signal } = new AbortController();
     const results = await Promise.allSettled([1, 2, 3, 4].map(() => reader.read(job, signal)));
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
     expect(results.at(-1)).toMatchObject({ reason: { code: "limit_exceeded" } });
     expect(await reader.read(job, signal)).toMatchObject({ markdown: "x" });
+  });
+
+  it("cannot make other namespaces wait for all of its kind", async () => {
+    const reader = new Reader({ readers: 1, readersWaiting: 10, readersWaitingEach: 5 });
+    const job = { kind: "page", html: "<p>x</p>", url: "http://allowed.example/", mayBeArticle: true } as const;
+    const { signal } = new AbortController();
+    const order: string[] = [];
+    const read = (owner: string) =>
+      reader
+        .for(owner)
+        .read(job, signal)
+        .then(() => order.push(owner));
+    const many = [1, 2, 3, 4, 5, 6].map(() => read("many"));
+    await Promise.all([...many, read("one")]);
+    expect(order.indexOf("one")).toBeLessThan(3);
+    const refused = await Promise.allSettled([1, 2, 3, 4, 5, 6, 7].map(() => read("many")));
+    expect(refused.filter(({ status }) => status === "rejected")).toHaveLength(1);
   });
 
   it("is given up with its caller", async () => {

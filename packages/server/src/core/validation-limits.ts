@@ -6,8 +6,9 @@ const MiB = 1024 * KiB;
 export const validationLimits = {
   /** Threads at once; each parser holds its memory in one of them. */
   workers: 2,
-  /** Tasks that wait for a thread. */
+  /** Tasks that wait for a thread, of all and of one namespace. */
   queued: 64,
+  queuedEach: 32,
   /** For one task, once a thread has it. What runs over is ended with its thread. */
   taskMs: 5_000,
   /** For a thread to start, on a machine that is busy. */

@@ -118,6 +118,8 @@ export interface CsvValidation {
 }
 
 export interface Validation {
+  /** On somebody's account: nobody's checks hold up those of others for long. */
+  for(owner: string): Validation;
   /** Without `checkShell` a script is read by the parser alone, and the result says so. */
   code(input: CodeToValidate, signal?: AbortSignal, checkShell?: CheckShell): Promise<CodeValidation>;
   json(data: unknown, schema: string | JsonSchema, signal?: AbortSignal): Promise<JsonValidation>;

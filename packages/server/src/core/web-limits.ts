@@ -36,6 +36,7 @@ export const webLimits = {
   readStackMegabytes: 4,
   readers: 2,
   readersWaiting: 64,
+  readersWaitingEach: 32,
   queryCharacters: 512,
   results: { default: 10, min: 1, max: 50 },
   titleCharacters: 300,

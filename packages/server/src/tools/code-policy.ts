@@ -5,16 +5,17 @@ import type { ValidationPolicy } from "../core/validation.ts";
 import { type finding, toFinding } from "../schemas/validation.ts";
 import { checkPolicy } from "../validation/policy.ts";
 import type { ToolCall } from "./tool.ts";
+import { validationOf } from "./validation-of.ts";
 
 /** Under policy `strict`, refuses code before it runs. */
 export async function admitCode(
-  { parts, signal }: ToolCall,
+  call: ToolCall,
   language: Language,
   code: string,
   policy: ValidationPolicy,
 ): Promise<void> {
   if (policy !== "strict") return;
-  checkPolicy(await parts.validation.code({ language, code, policy, autoFix: false }, signal));
+  checkPolicy(await validationOf(call).code({ language, code, policy, autoFix: false }, call.signal));
 }
 
 interface Ended {
@@ -28,13 +29,14 @@ interface Ended {
  * for any. Names are left out where earlier calls may have bound them.
  */
 export async function adviseOn(
-  { parts, signal }: ToolCall,
+  call: ToolCall,
   language: Language,
   code: string,
   ended: Ended & { state?: unknown },
 ): Promise<{ findings?: z.input<typeof finding>[] }> {
   if (ended.exit_code === 0 || ended.signal !== null || ended.timed_out) return {};
-  const read = parts.validation.code({ language, code, policy: "advise", autoFix: false }, signal);
+  const { signal } = call;
+  const read = validationOf(call).code({ language, code, policy: "advise", autoFix: false }, signal);
   const told = await read.catch((error: unknown) => {
     // The run itself has an answer, whatever may be said about it.
     if (error instanceof AppError || signal.aborted) return undefined;

@@ -4,6 +4,7 @@ import { codeValidation, policy, toCodeValidation } from "../schemas/validation.
 import { shellCheckerOf } from "./check-shell.ts";
 import { sessionId } from "./session.ts";
 import { defineTool } from "./tool.ts";
+import { validationOf } from "./validation-of.ts";
 
 export const validateCode = defineTool({
   name: "validate_code",
@@ -29,6 +30,6 @@ export const validateCode = defineTool({
   run: async (call, { code, language, auto_fix, policy, session_id }) => {
     const input = { code, language, policy, autoFix: auto_fix };
     const checkShell = language === "shell" ? await shellCheckerOf(call, session_id) : undefined;
-    return { structured: toCodeValidation(await call.parts.validation.code(input, call.signal, checkShell)) };
+    return { structured: toCodeValidation(await validationOf(call).code(input, call.signal, checkShell)) };
   },
 });

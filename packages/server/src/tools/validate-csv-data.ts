@@ -2,6 +2,7 @@ import { z } from "zod";
 import { csvRules, csvTypes } from "../core/validation.ts";
 import { validationLimits } from "../core/validation-limits.ts";
 import { defineTool } from "./tool.ts";
+import { validationOf } from "./validation-of.ts";
 
 const { columns } = validationLimits;
 
@@ -44,9 +45,9 @@ export const validateCsvData = defineTool({
       truncated: z.boolean(),
     })
     .meta({ id: "CsvValidation" }),
-  run: async ({ parts, signal }, { csv_content, required_headers, type_constraints }) => {
+  run: async (call, { csv_content, required_headers, type_constraints }) => {
     const input = { csv: csv_content, requiredHeaders: required_headers, typeConstraints: type_constraints };
-    const { errors, errorCount, ...rest } = await parts.validation.csv(input, signal);
+    const { errors, errorCount, ...rest } = await validationOf(call).csv(input, call.signal);
     const told = errors.map(({ columnNumber, ...error }) => ({ ...error, column_number: columnNumber }));
     return { structured: { ...rest, errors: told, error_count: errorCount } };
   },

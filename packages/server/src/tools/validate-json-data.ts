@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { schemaNames } from "../core/validation.ts";
 import { defineTool } from "./tool.ts";
+import { validationOf } from "./validation-of.ts";
 
 export const validateJsonData = defineTool({
   name: "validate_json_data",
@@ -30,8 +31,8 @@ export const validateJsonData = defineTool({
       truncated: z.boolean(),
     })
     .meta({ id: "JsonValidation" }),
-  run: async ({ parts, signal }, { data, schema_name_or_dict }) => {
-    const { errors, errorCount, ...rest } = await parts.validation.json(data, schema_name_or_dict, signal);
+  run: async (call, { data, schema_name_or_dict }) => {
+    const { errors, errorCount, ...rest } = await validationOf(call).json(data, schema_name_or_dict, call.signal);
     const told = errors.map(({ schemaPath, ...error }) => ({ ...error, schema_path: schemaPath }));
     return { structured: { ...rest, errors: told, error_count: errorCount } };
   },

@@ -20,9 +20,18 @@ const checkers = { python: "ruff", node: "acorn", shell: "unbash" } as const sat
 /** Reads code and data of strangers without running them. It advises: what holds code is the sandbox. */
 export class CodeAndDataValidation implements Validation, AsyncDisposable {
   readonly #pool: WorkerPool;
+  readonly #owner: string;
 
-  constructor(times?: PoolTimes) {
-    this.#pool = new WorkerPool(times);
+  constructor(
+    times?: PoolTimes,
+    shared: { pool: WorkerPool; owner: string } = { pool: new WorkerPool(times), owner: "" },
+  ) {
+    this.#pool = shared.pool;
+    this.#owner = shared.owner;
+  }
+
+  for(owner: string): Validation {
+    return new CodeAndDataValidation(undefined, { pool: this.#pool, owner });
   }
 
   async code(input: CodeToValidate, signal?: AbortSignal, checkShell?: CheckShell): Promise<CodeValidation> {
@@ -30,7 +39,7 @@ export class CodeAndDataValidation implements Validation, AsyncDisposable {
     const code = readText("code", input.code, validationLimits.codeBytes);
     const checkedBy: CodeChecker[] = [checkers[language]];
     const [answer, bash] = await Promise.all([
-      this.#pool.run({ kind: "code", language, code, policy, autoFix }, signal),
+      this.#pool.run({ kind: "code", language, code, policy, autoFix }, signal, this.#owner),
       language === "shell" ? checkShell?.(code) : undefined,
     ]);
     let findings: Finding[] = answer.findings;
@@ -53,12 +62,12 @@ export class CodeAndDataValidation implements Validation, AsyncDisposable {
   async json(data: unknown, schema: string | JsonSchema, signal?: AbortSignal): Promise<JsonValidation> {
     const wanted = readSchema(schema);
     const text = writeJson("data", data, validationLimits.jsonBytes);
-    return this.#pool.run({ kind: "json", data: text, schema: wanted }, signal);
+    return this.#pool.run({ kind: "json", data: text, schema: wanted }, signal, this.#owner);
   }
 
   async csv({ csv, requiredHeaders, typeConstraints }: CsvToValidate, signal?: AbortSignal): Promise<CsvValidation> {
     const text = readText("CSV", csv, validationLimits.csvBytes);
-    return this.#pool.run({ kind: "csv", csv: text, requiredHeaders, typeConstraints }, signal);
+    return this.#pool.run({ kind: "csv", csv: text, requiredHeaders, typeConstraints }, signal, this.#owner);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,12 @@
 import { Worker } from "node:worker_threads";
 import { AppError } from "../core/errors.ts";
+import { FairQueue } from "../core/fair-queue.ts";
 import { validationLimits } from "../core/validation-limits.ts";
 import type { Answers, FromWorker, Task } from "./task.ts";
 import { workerUrl } from "./worker-url.ts";
 
 interface Job {
+  owner: string;
   task: Task;
   resolve(answer: never): void;
   reject(error: unknown): void;
@@ -29,7 +31,7 @@ export interface PoolTimes {
  */
 export class WorkerPool implements AsyncDisposable {
   readonly #threads = new Set<Thread>();
-  readonly #queue: Job[] = [];
+  readonly #queue = new FairQueue<Job>({ all: validationLimits.queued, each: validationLimits.queuedEach });
   readonly #times: PoolTimes;
   #isClosed = false;
 
@@ -41,12 +43,12 @@ export class WorkerPool implements AsyncDisposable {
     return this.#threads.size;
   }
 
-  async run<T extends Task>(task: T, signal?: AbortSignal): Promise<Answers[T["kind"]]> {
+  async run<T extends Task>(task: T, signal?: AbortSignal, owner = ""): Promise<Answers[T["kind"]]> {
     signal?.throwIfAborted();
     if (this.#isClosed) throw new AppError("unavailable", "validation has ended");
-    if (this.#queue.length >= validationLimits.queued) throw tooBusy();
+    if (!this.#queue.hasRoom(owner)) throw tooBusy();
     const { promise, resolve, reject } = Promise.withResolvers<Answers[T["kind"]]>();
-    const job: Job = { task, resolve: resolve as Job["resolve"], reject };
+    const job: Job = { owner, task, resolve: resolve as Job["resolve"], reject };
     const abort = () => this.#abandon(job, signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     this.#queue.push(job);
@@ -61,7 +63,7 @@ export class WorkerPool implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     const closed = new AppError("unavailable", "validation has ended");
-    for (const job of this.#queue.splice(0)) job.reject(closed);
+    for (const job of this.#queue.clear()) job.reject(closed);
     await Promise.all([...this.#threads].map((thread) => this.#end(thread, closed)));
   }
 
@@ -70,7 +72,7 @@ export class WorkerPool implements AsyncDisposable {
       const free = [...this.#threads].find((thread) => thread.job === undefined);
       const thread = free ?? (this.#threads.size < validationLimits.workers ? this.#start() : undefined);
       if (thread === undefined) return;
-      thread.job = this.#queue.shift();
+      thread.job = this.#queue.take();
       if (thread.isReady) this.#give(thread);
     }
   }
@@ -110,8 +112,7 @@ export class WorkerPool implements AsyncDisposable {
       this.#arm(thread, taskMs, () => new AppError("timeout", why));
       return;
     }
-    const { job } = thread;
-    thread.job = undefined;
+    const job = this.#release(thread);
     if ("answer" in message) job?.resolve(message.answer as never);
     else job?.reject(new AppError(message.error.code, message.error.message, message.error));
     if (("last" in message && message.last) || thread.tasks >= validationLimits.tasksPerWorker) void this.#end(thread);
@@ -141,16 +142,21 @@ export class WorkerPool implements AsyncDisposable {
   async #end(thread: Thread, why?: AppError): Promise<void> {
     clearTimeout(thread.timer);
     const wasThere = this.#threads.delete(thread);
-    const { job } = thread;
-    thread.job = undefined;
+    const job = this.#release(thread);
     job?.reject(why ?? new AppError("internal", "the check ended early"));
     if (wasThere) this.#dispatch();
     await thread.worker.terminate();
   }
 
+  #release(thread: Thread): Job | undefined {
+    const { job } = thread;
+    thread.job = undefined;
+    if (job !== undefined) this.#queue.end(job.owner);
+    return job;
+  }
+
   #abandon(job: Job, reason: unknown): void {
-    const at = this.#queue.indexOf(job);
-    if (at >= 0) this.#queue.splice(at, 1);
+    this.#queue.remove(job);
     job.reject(reason);
     for (const thread of this.#threads) if (thread.job === job) void this.#end(thread);
   }
@@ -165,5 +171,5 @@ function explainEnd(error: unknown): AppError {
 const tooSlow = () => new AppError("unavailable", "the machine is too busy to start a check");
 
 function tooBusy(): AppError {
-  return new AppError("unavailable", `${validationLimits.queued} checks wait already`, { retryAfterMs: 1_000 });
+  return new AppError("unavailable", "too many checks wait already", { retryAfterMs: 1_000 });
 }

@@ -35,7 +35,7 @@ export interface Page extends Omit<PageText, "markdown" | "isCut">, TextPart {
 const accept = "text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5";
 
 /** Follow, read, decode, turn into text, take a part of it. */
-export async function fetchPage(run: RunErrand, reader: Reader, request: PageRequest): Promise<Page> {
+export async function fetchPage(run: RunErrand, reader: Pick<Reader, "read">, request: PageRequest): Promise<Page> {
   const { pageBytes, pageCharacters } = webLimits;
   const fetched = await follow(run, readAddress(request.url), accept, request.signal);
   const { kind: told, type, charset } = readContentType(fetched.headers["content-type"]);
@@ -60,7 +60,12 @@ export async function fetchPage(run: RunErrand, reader: Reader, request: PageReq
 }
 
 /** Looking for the main text takes longest: where that is too much, all of it is read. */
-async function readPage(reader: Reader, html: string, url: string, signal: AbortSignal): Promise<PageText> {
+async function readPage(
+  reader: Pick<Reader, "read">,
+  html: string,
+  url: string,
+  signal: AbortSignal,
+): Promise<PageText> {
   const job = { kind: "page", html, url } as const;
   try {
     return await reader.read({ ...job, mayBeArticle: true }, signal);

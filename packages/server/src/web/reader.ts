@@ -1,6 +1,8 @@
 /** Reads HTML in a thread of its own, made for one page: with so much memory, for so long (S60). */
+
 import { Worker } from "node:worker_threads";
 import { AppError, errnoOf } from "../core/errors.ts";
+import { FairQueue } from "../core/fair-queue.ts";
 import { webLimits } from "../core/web-limits.ts";
 import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
 
@@ -8,34 +10,45 @@ import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
 const file = import.meta.url.endsWith(".ts") ? "./reader-worker.ts" : "./reader-worker.mjs";
 const workerUrl = new URL(file, import.meta.url);
 
-export class Reader {
-  readonly #most: { readers: number; readersWaiting: number };
-  #reading = 0;
-  readonly #waiting: (() => void)[] = [];
+interface Turn {
+  owner: string;
+  begin: () => void;
+}
 
-  constructor(most: { readers: number; readersWaiting: number } = webLimits) {
+export class Reader {
+  readonly #most: { readers: number };
+  readonly #waiting: FairQueue<Turn>;
+  #reading = 0;
+
+  constructor(most: { readers: number; readersWaiting: number; readersWaitingEach: number } = webLimits) {
     this.#most = most;
+    this.#waiting = new FairQueue({ all: most.readersWaiting, each: most.readersWaitingEach });
   }
 
-  async read<J extends ReaderJob>(job: J, signal: AbortSignal): Promise<ReaderAnswer<J>> {
-    await this.#turn();
+  /** On somebody's account: nobody's pages hold up those of others for long. */
+  for(owner: string): Pick<Reader, "read"> {
+    return { read: (job, signal) => this.read(job, signal, owner) };
+  }
+
+  async read<J extends ReaderJob>(job: J, signal: AbortSignal, owner = ""): Promise<ReaderAnswer<J>> {
+    await this.#turn(owner);
     try {
       return await readInThread(job, signal);
     } finally {
-      const next = this.#waiting.shift();
+      this.#waiting.end(owner);
+      const next = this.#waiting.take();
       if (next === undefined) this.#reading--;
-      else next(); // its turn passes on
+      else next.begin(); // its turn passes on
     }
   }
 
-  async #turn(): Promise<void> {
-    const { readers, readersWaiting } = this.#most;
-    if (this.#reading >= readers) {
-      if (this.#waiting.length >= readersWaiting)
-        throw new AppError("limit_exceeded", `${readersWaiting} pages wait to be read already`);
-      return new Promise<void>((resolve) => this.#waiting.push(resolve));
+  async #turn(owner: string): Promise<void> {
+    if (this.#reading >= this.#most.readers) {
+      if (!this.#waiting.hasRoom(owner)) throw new AppError("limit_exceeded", "too many pages wait to be read already");
+      return new Promise<void>((begin) => this.#waiting.push({ owner, begin }));
     }
     this.#reading++;
+    this.#waiting.begin(owner);
   }
 }
 

@@ -31,13 +31,13 @@ export class Web {
   }
 
   page(caller: Caller, sandboxId: string, request: PageRequest): Promise<Page> {
-    return this.#use(caller, sandboxId, (run) => fetchPage(run, this.#reader, request));
+    return this.#use(caller, sandboxId, (run) => fetchPage(run, this.#reader.for(caller.principal.namespace), request));
   }
 
   search(caller: Caller, sandboxId: string, request: SearchRequest): Promise<SearchOutcome> {
     const { providers } = this.#parts;
     const { namespace } = caller.principal;
-    const shared = { reader: this.#reader, health: this.#health, providers, namespace };
+    const shared = { reader: this.#reader.for(namespace), health: this.#health, providers, namespace };
     return this.#use(caller, sandboxId, (run) => searchWeb({ ...shared, run }, request));
   }
 

@@ -38,7 +38,7 @@ export interface SearchOutcome {
 
 export interface SearchParts {
   run: RunErrand;
-  reader: Reader;
+  reader: Pick<Reader, "read">;
   providers: readonly Provider[];
   health: Health;
   namespace: string;
