@@ -45,6 +45,19 @@ describe("files of registries that are kept", () => {
   const told = (host: WebHost) => host.requests.map(({ url }) => url);
   const say: RequestListener = (request, response) => void response.end(`the file ${request.url}`);
 
+  it("take no more of the disk than half as much again while they come, however slowly they are read", async () => {
+    const downloads = await openDownloads(64 * KiB);
+    const first = await downloads.keep("a", 16 * KiB);
+    const second = await downloads.keep("b", 16 * KiB);
+    expect([first, second]).not.toContain(undefined);
+    expect(await downloads.keep("c", 1)).toBeUndefined();
+    await first?.[Symbol.asyncDispose]();
+    const third = await downloads.keep("c", 16 * KiB);
+    expect(third).toBeDefined();
+    for (const draft of [second, third]) await draft?.[Symbol.asyncDispose]();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it("[EXE-10] are asked for once, in words that no sandbox has a say in", async () => {
     await using one = await scene(say);
     const evil = "X-Forwarded-Host: evil.example\r\nAccept-Encoding: gzip\r\nAccept: text/evil\r\n";

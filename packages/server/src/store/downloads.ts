@@ -19,6 +19,8 @@ export class FileDownloads implements Downloads {
   /** Sizes by name, the one that was asked for longest ago first. */
   readonly #sizes: Map<string, number>;
   #bytes: number;
+  /** Of those that are being written: whoever reads slowly keeps them so. */
+  #drafted = 0;
 
   private constructor(folder: string, options: DownloadsOptions, sizes: Map<string, number>) {
     this.#folder = folder;
@@ -62,6 +64,8 @@ export class FileDownloads implements Downloads {
     const name = nameOf(url);
     const { mostBytes } = this.#options;
     if (this.#sizes.has(name) || bytes > Math.min(mostBytes / 4, packageLimits.keptFileBytes)) return undefined;
+    if (this.#drafted + bytes > mostBytes / 2) return undefined;
+    this.#drafted += bytes;
     const path = join(this.#folder, `.${randomId(9, "hex")}`);
     try {
       const file = await open(path, "wx", 0o600);
@@ -71,8 +75,12 @@ export class FileDownloads implements Downloads {
         bytes,
         onError: this.#options.onError,
         place: () => this.#place(path, name, bytes),
+        over: () => {
+          this.#drafted -= bytes;
+        },
       });
     } catch (error) {
+      this.#drafted -= bytes;
       this.#options.onError(error);
       return undefined;
     }
@@ -109,6 +117,7 @@ interface DraftParts {
   path: string;
   bytes: number;
   place: () => Promise<void>;
+  over: () => void;
   onError: (error: unknown) => void;
 }
 
@@ -147,7 +156,9 @@ class Draft implements DownloadDraft {
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts.file.close();
-    if (!this.#placed) await unlink(this.#parts.path).catch(this.#parts.onError);
+    const { file, path, over, onError } = this.#parts;
+    await file.close();
+    if (!this.#placed) await unlink(path).catch(onError);
+    over();
   }
 }
