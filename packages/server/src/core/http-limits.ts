@@ -47,6 +47,10 @@ export const httpLimits = {
   /** Responses without an end that one key may have open, and all keys. */
   streamsPerKey: { default: 256, min: 1, max: 10_000 },
   streams: 2_048,
+  /** Answers that clients have not read yet, of one key and of all; past that only small ones go out. */
+  unreadBytesPerKey: 64 * MiB,
+  unreadBytes: 512 * MiB,
+  smallAnswerBytes: 64 * KiB,
   /** Of one stream, before its source must wait. */
   streamBufferBytes: 64 * KiB,
   /** Of a body that nobody wanted, read after the answer so that its connection lives on. */

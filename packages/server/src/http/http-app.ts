@@ -34,6 +34,7 @@ import { searchRoutes } from "./search.ts";
 import { setupRoutes } from "./setup.ts";
 import { signedUrlRoutes } from "./signed-urls.ts";
 import { type Ticket, terminalRoutes } from "./terminal.ts";
+import { UnreadAnswers } from "./unread-answers.ts";
 
 export interface HttpParts extends FastifyParts {
   fleet: Fleet<Sandbox>;
@@ -50,6 +51,7 @@ export interface HttpParts extends FastifyParts {
   version: string;
   rate?: { perSecond: number; burst: number };
   streamsPerKey?: number;
+  unread?: UnreadAnswers;
   /** Routes of other domains. */
   routes?: readonly Route[];
 }
@@ -66,6 +68,7 @@ export interface HttpApp {
 export function createHttpApp(parts: HttpParts): HttpApp {
   const links = new OneTimeTokens<"setup">({ lifetimeMs: identityLimits.setupLinkMs, most: identityLimits.setupLinks });
   const tickets = new OneTimeTokens<Ticket>({ lifetimeMs: identityLimits.ticketMs, most: identityLimits.tickets });
+  const unread = parts.unread ?? new UnreadAnswers();
   const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
     ...sandboxRoutes(parts.fleet),
@@ -104,6 +107,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
       most: httpLimits.buckets,
     }),
     streams,
+    unread,
     idempotency: new Idempotency(parts.idempotency),
     redeemTicket: (token, path) => {
       const ticket = tickets.redeem(token);

@@ -41,10 +41,11 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
     const release = call.openStream();
     try {
       const { response, done } = await endpoint.handle(toWebRequest(request, signal), caller, body);
-      return await toAnswer(response, () => {
+      const ended = () => {
         done?.();
         release();
-      });
+      };
+      return await toAnswer(response, ended, call.mayAnswer);
     } catch (error) {
       release();
       throw error;
@@ -88,13 +89,17 @@ function toWebRequest({ method, url, headers, host }: FastifyRequest, signal: Ab
 }
 
 /** What streams is over when its client has it all, or is gone. */
-async function toAnswer({ status, headers, body }: Response, ended: () => void): Promise<Answer> {
+async function toAnswer(
+  { status, headers, body }: Response,
+  ended: () => void,
+  mayPush: (bytes: number) => boolean,
+): Promise<Answer> {
   const given = { status, headers: Object.fromEntries(headers) };
   if (body === null) {
     ended();
     return given;
   }
-  const stream = boundedStream(body as ReadableStream, mcpLimits.unreadBytes);
+  const stream = boundedStream(body as ReadableStream, mcpLimits.unreadBytes, mayPush);
   stream.once("close", ended);
   return { ...given, stream };
 }

@@ -13,12 +13,14 @@ import { parseRequest } from "./parse.ts";
 import { report } from "./problem.ts";
 import { bodyPieces, discardRest } from "./request-body.ts";
 import type { Answer, Call, Route } from "./route.ts";
+import type { UnreadAnswers } from "./unread-answers.ts";
 
 export interface RegistrarParts {
   keyring: Keyring;
   audit: Audit;
   buckets: TokenBuckets;
   streams: OpenStreams;
+  unread: UnreadAnswers;
   idempotency: Idempotency;
   /** Whom a ticket in a query stands for. */
   redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
@@ -76,6 +78,8 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {
   const call = openCall(route, request, reply, parts);
+  const owner = ownerOf(request);
+  parts.unread.add(owner, reply.raw);
   const act = async (): Promise<Answer> => {
     try {
       return await route.handler(call as never);
@@ -89,15 +93,25 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
     route.idempotent && key !== undefined
       ? await parts.idempotency.once({ caller: call.caller, route, key, request: [call.params, call.body] }, act)
       : await act();
-  return send(reply, answer);
+  return send(reply, answer, (bytes) => parts.unread.check(owner, bytes));
 }
 
-function send(reply: FastifyReply, { status, json, text, stream, takeOver, headers = {} }: Answer): FastifyReply {
+function ownerOf(request: FastifyRequest): string {
+  return callers.get(request)?.principal.id ?? "";
+}
+
+function send(
+  reply: FastifyReply,
+  { status, json, text, stream, takeOver, headers = {} }: Answer,
+  check: (bytes: number) => void,
+): FastifyReply {
+  const told = json === undefined ? undefined : JSON.stringify(json);
+  check(told?.length ?? 0);
   if (takeOver !== undefined) return handOver(reply, takeOver);
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
   reply.header("server-timing", `total;dur=${reply.elapsedTime.toFixed(3)}`);
   reply.status(status);
-  if (json !== undefined) return reply.type("application/json; charset=utf-8").send(JSON.stringify(json));
+  if (told !== undefined) return reply.type("application/json; charset=utf-8").send(told);
   return reply.send(stream ?? text);
 }
 
@@ -138,6 +152,7 @@ function openCall(
     noted: async () => {
       await Promise.all(writing.splice(0));
     },
+    mayAnswer: (bytes) => parts.unread.hasRoom(ownerOf(request), bytes),
     openStream: () => parts.streams.open(caller?.principal.id ?? "", () => request.raw.socket.destroy()),
   };
 }

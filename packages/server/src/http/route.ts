@@ -39,6 +39,8 @@ export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
   report(error: unknown): AppError;
   /** Counts a response without an end against the caller's share, until it is released. */
   openStream(): () => void;
+  /** Whether the caller has read enough of what it was answered before for so many bytes more. */
+  mayAnswer(bytes: number): boolean;
 }
 
 /** One answer that a route may give. */
