@@ -19,7 +19,7 @@ const problem = z
   .meta({ id: "Problem" });
 
 /** Statuses of problems that any route may answer with. */
-const problemStatuses = [400, 401, 403, 404, 405, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504, 507];
+const problemStatuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504, 507];
 
 /** Named schemas of all routes, in one place. */
 class Components {
@@ -77,7 +77,8 @@ function content(components: Components, { schema, media = [] }: Response): Json
 
 function responsesOf(components: Components, route: Route): Json {
   const responses: Json = {};
-  for (const status of problemStatuses) responses[status] = { $ref: "#/components/responses/Problem" };
+  const refusal = { $ref: `#/components/responses/${route.failure === undefined ? "Problem" : "Refusal"}` };
+  for (const status of problemStatuses) responses[status] = refusal;
   for (const [status, response] of Object.entries(route.responses)) {
     const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
       name,
@@ -160,6 +161,10 @@ export function openApi(routes: readonly Route[], version: string): Json {
       schemas: components.schemas,
       responses: {
         Problem: { description: "a problem", content: { "application/problem+json": { schema: problemSchema } } },
+        Refusal: {
+          description: "a refusal in the form of the route's own protocol; a problem where the route was not reached",
+          content: { "application/json": {}, "application/problem+json": { schema: problemSchema } },
+        },
       },
       securitySchemes: {
         key: { type: "apiKey", in: "header", name: "X-API-Key" },
