@@ -8,7 +8,7 @@ const source = "packages/server/src";
 // biome-ignore format: a list of words
 const DOMAINS = [
   "approvals", "audit", "dlp", "egress", "engines", "events", "gateway", "host", "host-access", "identity", "images",
-  "metering", "packages", "sandboxes", "servers", "store", "validation", "vault", "web", "wire",
+  "metering", "oci", "packages", "sandboxes", "servers", "store", "tar", "validation", "vault", "web", "wire",
 ];
 const ADAPTERS = ["engines", "store", "wire"];
 const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));
@@ -18,6 +18,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   core: [],
   config: ["core"],
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
+  // Archives are read and written in one way.
+  oci: ["core", "tar"],
+  sandboxes: ["core", "tar"],
   schemas: ["core", ...USE_CASES],
   tools: ["core", "schemas", ...USE_CASES],
   http: ["core", "mcp", "schemas", "tools", ...USE_CASES],

@@ -1,6 +1,6 @@
 import type { TreeEntry } from "../core/tree.ts";
+import type { TarMember } from "../tar/tar-writer.ts";
 import { FilesByName, type Pair, pairs } from "./compare-trees.ts";
-import type { TarMember } from "./tar-writer.ts";
 import type { ArchiveMember } from "./tree-archive.ts";
 
 /** What makes one tree into another, in the order in which the guest does it (native/guest/restore.c). */

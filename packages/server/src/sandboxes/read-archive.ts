@@ -1,7 +1,7 @@
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
-import { quoted, refuseArchive } from "./archive-refusal.ts";
+import { quoted, refuseArchive } from "../tar/archive-refusal.ts";
+import { type TarEntry, TarReader } from "../tar/tar-reader.ts";
 import { readBody, type TakeChunk } from "./scan-workspace.ts";
-import { type TarEntry, TarReader } from "./tar-reader.ts";
 
 export interface ArchiveRules {
   entries: number;

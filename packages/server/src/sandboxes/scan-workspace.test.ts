@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PackSummary, Told } from "../core/archive.ts";
+import { type TarMember, tarEnd, tarHeader } from "../tar/tar-writer.ts";
 import { scanPacked } from "./scan-workspace.ts";
-import { type TarMember, tarEnd, tarHeader } from "./tar-writer.ts";
 
 const summary = { entries: 0, skipped: 0, unreadable: 0, changed: 0 };
 

@@ -3,8 +3,8 @@ import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
+import { type TarEntry, TarReader } from "../tar/tar-reader.ts";
 import { type Chunk, Chunker } from "./chunker.ts";
-import { type TarEntry, TarReader } from "./tar-reader.ts";
 
 export interface ScannedWorkspace {
   /** In the order of their paths. */

@@ -8,13 +8,13 @@ import type { Caller } from "../core/principal.ts";
 import type { InstallOutcome, SkillQuery, SkillRecord, SkillRecords } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { TreeEntry } from "../core/tree.ts";
-import { inflate } from "./gunzip.ts";
+import { inflate } from "../tar/inflate.ts";
+import { checkTarget } from "../tar/tar-reader.ts";
 import { isInstalled, skillMembers } from "./install-skill.ts";
 import { readArchive } from "./read-archive.ts";
 import { parseSkillText, type SkillText } from "./skill-text.ts";
 import type { Workspace } from "./snapshots.ts";
 import type { Sweeper } from "./sweeper.ts";
-import { checkTarget } from "./tar-reader.ts";
 import { treeArchive } from "./tree-archive.ts";
 import { readManifest, writeManifest } from "./tree-manifest.ts";
 

@@ -1,8 +1,8 @@
 import type { Blobs } from "../core/blob.ts";
 import { AppError } from "../core/errors.ts";
+import { blockBytes } from "../tar/tar-header.ts";
+import { type TarMember, tarEnd, tarHeader, tarPadding } from "../tar/tar-writer.ts";
 import { readAhead } from "./read-ahead.ts";
-import { blockBytes } from "./tar-header.ts";
-import { type TarMember, tarEnd, tarHeader, tarPadding } from "./tar-writer.ts";
 
 export interface ArchiveMember {
   member: TarMember;

@@ -4,8 +4,8 @@ import type { Archive, UnpackLimits, UnpackOptions } from "../core/archive.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
 import { archiveLimits, type Range } from "../core/limits.ts";
 import type { ExitRecord, Wire } from "../core/wire.ts";
+import { inflate } from "../tar/inflate.ts";
 import { sendBody } from "./body.ts";
-import { inflate } from "./gunzip.ts";
 import { settle } from "./worker-output.ts";
 
 /** Room for headers and padding of tar beside the bytes of its files. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { skillLimits } from "../../core/snapshot-limits.ts";
-import { tarEnd, tarHeader, tarPadding } from "../../sandboxes/tar-writer.ts";
+import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
