@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient, eras } from "./client.ts";
+import { refusalOf } from "./results.ts";
 
 const [engine = "container"] = engines;
 
@@ -58,9 +59,14 @@ describe("/mcp", () => {
     });
 
     it("says in words what is wrong with a call", async () => {
-      const { isError, content } = await client.callTool({ name: "execute_code", arguments: { language: "cobol" } });
-      expect(isError).toBe(true);
-      expect(JSON.stringify(content)).toContain("language");
+      const call = (given: object) => client.callTool({ name: "execute_code", arguments: { ...given } });
+      expect(refusalOf(await call({ language: "cobol" }))).toMatchObject({
+        error: "invalid",
+        message: expect.stringContaining("language: "),
+        hint: "see the input schema of the tool",
+        details: { issues: expect.arrayContaining([{ path: ["code"], message: expect.any(String) }]) },
+      });
+      expect(refusalOf(await call({ code: "1", nonsense: 1 })).message).toContain("nonsense");
     });
   });
 });

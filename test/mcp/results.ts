@@ -13,6 +13,5 @@ export function refusalOf({ isError, content }: Called): { error: string; messag
   expect(isError).toBe(true);
   const [first] = content;
   const text = first?.type === "text" ? first.text : "";
-  // What does not fit a schema the protocol's library refuses in its own words.
-  return text.startsWith("{") ? JSON.parse(text) : { error: "invalid", message: text };
+  return JSON.parse(text);
 }

@@ -1,5 +1,5 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { knownSchema } from "./known-schema.ts";
+import { knownInput, knownSchema } from "./known-schema.ts";
 import type { McpParts, Offer } from "./server.ts";
 
 /** The tools of the sets that a client asked for. */
@@ -12,7 +12,7 @@ export function offerTools(mcp: McpParts): Offer {
         {
           title,
           description,
-          inputSchema: knownSchema(input),
+          inputSchema: knownInput(input),
           outputSchema: knownSchema(output),
           annotations: { title, ...hints },
         },
