@@ -10,6 +10,8 @@ export const toolLimits = {
   toldBytes: 256 * 1024,
   /** What is told goes out this often at most. */
   progressEveryMs: 50,
+  /** Of one call, to a client that asked for a log. */
+  logMessages: 100,
   /** Calls whose client was sent away with a question, of all and of one key, and how long they wait for it. */
   parked: 256,
   parkedPerKey: 32,

@@ -1,4 +1,4 @@
-import { McpServer, type RequestStateCodec, type ServerContext } from "@modelcontextprotocol/server";
+import { type LoggingLevel, McpServer, type RequestStateCodec, type ServerContext } from "@modelcontextprotocol/server";
 import type { AppError } from "../core/errors.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
@@ -17,6 +17,8 @@ export interface McpClient {
   session: string;
   /** The tools they asked for. */
   sets: readonly ToolSet[];
+  /** What they want to have logged, from this level on (2025-11-25); nothing unless they say so. */
+  logLevel?: LoggingLevel;
 }
 
 /** What the product's own offers are made of. */
@@ -57,6 +59,10 @@ export function buildServer({ version, offers, verify }: ServerParts, client: Mc
       instructions,
     },
   );
+  server.server.setRequestHandler("logging/setLevel", async ({ params }) => {
+    client.logLevel = params.level;
+    return {};
+  });
   for (const offer of offers) offer(server, client);
   return server;
 }

@@ -61,7 +61,7 @@ export class ToolCalls implements Disposable {
       const parked = state === undefined ? undefined : this.#parked.take(state.parked, owner, call);
       const parts = { mcp, tool, given, caller, session: client.session, asks, claimed: this.#claimed };
       const run = parked?.run ?? new ToolRun(parts, context);
-      const detach = run.attach(context);
+      const detach = run.attach(context, client.logLevel);
       try {
         for (const approval of parked?.questions ?? []) {
           const answer = inputResponse(context.mcpReq.inputResponses, approval.id);

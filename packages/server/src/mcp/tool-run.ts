@@ -1,9 +1,11 @@
-import type { CallToolResult, ServerContext } from "@modelcontextprotocol/server";
+import type { CallToolResult, LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
 import type { Approval } from "../core/approval.ts";
+import type { Feed } from "../core/feed.ts";
 import type { Caller } from "../core/principal.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
 import type { Tool, ToolCall } from "../tools/tool.ts";
+import { CallLog } from "./call-log.ts";
 import { Progress } from "./progress.ts";
 import { QuestionWatch } from "./question-watch.ts";
 import type { McpParts } from "./server.ts";
@@ -23,6 +25,7 @@ export interface ToolRunParts {
 /** A tool at work. Requests come to wait for it one after the other: one that leaves with a question comes back with the answer. */
 export class ToolRun {
   readonly lifeline: Lifeline;
+  readonly #logged: { feed: Feed; namespace: string };
   readonly #done: Promise<CallToolResult>;
   readonly #over = new Map<string, AbortController>();
   #unasked: Approval[] = [];
@@ -33,6 +36,7 @@ export class ToolRun {
   constructor(parts: ToolRunParts, context: ServerContext) {
     const { mcp, caller } = parts;
     this.lifeline = new Lifeline({ caller, parts: mcp.parts });
+    this.#logged = { feed: mcp.parts.feed, namespace: caller.principal.namespace };
     this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined).then((result) => {
       this.#result = result;
       return result;
@@ -68,10 +72,11 @@ export class ToolRun {
   }
 
   /** Ties it to the request that waits for it. Returns what unties it, with all told that was to be told there. */
-  attach(context: ServerContext): () => Promise<void> {
+  attach(context: ServerContext, level: LoggingLevel | undefined): () => Promise<void> {
     const cancelled = context.mcpReq.signal;
     const gone = context.http?.req?.signal;
     const progress = Progress.of(context);
+    const log = CallLog.of({ ...this.#logged, used: this.lifeline.used, level }, context);
     this.#progress = progress;
     const end = () => {
       if (gone?.aborted) void this.lifeline.lose(gone.reason);
@@ -84,6 +89,7 @@ export class ToolRun {
       for (const signal of signals) signal.removeEventListener("abort", end);
       this.#progress = undefined;
       await progress?.flush();
+      await log?.end();
     };
   }
 

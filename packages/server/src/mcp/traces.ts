@@ -46,7 +46,7 @@ export class Traces implements AsyncDisposable {
   }
 }
 
-function toTrace({ type, sandboxId, atMs, data }: FeedEvent): Trace {
+export function toTrace({ type, sandboxId, atMs, data }: FeedEvent): Trace {
   const { duration_ms: duration = null, ...rest } = data;
   const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
   return {
