@@ -123,11 +123,43 @@ int fifo_open_again(int fd);
 /* image.c */
 void image_fill(const char *template_path, const char *image_path);
 void image_mount(const char *image_path, const char *target, const char *scratch);
+/* Read-only, and without a look at its journal: it is clean. The name of its device. */
+const char *image_mount_layer(int image, const char *target, const char *scratch);
+/* The node of a loop device. */
+char *image_device(int number, const char *scratch);
+
+/* layer_mount.c: zero, or an errno. */
+int layers_prepare(const char *folder);
+void layers_close(void);
+void layers_leave(void);
+NORETURN void verb_layer_mount(const struct request *request);
+NORETURN void verb_layer_unmount(const struct request *request);
+NORETURN void verb_layer_digest(const struct request *request);
+
+/* layer_digest.c */
+void layer_digest(int fd, char hex[65]);
+
+/* layer_clone.c: mounts what the arguments of this key name, as prefix0, prefix1, ... of the stage; how many. */
+size_t layers_attach(const struct launch *launch, const char *key, const char *prefix, bool is_root);
+void layers_detach(const struct launch *launch, const char *prefix, size_t count);
+
+/* overlay.c */
+void overlay_root(const struct launch *launch, const char *first, size_t count, const char *target);
+void overlay_volume(const struct launch *launch);
+
+/* layer_root.c */
+void layer_root(const struct launch *launch);
+bool layer_root_is_own(const char *path);
+
+/* freeze.c */
+NORETURN void verb_freeze(const struct request *request);
 
 /* view.c */
 void view_begin(struct launch *launch);
 void view_rootfs(const struct launch *launch);
 void view_finish(const struct launch *launch);
+/* A tmpfs with the places of what is bound into a root that is not the helper's own. */
+void view_places(const struct launch *launch, const char *target);
 /* Never recursive; keeps what the source's own mount forbids. */
 void view_bind(const char *source, const char *target, unsigned long flags);
 

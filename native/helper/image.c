@@ -61,6 +61,7 @@ static int open_loop(int number, const char *scratch, char **path) {
   return open(*path, O_RDWR | O_CLOEXEC);
 }
 
+/* A file that cannot be written makes a device that cannot, whatever the flags say. */
 static int configure_old_kernel(int loop, int image) {
   struct loop_info64 info = {.lo_flags = LO_FLAGS_AUTOCLEAR};
   if (ioctl(loop, LOOP_SET_FD, image) != 0) return -1;
@@ -71,14 +72,14 @@ static int configure_old_kernel(int loop, int image) {
   return -1;
 }
 
-static int configure(int loop, int image) {
-  struct loop_config config = {.fd = (uint32_t)image, .info = {.lo_flags = LO_FLAGS_AUTOCLEAR}};
+static int configure(int loop, int image, uint32_t flags) {
+  struct loop_config config = {.fd = (uint32_t)image, .info = {.lo_flags = LO_FLAGS_AUTOCLEAR | flags}};
   if (ioctl(loop, LOOP_CONFIGURE, &config) == 0) return 0;
   return errno == EINVAL || errno == ENOTTY ? configure_old_kernel(loop, image) : -1;
 }
 
 /* Another process may take the free device first: ask again. */
-static int attach_loop(int image, const char *scratch, char **path) {
+static int attach_loop(int image, uint32_t flags, const char *scratch, char **path) {
   int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
   if (control < 0) fail("cannot open /dev/loop-control");
   for (int try = 0; try < LOOP_TRIES; try++) {
@@ -86,7 +87,7 @@ static int attach_loop(int image, const char *scratch, char **path) {
     if (number < 0) fail("no loop device is free");
     int loop = open_loop(number, scratch, path);
     if (loop < 0) fail("cannot open loop device %d", number);
-    if (configure(loop, image) == 0) {
+    if (configure(loop, image, flags) == 0) {
       close(control);
       return loop;
     }
@@ -100,10 +101,29 @@ void image_mount(const char *image_path, const char *target, const char *scratch
   char *device;
   int image = open(image_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (image < 0) fail("cannot open %s", image_path);
-  int loop = attach_loop(image, scratch, &device);
+  int loop = attach_loop(image, 0, scratch, &device);
   /* The superblock's own choice on errors could be to panic: name it (hazard 9). */
   if (mount(device, target, "ext4", MS_NOSUID | MS_NODEV, "errors=remount-ro,discard,noinit_itable") != 0)
     fail("cannot mount %s", device);
   close(loop);
   close(image);
+}
+
+/* Past the page cache of the host's own file system: its pages are in memory once, those of the mount. */
+const char *image_mount_layer(int image, const char *target, const char *scratch) {
+  char *device;
+  int loop = attach_loop(image, LO_FLAGS_READ_ONLY | LO_FLAGS_DIRECT_IO, scratch, &device);
+  if (mount(device, target, "ext4", MS_RDONLY | MS_NOSUID | MS_NODEV, "noload,errors=remount-ro") != 0)
+    fail("cannot mount %s", device);
+  if (strncmp(device, scratch, strlen(scratch)) == 0) unlink(device);
+  close(loop);
+  return strrchr(device, '/') + 1;
+}
+
+char *image_device(int number, const char *scratch) {
+  char *path;
+  int fd = open_loop(number, scratch, &path);
+  if (fd < 0) fail("cannot open loop device %d", number);
+  close(fd);
+  return path;
 }

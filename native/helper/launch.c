@@ -35,6 +35,7 @@ void verb_launch(const struct request *request) {
   view_rootfs(&launch);
   reply_step("volume");
   volume_prepare(&launch);
+  layers_leave();
   view_finish(&launch);
   reply_step("process");
   struct started started = runtime_run(&launch);

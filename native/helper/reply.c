@@ -51,7 +51,7 @@ static const struct {
     {EINVAL, "EINVAL"}, {ENFILE, "ENFILE"},       {EMFILE, "EMFILE"},   {EFBIG, "EFBIG"},       {ENOSPC, "ENOSPC"},
     {EROFS, "EROFS"},   {EMLINK, "EMLINK"},       {ENOSYS, "ENOSYS"},   {ENOTEMPTY, "ENOTEMPTY"}, {ELOOP, "ELOOP"},
     {E2BIG, "E2BIG"},   {ENAMETOOLONG, "ENAMETOOLONG"}, {ETIMEDOUT, "ETIMEDOUT"}, {EOPNOTSUPP, "EOPNOTSUPP"},
-    {EDQUOT, "EDQUOT"}, {ECHILD, "ECHILD"},       {EOVERFLOW, "EOVERFLOW"},
+    {EDQUOT, "EDQUOT"}, {ECHILD, "ECHILD"},       {EOVERFLOW, "EOVERFLOW"}, {EBADMSG, "EBADMSG"},
 };
 
 const char *error_name(int error) {

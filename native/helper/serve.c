@@ -111,6 +111,12 @@ static void start_launch(void) {
   start_job(verb_launch, false);
 }
 
+static void start_layer_mount(const char *folder) {
+  int error = layers_prepare(folder);
+  if (error != 0) return say_error(request.seq, error, "cannot make a place for layers");
+  start_job(verb_layer_mount, false);
+}
+
 /* A process that a job started is watched before the owner hears of it: its end is never missed. */
 static void end_job(struct job *job) {
   job->line[job->length] = '\0';
@@ -178,6 +184,10 @@ static void dispatch(char *bytes, size_t length) {
   if (strcmp(verb, "output") == 0) return start_job(verb_output, false);
   if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);
   if (strcmp(verb, "follow") == 0) return start_job(verb_follow, true);
+  if (strcmp(verb, "freeze") == 0) return start_job(verb_freeze, false);
+  if (strcmp(verb, "layer-mount") == 0 && folder != NULL) return start_layer_mount(folder);
+  if (strcmp(verb, "layer-unmount") == 0) return start_job(verb_layer_unmount, false);
+  if (strcmp(verb, "layer-digest") == 0) return start_job(verb_layer_digest, false);
   if (strcmp(verb, "cancel") == 0 && id != NULL) return cancel_jobs(id);
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");
@@ -235,6 +245,8 @@ int serve(void) {
     watch_check();
     bool more = list[0].revents == 0 || read_request();
     free(list);
-    if (!more) return 0;
+    if (more) continue;
+    layers_close();
+    return 0;
   }
 }

@@ -128,9 +128,22 @@ static void make_sticky(const char *rootfs, const char *path) {
   free(target);
 }
 
+void view_places(const struct launch *launch, const char *target) {
+  mount_tmpfs(target, MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=1k");
+  for (size_t i = 0; i < launch->request->count; i++) {
+    const struct argument *argument = &launch->request->arguments[i];
+    const char *rest;
+    if (strcmp(argument->key, "bind") != 0) continue;
+    char *path = split(argument->value, &rest);
+    if (!layer_root_is_own(path + 1)) make_bind_target(target, rest, path);
+    free(path);
+  }
+}
+
 void view_rootfs(const struct launch *launch) {
   /* Without nosuid and nodev: runsc remounts its root plainly, and may not take them away. It holds only our files. */
   mount_tmpfs(launch->rootfs, 0, "mode=0755,size=1m,nr_inodes=1k");
+  if (request_find(launch->request, "root") != NULL) layer_root(launch);
   for (size_t i = 0; i < launch->request->count; i++) {
     const struct argument *argument = &launch->request->arguments[i];
     const char *rest;

@@ -21,7 +21,9 @@ static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
 
 void volume_prepare(const struct launch *launch) {
   uid_t user = launch->user;
-  if (request_find(launch->request, "image") != NULL)
+  if (request_find(launch->request, "lower") != NULL)
+    overlay_volume(launch);
+  else if (request_find(launch->request, "image") != NULL)
     image_mount(format_text("%s/workspace.img", launch->folder), launch->volume, launch->stage);
   else
     mount_plain_folder(launch);

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreatedSandbox, EngineName, SandboxLimits } from "../../packages/server/src/core/engine.ts";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
-import { createOciEngine, type OciEngineOptions } from "../../packages/server/src/engines/oci/engine.ts";
+import { createOciEngine } from "../../packages/server/src/engines/oci/engine.ts";
+import type { OciEngineOptions } from "../../packages/server/src/engines/oci/engine-options.ts";
 import { prepareHostImage } from "../../packages/server/src/images/host.ts";
 import { findLeaks } from "../leaks.ts";
 

@@ -9,7 +9,8 @@ import { Once } from "./core/once.ts";
 import type { PackageFolder } from "./core/package.ts";
 import type { EngineChoice } from "./core/request.ts";
 import { checkHost } from "./engines/host-checks.ts";
-import { createOciEngine, type OciEngineOptions } from "./engines/oci/engine.ts";
+import { createOciEngine } from "./engines/oci/engine.ts";
+import type { OciEngineOptions } from "./engines/oci/engine-options.ts";
 import { engineOfKept, listKept } from "./engines/oci/kept.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
 import { gvisorEntries } from "./images/gvisor-compat.ts";
@@ -122,7 +123,7 @@ export class LocalEngines implements EngineSource {
     return {
       name,
       home,
-      image: { ...image, entries: [...image.entries, ...kernelEntries(bin), standby, ...folders, ...extra] },
+      image: { ...image, additions: [...kernelEntries(bin), standby, ...folders, ...extra] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       onError,

@@ -1,3 +1,4 @@
+import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
 /**
@@ -36,6 +37,10 @@ export interface SandboxLimits {
 
 export interface SandboxSpec {
   limits: SandboxLimits;
+  /** Its tree is the read-only root, in place of the host's. */
+  root?: LayerId;
+  /** Its files are there already: what is written lies over it. */
+  base?: LayerId;
   /** A host folder whose files are copied to /workspace/input, read-only, before anything runs. Its path has no link. */
   inputFolder?: string;
   /** The same by the id that the engine's own configuration gives it; of an engine in a process of its own. */
@@ -166,8 +171,14 @@ export interface Engine extends AsyncDisposable {
   stop(id: string): Promise<void>;
   /** Makes a new boundary around the workspace of a kept sandbox that was stopped or has ended, and becomes its owner. */
   start(id: string, options?: StartOptions): Promise<CreatedSandbox>;
-  /** As stop; and the workspace that the next start finds is empty, without the input folder of its creation. */
+  /** As stop; and the next start finds the workspace as it was made: empty or that of its base, without an input folder. */
   reset(id: string): Promise<void>;
+  /** Makes the volume of a sandbox a layer, with or without an owner; it is stopped for that and given up, unless copied. */
+  freeze(id: string, options: FreezeOptions): Promise<LayerInfo>;
+  /** Of the data folder, whichever engine froze them. */
+  layers(): Promise<LayerInfo[]>;
+  /** Refused while a sandbox or another layer needs it. */
+  removeLayer(id: LayerId): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;

@@ -10,6 +10,10 @@ export type RootEntry =
 export interface RootImage {
   name: string;
   entries: readonly RootEntry[];
+  /** What every root has beside its own entries, also one that is a layer. */
+  additions: readonly RootEntry[];
+  /** A folder of files that lie over the tree of a root that is a layer. */
+  over: string;
   /** PATH of user code. */
   searchPath: string;
 }

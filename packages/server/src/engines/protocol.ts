@@ -21,6 +21,7 @@ import type {
 import { warmChoices } from "../core/engine.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
 import { folderId } from "../core/folder.ts";
+import { type FreezeOptions, type LayerInfo, layerId } from "../core/layer.ts";
 import { requestLimits } from "../core/limits.ts";
 import { type EngineChoice, engineChoices } from "../core/request.ts";
 import { type Check, flag, matching, oneOf, optional, shape, within } from "../core/shape.ts";
@@ -51,6 +52,9 @@ interface Verbs {
   stop: [OfSandbox, null];
   start: [OfSandbox & { options: StartOptions }, WithoutPaths<CreatedSandbox>];
   reset: [OfSandbox, null];
+  freeze: [OfSandbox & { options: FreezeOptions }, LayerInfo];
+  layers: [{ engine: EngineName }, LayerInfo[]];
+  removeLayer: [{ engine: EngineName; layer: string }, null];
   pause: [OfSandbox, null];
   resume: [OfSandbox, null];
   updateLimits: [OfSandbox & { limits: SandboxLimits }, null];
@@ -93,8 +97,12 @@ const someLimits = shape<Partial<SandboxLimits>>({
 });
 const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: optional(oneOf(warmChoices)) });
 
+const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag) });
+
 const spec = shape<RemoteSpec>({
   limits,
+  root: optional(matching(layerId)),
+  base: optional(matching(layerId)),
   folder: optional(matching(folderId)),
   outputFolder: optional(matching(folderId)),
   output: optional(flag),
@@ -117,6 +125,9 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   stop: ofSandbox,
   start: shape({ engine, id, options: startOptions }),
   reset: ofSandbox,
+  freeze: shape({ engine, id, options: freezeOptions }),
+  layers: shape({ engine }),
+  removeLayer: shape({ engine, layer: matching(layerId) }),
   pause: ofSandbox,
   resume: ofSandbox,
   updateLimits: shape({ engine, id, limits }),

@@ -14,6 +14,7 @@ import type {
   StartOptions,
 } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
+import type { FreezeOptions, LayerId, LayerInfo } from "../core/layer.ts";
 import type { FileEvent, FileWatch } from "../core/watch.ts";
 import type { EngineClient } from "./client.ts";
 import { ownersPaths } from "./oci/sandbox-folder.ts";
@@ -58,6 +59,20 @@ export class RemoteEngine implements Engine {
   async reset(id: string): Promise<void> {
     await this.#client.request("reset", this.#of(id));
     this.#client.disown(id, "the sandbox was stopped");
+  }
+
+  async freeze(id: string, options: FreezeOptions): Promise<LayerInfo> {
+    const layer = await this.#client.request("freeze", { ...this.#of(id), options });
+    if (options.copy !== true) this.#client.disown(id, "the sandbox was frozen");
+    return layer;
+  }
+
+  layers(): Promise<LayerInfo[]> {
+    return this.#client.request("layers", { engine: this.name });
+  }
+
+  async removeLayer(layer: LayerId): Promise<void> {
+    await this.#client.request("removeLayer", { engine: this.name, layer });
   }
 
   async waitExit(id: string): Promise<string> {

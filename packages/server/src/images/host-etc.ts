@@ -68,11 +68,23 @@ const bundle = {
 /** Makes the folder that sandboxes see as /etc, once for each state of the host's. */
 export async function prepareEtc(images: string): Promise<string> {
   const folder = join(images, `host-${await describeHost()}`);
-  const etc = join(folder, "etc");
-  if (await exists(etc)) return etc;
+  await makeOnce(images, folder, build);
+  return join(folder, "etc");
+}
+
+/** Makes the folder whose /etc lies over that of another root than the host's: what every sandbox has alike. */
+export async function prepareOver(images: string): Promise<string> {
+  const folder = join(images, `over-${await describeHost()}`);
+  await makeOnce(images, folder, buildOver);
+  return folder;
+}
+
+async function makeOnce(images: string, folder: string, make: (etc: string) => Promise<void>): Promise<void> {
+  if (await exists(folder)) return;
   const draft = join(images, `.${randomUUID()}`);
   try {
-    await build(join(draft, "etc"));
+    await makeFolder(draft);
+    await make(join(draft, "etc"));
     await rename(draft, folder);
   } catch (error) {
     // Another process made the same one meanwhile.
@@ -80,7 +92,6 @@ export async function prepareEtc(images: string): Promise<string> {
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
-  return etc;
 }
 
 async function build(etc: string): Promise<void> {
@@ -94,6 +105,17 @@ async function build(etc: string): Promise<void> {
   await rename(join(etc, bundle.path), join(etc, bundle.hosts)).catch((error: unknown) => {
     if (errnoOf(error) !== "ENOENT") throw error; // a host that trusts nobody
   });
+  await writeCommon(etc);
+}
+
+async function buildOver(etc: string): Promise<void> {
+  await makeFolder(etc);
+  await makeFolder(dirname(join(etc, bundle.path)));
+  await copyPublic(join("/etc", bundle.path), join(etc, bundle.hosts), { files: 1 });
+  await writeCommon(etc);
+}
+
+async function writeCommon(etc: string): Promise<void> {
   await symlink(bundle.leadsTo, join(etc, bundle.path));
   for (const [name, text] of Object.entries(written)) {
     await writeFile(join(etc, name), text);

@@ -2,7 +2,7 @@ import { lstat, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import type { RootEntry, RootImage } from "../core/image.ts";
-import { prepareEtc } from "./host-etc.ts";
+import { prepareEtc, prepareOver } from "./host-etc.ts";
 
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /** Parts of /usr that tell about this host and that no program needs. */
@@ -14,7 +14,8 @@ const nodeFolder = "/opt/caisson/bin";
  * the host's configuration.
  */
 export async function prepareHostImage(options: { home: string; nodePath?: string }): Promise<RootImage> {
-  const etc = await prepareEtc(join(options.home, "engine", "images"));
+  const images = join(options.home, "engine", "images");
+  const [etc, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
   return {
     name: "host",
     searchPath: `/usr/local/bin:/usr/bin:/bin:${nodeFolder}`,
@@ -25,6 +26,8 @@ export async function prepareHostImage(options: { home: string; nodePath?: strin
       { kind: "bind", path: "/etc", source: etc },
       ...(await nodeEntries(options.nodePath)),
     ],
+    additions: [],
+    over,
   };
 }
 

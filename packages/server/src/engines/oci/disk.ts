@@ -65,6 +65,19 @@ export class WorkspaceDisk {
     );
   }
 
+  /** Whether so much can be written without breaking what is promised. */
+  async checkRoom(bytes: number): Promise<void> {
+    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes - (await this.#claimedBytes());
+    if (bytes <= freeBytes) return;
+    throw new AppError(
+      "limit_exceeded",
+      `no disk for ${gibibytes(bytes)}: ${gibibytes(Math.max(0, freeBytes))} are free`,
+      {
+        hint: "destroy sandboxes, remove layers, or free disk where CAISSON_HOME lies",
+      },
+    );
+  }
+
   async freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#sandboxes);
     return bavail * bsize;

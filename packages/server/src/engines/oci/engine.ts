@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { emitWarning, getegid, geteuid } from "node:process";
+import { geteuid } from "node:process";
 import type {
   AttachedSandbox,
   Changes,
@@ -16,22 +16,27 @@ import type {
   StartOptions,
 } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
-import type { RootImage } from "../../core/image.ts";
+import type { FreezeOptions, LayerId, LayerInfo } from "../../core/layer.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { noFolder } from "../host-folders.ts";
 import { findRuntime, runtimes } from "../runtime.ts";
 import { copyOutput } from "./copy-output.ts";
 import { WorkspaceDisk } from "./disk.ts";
+import { type OciEngineOptions, ownerOf, warn } from "./engine-options.ts";
+import { copyVolume, describeLayers, freezeVolume } from "./freeze.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
 import { mayPass } from "./launch.ts";
+import { LayerMounts } from "./layer-mounts.ts";
 import { type Live, newLive } from "./live.ts";
 import { lookAtFiles } from "./look.ts";
 import { adoptSandbox, destroyUnowned, ownedSandbox, takeSandbox } from "./own.ts";
 import type { EngineParts } from "./parts.ts";
 import { findPrivilege, openCgroup, type Privilege } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
+import { reapLayers } from "./reap-layers.ts";
+import { removeLayer } from "./remove-layer.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { restartBoundary } from "./restart.ts";
 import { isSandboxId, makeEngineFolders, newSandboxId, readBootId } from "./sandbox-folder.ts";
@@ -41,23 +46,6 @@ import { openUidRange } from "./uid-range.ts";
 import { reapplyLimits, updateLimits } from "./update-limits.ts";
 import { openWatch } from "./watch.ts";
 import { DiskWatermark } from "./watermark.ts";
-
-export interface OciEngineOptions {
-  name: EngineName;
-  /** The data folder; what the engine keeps lies in `engine/` below it. */
-  home: string;
-  image: RootImage;
-  guestPath: string;
-  helperPath: string;
-  /** Where the runtime is, if not where system programs live. */
-  runtimePath?: string;
-  /** Words after the guest's name; for programs that stand in for the guest. */
-  guestArgs?: readonly string[];
-  /** Who may open the wire; the caller unless named. */
-  owner?: { uid: number; gid: number };
-  /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
-  onError?: (error: unknown) => void;
-}
 
 /** What was found on this machine. */
 interface Host {
@@ -88,7 +76,8 @@ class OciEngine implements Engine {
     const owner = ownerOf(options, host.privilege);
     const given = { name, image, guestPath, guestArgs, owner };
     const onError = this.#onError;
-    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, onError };
+    const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
+    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, layers, onError };
     this.#watermark = new DiskWatermark(
       () => disk.freeBytes(),
       () => this.#live.values(),
@@ -96,8 +85,9 @@ class OciEngine implements Engine {
     );
   }
 
-  reap(): Promise<void> {
-    return reapSandboxes(this.#parts);
+  async reap(): Promise<void> {
+    await reapSandboxes(this.#parts);
+    await reapLayers(this.#parts);
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
@@ -138,11 +128,29 @@ class OciEngine implements Engine {
   }
 
   stop(id: string): Promise<void> {
-    return this.#stop(id, false);
+    return this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), false));
   }
 
   reset(id: string): Promise<void> {
-    return this.#stop(id, true);
+    return this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), true));
+  }
+
+  async freeze(id: string, { keep, copy = false }: FreezeOptions): Promise<LayerInfo> {
+    if (copy) return this.#inTurn(this.#find(id), (live) => copyVolume(this.#parts, live));
+    try {
+      return await this.#end(id, (live) => freezeVolume(this.#parts, live, keep));
+    } catch (error) {
+      if (this.#live.get(id)?.record?.kept?.stopped === true) await this.stop(id);
+      throw error;
+    }
+  }
+
+  layers(): Promise<LayerInfo[]> {
+    return describeLayers(this.#parts);
+  }
+
+  removeLayer(id: LayerId): Promise<void> {
+    return removeLayer(this.#parts, id);
   }
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
@@ -230,6 +238,7 @@ class OciEngine implements Engine {
       [...this.#live.values()].map(({ id, record }) => (record?.kept != null ? this.detach(id) : this.destroy(id))),
     );
     await this.#helper[Symbol.asyncDispose]();
+    await this.#parts.layers.released();
   }
 
   /** From here on the folder exists under this owner's lock, and destroy() removes whatever comes to be. */
@@ -251,26 +260,22 @@ class OciEngine implements Engine {
     return { ...this.#parts, engine: this.name, id, folder };
   }
 
-  async #stop(id: string, emptied: boolean): Promise<void> {
+  /** Ends a sandbox in the way given, with or without an owner, and gives it up. */
+  async #end<T>(id: string, end: (live: Live) => Promise<T>): Promise<T> {
     const live = this.#live.get(id);
-    if (live === undefined) {
-      const taken = await takeSandbox(this.#unowned(id), async (found) => {
-        await stopBoundary(this.#parts, found.live, emptied);
-        return found.live;
+    if (live === undefined)
+      return takeSandbox(this.#unowned(id), async (found) => {
+        const value = await end(found.live);
+        await this.#helper.forget(id, found.live.folder);
+        return value;
       });
-      return this.#helper.forget(id, taken.folder);
-    }
-    if (live.record?.kept == null)
-      throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
-    let done = false;
+    let done: { value: T } | undefined;
     await this.#endInTurn(live, async () => {
       await this.#cancelLooks(live);
-      live.exit.resolve("the sandbox was stopped");
-      await stopBoundary(this.#parts, live, emptied);
+      done = { value: await end(live) };
       await this.#letGo(live, "the sandbox was stopped");
-      done = true;
     });
-    if (!done) await this.#stop(id, emptied); // another call had ended it meanwhile
+    return done === undefined ? this.#end(id, end) : done.value; // another call had ended it meanwhile
   }
 
   /** Ends of one sandbox follow one another; who comes late finds it gone. */
@@ -303,11 +308,13 @@ class OciEngine implements Engine {
     return this.#inTurn(live, () => lookAtFiles(this.#helper, live, ids, compare));
   }
 
-  #inTurn<T>(live: Live, act: () => Promise<T>): Promise<T> {
+  #inTurn<T>(live: Live, act: (live: Live) => Promise<T>): Promise<T> {
     live.looks++;
-    const look = live.lastLook.then(act).finally(() => {
-      live.looks--;
-    });
+    const look = live.lastLook
+      .then(() => act(live))
+      .finally(() => {
+        live.looks--;
+      });
     live.lastLook = look.catch(() => {});
     return look;
   }
@@ -345,14 +352,9 @@ class OciEngine implements Engine {
   }
 }
 
-/** In the namespace of an ordinary user's helper, that user is root. */
-function ownerOf({ owner }: OciEngineOptions, { rootless }: Privilege): EngineParts["owner"] {
-  if (rootless) return { uid: 0, gid: 0 };
-  return owner ?? { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
-}
-
-function warn(error: unknown): void {
-  emitWarning(error instanceof Error ? error : String(error));
+function checkKept(live: Live): Live {
+  if (live.record?.kept != null) return live;
+  throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {

@@ -17,7 +17,12 @@ interface Waiting {
   reject: (error: AppError) => void;
 }
 
-const codes: Record<string, ErrorCode> = { ETIMEDOUT: "timeout", ENOSPC: "limit_exceeded", ESRCH: "not_found" };
+const codes: Record<string, ErrorCode> = {
+  ETIMEDOUT: "timeout",
+  ENOSPC: "limit_exceeded",
+  ESRCH: "not_found",
+  EOPNOTSUPP: "unsupported",
+};
 
 const refusalHint =
   "User namespaces must be allowed (sysctl user.max_user_namespaces), and newuidmap and newgidmap setuid: see docs/rootless.md.";

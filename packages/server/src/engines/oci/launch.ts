@@ -17,6 +17,8 @@ export interface LaunchOptions {
   guestPath: string;
   cgroupPaths: readonly string[];
   volume: Volume;
+  /** What it lies on, in the helper's words. */
+  layers: readonly Argument[];
   /** Whether a former start copied an input folder, which is still there. */
   keepsInput: boolean;
   spec: SandboxSpec;
@@ -68,9 +70,17 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...(spec.output === true ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),
     ["sticky", "/tmp"],
-    ...options.image.entries.map(entryArgument),
+    ...options.layers,
+    ...rootArguments(options),
     ["bind", `/.caisson/guest=${options.guestPath}`],
   ];
+}
+
+/** A layer's tree takes the place of the host's; what is added to either lies over it. */
+function rootArguments({ layers, image }: LaunchOptions): Argument[] {
+  const additions = image.additions.map(entryArgument);
+  if (layers.some(([key]) => key === "root")) return [["over", image.over], ...additions];
+  return [...image.entries.map(entryArgument), ...additions];
 }
 
 function entryArgument(entry: RootEntry): Argument {

@@ -3,6 +3,7 @@ import type { RootImage } from "../../core/image.ts";
 import type { Runtime } from "../runtime.ts";
 import type { WorkspaceDisk } from "./disk.ts";
 import type { HelperClient } from "./helper-client.ts";
+import type { LayerMounts } from "./layer-mounts.ts";
 import type { Privilege } from "./privilege.ts";
 
 /** What an engine works with: what it was told, what was found on this machine, and what it opened. */
@@ -21,5 +22,6 @@ export interface EngineParts {
   bootId: string;
   helper: HelperClient;
   disk: WorkspaceDisk;
+  layers: LayerMounts;
   onError: (error: unknown) => void;
 }

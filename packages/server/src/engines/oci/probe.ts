@@ -7,7 +7,8 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits, requestLimits } from "../../core/limits.ts";
 import { findRuntime, runtimes } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
-import { createOciEngine, type OciEngineOptions } from "./engine.ts";
+import { createOciEngine } from "./engine.ts";
+import type { OciEngineOptions } from "./engine-options.ts";
 import { makeEngineFolders, readBootId } from "./sandbox-folder.ts";
 
 export type ProbeOptions = Omit<OciEngineOptions, "guestPath" | "guestArgs">;

@@ -21,10 +21,11 @@ const kept = {
   fleet: false,
 };
 const record = {
-  version: 2,
+  version: 3,
   id,
   engine: "container",
   base: engineLimits.uidBase,
+  layers: { root: null, base: "ponmlkjihgfedcba", origin: null },
   createdAt: "2026-01-01T00:00:00.000Z",
   bootId: "b",
   kept,
@@ -35,6 +36,13 @@ describe("the record of a sandbox", () => {
     const { version: _, ...rest } = record;
     expect(parseRecord(id, JSON.stringify(record))).toEqual(rest);
     expect(parseRecord(id, JSON.stringify({ ...record, kept: null })).kept).toBeNull();
+  });
+
+  it("of a version without layers has none", () => {
+    const { layers: _, ...older } = record;
+    const { layers } = parseRecord(id, JSON.stringify({ ...older, version: 2 }));
+    expect(layers).toEqual({ root: null, base: null, origin: null });
+    expect(() => parseRecord(id, JSON.stringify({ ...record, version: 2, more: 1 }))).toThrow("damaged");
   });
 
   it.each<[string, string]>([
@@ -48,6 +56,8 @@ describe("the record of a sandbox", () => {
     ["has a range that is no number", JSON.stringify({ ...record, base: "x" })],
     ["has a field too many", JSON.stringify({ ...record, more: 1 })],
     ["lacks a field", JSON.stringify({ ...record, bootId: undefined })],
+    ["has a layer by a path", JSON.stringify({ ...record, layers: { ...record.layers, root: "../../etc" } })],
+    ["has half of its layers", JSON.stringify({ ...record, layers: { root: null } })],
     ["has no date", JSON.stringify({ ...record, createdAt: "yesterday" })],
     ["has a process that is no number", JSON.stringify({ ...record, kept: { ...kept, pid: "1" } })],
     ["has a process 0", JSON.stringify({ ...record, kept: { ...kept, pid: 0 } })],

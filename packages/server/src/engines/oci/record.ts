@@ -11,9 +11,12 @@ import {
   warmChoices,
 } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import { type LayerId, layerId } from "../../core/layer.ts";
 import { engineLimits } from "../../core/limits.ts";
 
-const version = 2;
+const version = 3;
+const versionWithoutLayers = 2;
+export const noLayers: LayersOfSandbox = { root: null, base: null, origin: null };
 
 /** What a later owner must know of a sandbox that was started, and of which it will be the owner. */
 export interface KeptRecord {
@@ -38,11 +41,20 @@ export interface KeptRecord {
   fleet: boolean;
 }
 
+/** What a sandbox lies on; null where it has none. */
+export interface LayersOfSandbox {
+  root: LayerId | null;
+  base: LayerId | null;
+  /** The base of its creation, which a reset goes back to. */
+  origin: LayerId | null;
+}
+
 export interface SandboxRecord {
   id: string;
   engine: EngineName;
   /** First host uid of its range. */
   base: number;
+  layers: LayersOfSandbox;
   createdAt: string;
   bootId: string;
   /** Null while it does not outlive its owner: an ephemeral one never does, a kept one once it has started. */
@@ -77,6 +89,11 @@ export function parseRecord(id: string, text: string): SandboxRecord {
     throw damaged(id, "it is not JSON", cause);
   }
   if (!isObject(value)) throw damaged(id, "it is no object");
+  if (value.version === versionWithoutLayers) value = { ...value, version, layers: noLayers };
+  return checkRecord(id, value as Fields);
+}
+
+function checkRecord(id: string, value: Fields): SandboxRecord {
   if (value.version !== version) throw damaged(id, `its version is ${JSON.stringify(value.version)}, not ${version}`);
   if (!isRecord(value)) throw damaged(id, "it does not have the shape of one");
   if (value.id !== id) throw damaged(id, "it belongs to another sandbox");
@@ -107,13 +124,16 @@ const isText = (value: unknown): value is string => typeof value === "string" &&
 const isContainment = (value: unknown): value is Containment => containments.some((known) => known === value);
 
 function isRecord(value: Fields): value is Fields & SandboxRecord {
-  const { id, engine, base, createdAt, bootId, kept } = value;
+  const { id, engine, base, layers, createdAt, bootId, kept } = value;
   return (
-    hasExactly(value, ["version", "id", "engine", "base", "createdAt", "bootId", "kept"]) &&
+    hasExactly(value, ["version", "id", "engine", "base", "layers", "createdAt", "bootId", "kept"]) &&
     isText(id) &&
     (engine === "gvisor" || engine === "container") &&
     isWhole(base) &&
     base < 2 ** 32 &&
+    isObject(layers) &&
+    hasExactly(layers, ["root", "base", "origin"]) &&
+    Object.values(layers).every((layer) => layer === null || (isText(layer) && layerId.test(layer))) &&
     isText(createdAt) &&
     !Number.isNaN(Date.parse(createdAt)) &&
     isText(bootId) &&

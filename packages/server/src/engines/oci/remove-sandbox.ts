@@ -63,10 +63,14 @@ async function waitForLoop(image: string): Promise<void> {
 
 async function isAttached(image: string): Promise<boolean> {
   for (const name of await readdir("/sys/block")) {
-    if (!name.startsWith("loop")) continue;
-    if ((await readIfThere(`/sys/block/${name}/loop/backing_file`)).trim() === image) return true;
+    if (name.startsWith("loop") && (await backingFile(name)) === image) return true;
   }
   return false;
+}
+
+/** Empty where the device has none. */
+export async function backingFile(device: string): Promise<string> {
+  return (await readIfThere(`/sys/block/${device}/loop/backing_file`)).trim();
 }
 
 async function readIfThere(path: string): Promise<string> {

@@ -10,7 +10,7 @@ import { guestWords } from "./guest-words.ts";
 import { launch, type Volume } from "./launch.ts";
 import type { Live, Settled } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
-import { type KeptRecord, type SandboxRecord, writeRecord } from "./record.ts";
+import { type KeptRecord, type LayersOfSandbox, noLayers, type SandboxRecord, writeRecord } from "./record.ts";
 import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
 import { makeOwnerFolder, ownersPaths, writeBundle } from "./sandbox-folder.ts";
 import { keepUidRange, reserveUidRange } from "./uid-range.ts";
@@ -27,9 +27,11 @@ interface Prepared extends Volume {
  */
 export async function startBoundary(parts: EngineParts, live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
   const { name, privilege, runtime } = parts;
+  await takeBase(parts, live, spec);
   live.cgroup.create();
   const before = live.cgroup.limit(name, spec.limits, limitsBeforeStart);
   const [base, volume] = await bothSettled(writeFiles(parts, live, spec), prepareVolume(parts, live, spec));
+  const layers = await parts.layers.use(live.record?.layers ?? noLayers);
   const { pid, gofer } = await launch(parts.helper, {
     id: live.id,
     folder: live.folder,
@@ -41,6 +43,7 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
     guestPath: parts.guestPath,
     cgroupPaths: live.cgroup.paths,
     volume,
+    layers,
     keepsInput: live.hasInput && spec.inputFolder === undefined,
     spec,
   });
@@ -66,6 +69,23 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
   }
   live.settled = settled;
   return describe(parts, live, settled);
+}
+
+/** The input folder of the sandbox that a base was frozen from is a part of it. */
+async function takeBase({ layers, privilege }: EngineParts, live: Live, spec: SandboxSpec): Promise<void> {
+  if (live.record !== undefined || spec.base === undefined) return;
+  if (privilege.rootless) throw noBase(noStorageLimit);
+  if ((await layers.chain(spec.base))[0]?.hasInput === true) live.hasInput = true;
+}
+
+function noBase(why: string): AppError {
+  return new AppError("unsupported", `a sandbox cannot lie on another's files here: ${why}`, {
+    hint: "copy the files into an empty sandbox",
+  });
+}
+
+function layersOf({ root, base }: SandboxSpec): LayersOfSandbox {
+  return { root: root ?? null, base: base ?? null, origin: base ?? null };
 }
 
 export function describe(parts: EngineParts, live: Live, settled: Settled): CreatedSandbox {
@@ -130,7 +150,8 @@ async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec): Pr
     makeOwnerFolder(live.folder, parts.owner),
   ]);
   if (live.record === undefined) {
-    const record = { id: live.id, engine: name, base, createdAt: new Date().toISOString(), bootId, kept: null };
+    const layers = layersOf(spec);
+    const record = { id: live.id, engine: name, base, layers, createdAt: new Date().toISOString(), bootId, kept: null };
     writeRecord(live.folder, record);
     live.record = record;
   }
@@ -154,14 +175,18 @@ async function prepareVolume({ disk, privilege }: EngineParts, live: Live, spec:
   const image = join(live.folder, imageName);
   const kept = live.record?.kept;
   const isNew = kept == null;
+  const hasBase = (live.record?.layers ?? layersOf(spec)).base !== null;
   if (privilege.rootless) {
     if (isNew) await disk.reserve(live.folder, spec.limits.storageBytes);
     return { isImage: false, unlimited: noStorageLimit };
   }
   if (!isNew && !kept.emptied && existsSync(image)) return { isImage: true, unlimited: null };
   const unlimited = await disk.unavailable();
+  if (unlimited !== null && hasBase) throw noBase(unlimited);
   if (unlimited !== null) return { isImage: false, unlimited };
-  if (!isNew && !kept.emptied) return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
+  // What lay on the image is a layer since it was frozen.
+  if (!isNew && !kept.emptied && !hasBase)
+    return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
   if (!isNew) await rm(image, { force: true });
   await disk.reserve(live.folder, spec.limits.storageBytes);
   return { isImage: true, template: await disk.template(spec.limits.storageBytes), unlimited };

@@ -6,11 +6,12 @@ import { imageName } from "./disk.ts";
 import type { HelperClient } from "./helper-client.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
+import type { SandboxRecord } from "./record.ts";
 import { endBoundary, type Remains } from "./remove-sandbox.ts";
 import { saveKept } from "./start.ts";
 
 /** What a stopped sandbox is made of; all else in its folder belongs to one start of it. */
-const volumeName = "volume";
+export const volumeName = "volume";
 const ownerName = "owner";
 const lasting: ReadonlySet<string> = new Set(["lock", "record.json", ownerName, imageName, volumeName]);
 
@@ -33,6 +34,7 @@ export async function hasRemains(folder: string): Promise<boolean> {
 export async function stopBoundary(parts: EngineParts, live: Live, emptied: boolean): Promise<void> {
   const kept = live.record?.kept;
   if (kept == null) return;
+  if (emptied) live.record = backToOrigin(live.record);
   saveKept(parts, live, {
     ...kept,
     stopped: true,
@@ -41,12 +43,17 @@ export async function stopBoundary(parts: EngineParts, live: Live, emptied: bool
     hasInput: kept.hasInput && !emptied,
   });
   const { folder, cgroup } = live;
+  live.exit.resolve("the sandbox was stopped");
   await clearBoundary({ folder, cgroup, helper: parts.helper });
   if (kept.emptied || emptied) {
     await emptyImage(join(folder, imageName), kept.limits.storageBytes);
     await discardFolder(folder, parts.helper);
     await removeTree(join(folder, ownerName), parts.helper);
   }
+}
+
+function backToOrigin<R extends Pick<SandboxRecord, "layers"> | undefined>(record: R): R {
+  return record && { ...record, layers: { ...record.layers, base: record.layers.origin } };
 }
 
 /** Its place on the disk stays claimed; the next start formats it by filling it anew. */

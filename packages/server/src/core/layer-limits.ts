@@ -1,0 +1,10 @@
+/** Frozen volumes that sandboxes share. */
+export const layerLimits = {
+  /** Of one data folder: each that is used holds a loop device of every engine that uses it. */
+  layers: 4_096,
+  /** A layer and those below it: the kernel looks for a name in each. */
+  chain: 16,
+  recordBytes: 4_096,
+  /** How long the layers of an engine that ends may take to leave their loop devices. */
+  closeTimeoutMs: 10_000,
+} as const;

@@ -1,0 +1,185 @@
+import { existsSync } from "node:fs";
+import { mkdir, open, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "../../core/errors.ts";
+import type { LayerInfo } from "../../core/layer.ts";
+import { layerLimits } from "../../core/layer-limits.ts";
+import { imageName } from "./disk.ts";
+import type { Argument } from "./helper-client.ts";
+import {
+  draftFolder,
+  type LayerRecord,
+  layerBytes,
+  layerFolder,
+  listLayerRecords,
+  makeLayersFolder,
+  readLayerRecord,
+  volumePath,
+  writeLayerRecord,
+} from "./layer-record.ts";
+import { countUses } from "./layer-uses.ts";
+import type { Live } from "./live.ts";
+import type { EngineParts } from "./parts.ts";
+import { type SandboxRecord, writeRecord } from "./record.ts";
+import { removeSandbox } from "./remove-sandbox.ts";
+import { removeTree } from "./remove-tree.ts";
+import { newSandboxId } from "./sandbox-folder.ts";
+import { saveKept } from "./start.ts";
+import { clearBoundary, stopBoundary, volumeName } from "./stop.ts";
+import { openUidRange } from "./uid-range.ts";
+
+/**
+ * Ends a sandbox that this engine owns and makes its volume a layer. Of a sandbox that is kept, the record says so before
+ * the volume moves: who is killed in between leaves a layer that the next engine finishes (finishDraft). One that is not
+ * kept is nobody's before its volume moves, and goes with its half-made layer.
+ */
+export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean): Promise<LayerInfo> {
+  const record = live.record;
+  if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
+  const below = await newChain(parts, record);
+  if (keep && record.kept === null)
+    throw new AppError("invalid", "an ephemeral sandbox cannot live on without its volume", { hint: "keep: true" });
+  if (record.kept?.emptied === true)
+    throw new AppError("conflict", `sandbox ${live.id} was reset and has no files`, { hint: "start it first" });
+  live.exit.resolve("the sandbox was frozen");
+  if (keep) await stopBoundary(parts, live, false);
+  else await clearBoundary({ folder: live.folder, cgroup: live.cgroup, helper: parts.helper });
+  const kind = existsSync(join(live.folder, volumeName)) ? "folder" : "image";
+  const layer = existsSync(ownVolume(live.folder, kind))
+    ? await moveVolume(parts, live, { ...newLayer(record, below, live.hasInput), kind }, keep)
+    : await unchanged(parts, record);
+  if (!keep) await destroy(parts, live);
+  return describeLayer(parts, layer);
+}
+
+/** Copies the volume of a sandbox that runs and goes on. */
+export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerInfo> {
+  const record = live.record;
+  if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
+  const image = ownVolume(live.folder, "image");
+  if (parts.privilege.rootless || !existsSync(image))
+    throw new AppError("unsupported", "only a workspace with a size of its own can be copied while it is in use", {
+      hint: "stop the sandbox first, or run caisson as root",
+    });
+  const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput), kind: "image" } as const;
+  const { size, blocks } = await stat(image);
+  await parts.disk.checkRoom(blocks * 512);
+  await withDraft(parts, layer, async (draft) => {
+    const copy = volumePath(draft, "image");
+    await using file = await open(copy, "wx", 0o600);
+    await file.truncate(size);
+    await settle(parts, live, draft, [["copy", copy]]);
+    await rename(draft, layerFolder(parts.engineFolder, layer.id));
+  });
+  parts.layers.learnDigest(layer);
+  return describeLayer(parts, layer);
+}
+
+async function describeLayer({ engineFolder }: EngineParts, record: LayerRecord): Promise<LayerInfo> {
+  const uses = await countUses(engineFolder);
+  return toInfo(engineFolder, record, uses);
+}
+
+export async function describeLayers({ engineFolder }: EngineParts): Promise<LayerInfo[]> {
+  const uses = await countUses(engineFolder);
+  const records = await listLayerRecords(engineFolder);
+  const found = await Promise.all(records.map((record) => toInfo(engineFolder, record, uses).catch(() => undefined)));
+  return found.filter((info) => info !== undefined).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+}
+
+async function toInfo(engineFolder: string, record: LayerRecord, uses: Map<string, number>): Promise<LayerInfo> {
+  const { id, digest, below, createdAt } = record;
+  return { id, digest, bytes: await layerBytes(engineFolder, record), below, createdAt, uses: uses.get(id) ?? 0 };
+}
+
+/** What a new layer of this sandbox lies on. */
+async function newChain({ layers, engineFolder }: EngineParts, { layers: { base } }: SandboxRecord): Promise<string[]> {
+  const below = base === null ? [] : (await layers.chain(base)).map(({ id }) => id);
+  if (below.length >= layerLimits.chain)
+    throw new AppError("limit_exceeded", `its files lie on ${below.length} layers already, which is the most`, {
+      hint: "copy its files into a new sandbox, by a snapshot for instance",
+    });
+  if ((await listLayerRecords(engineFolder)).length >= layerLimits.layers)
+    throw new AppError("limit_exceeded", `there are ${layerLimits.layers} layers already`, { hint: "remove some" });
+  return below;
+}
+
+function newLayer(record: SandboxRecord, below: readonly string[], hasInput: boolean): Omit<LayerRecord, "kind"> {
+  const createdAt = new Date().toISOString();
+  const { base: uidBase, id: sandbox } = record;
+  return { id: newSandboxId(), digest: null, uidBase, below, hasInput, createdAt, sandbox };
+}
+
+export function ownVolume(folder: string, kind: LayerRecord["kind"]): string {
+  return join(folder, kind === "image" ? imageName : volumeName);
+}
+
+/** A sandbox that wrote nothing since it was frozen, or since it was made, has no volume of its own. */
+async function unchanged({ engineFolder }: EngineParts, { id, layers }: SandboxRecord): Promise<LayerRecord> {
+  if (layers.base === null) throw new AppError("conflict", `sandbox ${id} has no volume`);
+  return readLayerRecord(engineFolder, layers.base);
+}
+
+async function moveVolume(parts: EngineParts, live: Live, layer: LayerRecord, keep: boolean): Promise<LayerRecord> {
+  const { engineFolder } = parts;
+  const volume = ownVolume(live.folder, layer.kind);
+  return withDraft(parts, layer, async (draft) => {
+    const digest = layer.kind === "image" ? await settle(parts, live, draft, keep ? [] : [["digest", 1]]) : null;
+    const made = { ...layer, digest };
+    await writeLayerRecord(draft, made);
+    leaveVolume(parts, live, keep ? layer.id : null);
+    await rename(volume, volumePath(draft, layer.kind));
+    await rename(draft, layerFolder(engineFolder, layer.id));
+    if (digest === null) parts.layers.learnDigest(made);
+    return made;
+  });
+}
+
+/** Says in the sandbox's record what becomes of it. */
+function leaveVolume(parts: EngineParts, live: Live, base: string | null): void {
+  const { record } = live;
+  if (record === undefined) return;
+  if (base === null) {
+    live.record = { ...record, kept: null };
+    writeRecord(live.folder, live.record);
+  } else if (record.kept !== null) {
+    live.record = { ...record, layers: { ...record.layers, base } };
+    saveKept(parts, live, record.kept);
+  }
+}
+
+/** Clean, and with its digest where it is asked for. */
+async function settle(
+  { helper }: EngineParts,
+  live: Live,
+  draft: string,
+  more: readonly Argument[],
+): Promise<string | null> {
+  const image = ownVolume(live.folder, "image");
+  const reply = await helper.request("freeze", [["id", live.id], ["place", draft], ["image", image], ...more]);
+  return reply.digest === undefined || reply.digest === "-" ? null : reply.digest;
+}
+
+/** A folder that becomes the layer's; gone again where that fails, unless a sandbox relies on it: then it is finished later. */
+async function withDraft<T>(
+  { engineFolder, helper }: EngineParts,
+  layer: LayerRecord,
+  act: (draft: string) => Promise<T>,
+): Promise<T> {
+  await makeLayersFolder(engineFolder);
+  const draft = draftFolder(engineFolder, layer.id);
+  await mkdir(draft, { mode: 0o700 });
+  try {
+    await writeLayerRecord(draft, layer);
+    return await act(draft);
+  } catch (error) {
+    const relied = (await countUses(engineFolder)).has(layer.id);
+    if (!relied) await removeTree(draft, layer.id, helper);
+    throw error;
+  }
+}
+
+async function destroy({ privilege, helper }: EngineParts, live: Live): Promise<void> {
+  const range = live.base === undefined ? undefined : openUidRange(privilege.pool, live.base, live.folder);
+  await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, helper });
+}

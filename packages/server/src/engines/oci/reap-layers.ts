@@ -1,0 +1,72 @@
+import { existsSync } from "node:fs";
+import { readdir, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { type LayerId, layerId } from "../../core/layer.ts";
+import { engineLimits } from "../../core/limits.ts";
+import { ownVolume } from "./freeze.ts";
+import {
+  draftFolder,
+  findLayerRecord,
+  type LayerRecord,
+  layerFolder,
+  layersFolder,
+  volumePath,
+} from "./layer-record.ts";
+import type { EngineParts } from "./parts.ts";
+import { readRecord } from "./record.ts";
+import { settleGone } from "./remove-layer.ts";
+import { removeTree } from "./remove-tree.ts";
+
+type ReapParts = Pick<EngineParts, "engineFolder" | "helper" | "layers" | "onError">;
+
+/** Ends what killed engines were doing to layers: of each nothing is left, or all of it. */
+export async function reapLayers(parts: ReapParts): Promise<void> {
+  const names = await readdir(layersFolder(parts.engineFolder)).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  });
+  for (const name of names) {
+    const [, kind, id] = /^\.(new|gone)-(.*)$/.exec(name) ?? [];
+    if (id === undefined || !layerId.test(id)) continue;
+    await (kind === "gone" ? settleGone(parts, id) : reapDraft(parts, id)).catch(parts.onError);
+  }
+}
+
+/** Whoever makes it holds the lock of the sandbox that it is made of. */
+async function reapDraft(parts: ReapParts, id: LayerId): Promise<void> {
+  const { engineFolder, helper } = parts;
+  const draft = draftFolder(engineFolder, id);
+  const layer = await findLayerRecord(draft, id);
+  if (layer === undefined) {
+    const age = await stat(draft).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    if (age > engineLimits.startTimeoutMs) await removeTree(draft, id, helper);
+    return;
+  }
+  const folder = join(engineFolder, "sandboxes", layer.sandbox);
+  if (!existsSync(folder)) return removeTree(draft, id, helper);
+  try {
+    await helper.request("lock", [["folder", folder]]);
+  } catch (error) {
+    if (error instanceof AppError && error.details?.errno === "EAGAIN") return;
+    throw error;
+  }
+  try {
+    await finishDraft(parts, draft, layer, folder);
+  } finally {
+    await helper.request("unlock", [["folder", folder]]);
+  }
+}
+
+/** The sandbox's record decides: where it names the layer, the volume belongs there. */
+async function finishDraft(parts: ReapParts, draft: string, layer: LayerRecord, folder: string): Promise<void> {
+  const record = await readRecord(folder, layer.sandbox);
+  if (record?.layers.base !== layer.id) return removeTree(draft, layer.id, parts.helper);
+  const volume = ownVolume(folder, layer.kind);
+  const place = volumePath(draft, layer.kind);
+  if (!existsSync(place)) await rename(volume, place);
+  await rename(draft, layerFolder(parts.engineFolder, layer.id));
+}
