@@ -161,6 +161,20 @@ describe("a command on the host that takes an approval", () => {
     expect((await problem(again)).message).toContain("a human has denied it: enough");
   });
 
+  it("[HST-02] runs once for a yes for once, however many attempts wait for it: the others are asked about anew", async () => {
+    await using home = await DeskHome.make();
+    await using here = await openHost(asking, home);
+    const attempts = Array.from({ length: 3 }, () => here.host.exec(agent, "echo a", {}));
+    const outcomes = attempts.map((attempt) => attempt.then(({ stdout }) => stdout, whyRefused));
+    const first = await pending(here, 3);
+    await here.desk.decide(operator, first.id, { approve: true, scope: "once" });
+    const second = await pending(here, 2);
+    expect(second.id).not.toBe(first.id);
+    await here.desk.decide(operator, second.id, { approve: false, reason: "enough" });
+    const told = (await Promise.all(outcomes)).sort();
+    expect(told).toEqual(["a\n", expect.stringContaining("enough"), expect.stringContaining("enough")]);
+  });
+
   it("[HST-02] runs again without a question when the yes is for always, until it is revoked", async () => {
     await using home = await DeskHome.make();
     {
@@ -249,11 +263,14 @@ describe("a pattern that an agent asks for", () => {
 
 type Here = Awaited<ReturnType<typeof openHost>>;
 
-function pending({ desk }: Here) {
+const whyRefused = (error: Error) => error.message;
+
+/** The question that as many attempts wait for as told. */
+function pending({ desk }: Here, asked = 1) {
   return vi.waitFor(
     async () => {
       const [first] = await desk.list(operator, { state: "pending", kind: "host", limit: 1 });
-      if (first === undefined) throw new Error("nobody has asked");
+      if (first === undefined || first.asked < asked) throw new Error("nobody has asked");
       return first;
     },
     { timeout: 20_000 },

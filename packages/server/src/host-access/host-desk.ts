@@ -19,9 +19,9 @@ import type { Redactor } from "../core/redaction.ts";
 import { refused } from "../core/refusal.ts";
 import { checkRange } from "../core/size.ts";
 import type { HostAnswers } from "./answers.ts";
-import { askHost } from "./ask-host.ts";
 import { checkArgv } from "./check-argv.ts";
 import { decideHost, type ReadPolicy } from "./decide.ts";
+import { HostQuestions } from "./host-questions.ts";
 import { parseAllowing } from "./pattern.ts";
 import { readPieces } from "./read-pieces.ts";
 import { quoteWords, splitCommand } from "./split.ts";
@@ -43,9 +43,11 @@ const seconds = (ms: number) => `${ms / 1000} s`;
 
 export class HostDesk implements HostAccess {
   readonly #parts: HostDeskParts;
+  readonly #questions: HostQuestions;
 
   constructor(parts: HostDeskParts) {
     this.#parts = parts;
+    this.#questions = new HostQuestions(parts.approvals);
   }
 
   async exec(caller: Caller, command: string | Argv, options: HostExecOptions): Promise<HostResult> {
@@ -86,7 +88,7 @@ export class HostDesk implements HostAccess {
 
   /** Why a command may run; throws the refusal. */
   async #admit(caller: Caller, argv: Argv, signal: AbortSignal | undefined): Promise<Leave> {
-    const { policy, answers, approvals } = this.#parts;
+    const { policy, answers } = this.#parts;
     const { verdict, rule } = decideHost(policy, argv);
     const refuse = (why: string, ask?: string) =>
       refused({
@@ -105,7 +107,8 @@ export class HostDesk implements HostAccess {
       return { rule: answer.pattern.text, approvalId: answer.id, approved: answer.pattern.text };
     if (verdict === "deny") throw refuse("no pattern allows it", howToAsk);
     const subject = quoteWords(argv);
-    const approvalId = await askHost(approvals, { namespace, subject, rule: rule?.text ?? null, askedBy }, signal);
+    const question = { namespace, subject, rule: rule?.text ?? null, askedBy };
+    const approvalId = await this.#questions.ask(question, signal);
     return { rule: rule?.text ?? null, approvalId, approved: subject };
   }
 
