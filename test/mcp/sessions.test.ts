@@ -23,8 +23,8 @@ describe("/mcp", () => {
 
   const key = async (namespace = "default") =>
     (await server.keyring.issue({ name: "x", namespace, role: "agent" })).token;
-  const send = (token: string, body: unknown, headers: Record<string, string> = {}, query = "") =>
-    fetch(`${server.base}/mcp${query}`, {
+  const send = (token: string, body: unknown, headers: Record<string, string> = {}, query = "", { base } = server) =>
+    fetch(`${base}/mcp${query}`, {
       method: "POST",
       headers: {
         ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
@@ -72,6 +72,24 @@ describe("/mcp", () => {
       error: { message: expect.stringContaining("DELETE") },
     });
     expect(await open(await key())).not.toBe("");
+  });
+
+  it("counts each message of a batch against the rate of its key", async () => {
+    await using limited = await openTestServer(engine, { rate: { perSecond: 0.001, burst: 150 } });
+    const { token } = await limited.keyring.issue({ name: "x", namespace: "default", role: "agent" });
+    const post = (body: object, headers = {}) => send(token, body, headers, "", limited);
+    const opened = await post(hello);
+    await opened.text();
+    const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+    const batch = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: "2.0", id, method: "ping" }));
+    const answered = await post(batch, session);
+    expect([answered.status, (await answered.text()).match(/"result"/g)?.length]).toEqual([200, 100]);
+    const refused = await post(batch, session);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      429,
+      { error: { data: { code: "limit_exceeded" } } },
+    ]);
+    expect((await post(batch.slice(0, 40), session)).status).toBe(200);
   });
 
   it.each([

@@ -38,6 +38,7 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
   const shared = { path, tag, permission: "read", audit: "fleet", query, failure } as const;
   const handler = async (call: Call<undefined, unknown, unknown>): Promise<Answer> => {
     const { request, caller, signal, body } = call;
+    if (Array.isArray(body) && body.length > 1) call.countMore(body.length - 1);
     const release = call.openStream();
     try {
       const { response, done } = await endpoint.handle(toWebRequest(request, signal), caller, body);

@@ -64,8 +64,7 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
       ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
       : undefined;
   const principal = redeemed ?? (await authenticate(request, parts.keyring));
-  const waitMs = parts.buckets.take(principal.id);
-  if (waitMs > 0) throw new AppError("limit_exceeded", "too many requests with this key", { retryAfterMs: waitMs });
+  spend(parts, principal, 1);
   try {
     requirePermission(principal, route.permission);
   } catch (error) {
@@ -74,6 +73,11 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
     throw error;
   }
   callers.set(request, { principal, requestId: request.id });
+}
+
+function spend({ buckets }: RegistrarParts, { id }: Caller["principal"], count: number): void {
+  const waitMs = buckets.take(id, count);
+  if (waitMs > 0) throw new AppError("limit_exceeded", "too many requests with this key", { retryAfterMs: waitMs });
 }
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {
@@ -152,6 +156,7 @@ function openCall(
     noted: async () => {
       await Promise.all(writing.splice(0));
     },
+    countMore: (requests) => spend(parts, (caller as Caller).principal, requests),
     mayAnswer: (bytes) => parts.unread.hasRoom(ownerOf(request), bytes),
     openStream: () => parts.streams.open(caller?.principal.id ?? "", () => request.raw.socket.destroy()),
   };

@@ -37,6 +37,8 @@ export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
   noted(): Promise<void>;
   /** Any error as one that may be shown, for what fails after the answer has begun. */
   report(error: unknown): AppError;
+  /** Counts what came as one request as so many more; refuses past the caller's rate. */
+  countMore(requests: number): void;
   /** Counts a response without an end against the caller's share, until it is released. */
   openStream(): () => void;
   /** Whether the caller has read enough of what it was answered before for so many bytes more. */

@@ -29,6 +29,19 @@ describe("a bucket of tokens", () => {
     expect([buckets.take("a"), buckets.take("a"), buckets.take("a")]).toEqual([0, 0, 1000]);
   });
 
+  it("takes many at once, all or none", () => {
+    let now = 0;
+    const buckets = new TokenBuckets({
+      perSecond: 1,
+      burst: 10,
+      most: 10,
+      clock: { ...systemClock, monotonicMs: () => now },
+    });
+    expect([buckets.take("a", 8), buckets.take("a", 4), buckets.take("a", 2)]).toEqual([0, 2000, 0]);
+    now = 10_000;
+    expect([buckets.take("a", 30), buckets.take("a")]).toEqual([0, 21_000]);
+  });
+
   it("remembers only so many names", () => {
     const buckets = new TokenBuckets({
       perSecond: 1,

@@ -25,16 +25,17 @@ export class TokenBuckets {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Takes a token: 0, or how long to wait for one. */
-  take(name: string): number {
+  /** Takes tokens: 0, or how long to wait for them. More than a bucket holds empty it for as long as they take to come. */
+  take(name: string, count = 1): number {
     const { perSecond, burst, most } = this.#options;
     const now = this.#clock.monotonicMs();
     const last = this.#buckets.get(name) ?? { tokens: burst, atMs: now };
     const tokens = Math.min(burst, last.tokens + ((now - last.atMs) / 1000) * perSecond);
-    const taken = tokens >= 1;
+    const needed = Math.min(count, burst);
+    const taken = tokens >= needed;
     this.#buckets.delete(name);
-    this.#buckets.set(name, { tokens: taken ? tokens - 1 : tokens, atMs: now });
+    this.#buckets.set(name, { tokens: taken ? tokens - count : tokens, atMs: now });
     keepNewest(this.#buckets, most);
-    return taken ? 0 : Math.ceil(((1 - tokens) / perSecond) * 1000);
+    return taken ? 0 : Math.ceil(((needed - tokens) / perSecond) * 1000);
   }
 }
