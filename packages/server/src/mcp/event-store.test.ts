@@ -1,6 +1,7 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { mcpLimits } from "../core/mcp-limits.ts";
+import { EventBudget } from "./event-budget.ts";
 import { SessionEvents } from "./event-store.ts";
 
 const message = (text: string): JSONRPCMessage => ({
@@ -18,7 +19,7 @@ async function replay(events: SessionEvents, last: string): Promise<unknown[]> {
 
 describe("the events of a session", () => {
   it("are told again from where a stream broke off, those of that stream alone", async () => {
-    const events = new SessionEvents({ bytes: 0 });
+    const events = new SessionEvents(new EventBudget(), "key");
     const first = await events.storeEvent("a", {} as JSONRPCMessage);
     await events.storeEvent("b", message("other"));
     const second = await events.storeEvent("a", message("one"));
@@ -29,7 +30,7 @@ describe("the events of a session", () => {
   });
 
   it("are refused where the oldest made room, never told with a gap", async () => {
-    const events = new SessionEvents({ bytes: 0 });
+    const events = new SessionEvents(new EventBudget(), "key");
     const first = await events.storeEvent("a", message("one"));
     for (let count = 0; count < mcpLimits.eventsPerSession; count++) await events.storeEvent("a", message("more"));
     expect(await events.getStreamIdForEventId(first)).toBeUndefined();
@@ -37,20 +38,32 @@ describe("the events of a session", () => {
   });
 
   it("take no more memory than a session has, and all sessions together", async () => {
-    const budget = { bytes: 0 };
-    const sessions = Array.from({ length: 40 }, () => new SessionEvents(budget));
+    const budget = new EventBudget();
+    const sessions = Array.from({ length: 40 }, (_, at) => new SessionEvents(budget, `key ${at % 4}`));
     const large = message("x".repeat(mcpLimits.eventBytesPerSession / 2));
     for (const events of sessions)
       for (let count = 0; count < 4; count++) {
         await events.storeEvent("a", large);
         expect(budget.bytes).toBeLessThanOrEqual(mcpLimits.eventBytes);
+        expect(events.bytes).toBeLessThanOrEqual(mcpLimits.eventBytesPerSession);
       }
-    const alone = { bytes: 0 };
-    const events = new SessionEvents(alone);
-    for (let count = 0; count < 8; count++) await events.storeEvent("a", large);
-    expect(alone.bytes).toBeLessThanOrEqual(mcpLimits.eventBytesPerSession);
-    await events.storeEvent("a", message("x".repeat(mcpLimits.eventBytesPerSession * 2)));
-    events.clear();
-    expect(alone.bytes).toBe(0);
+    await sessions[0]?.storeEvent("a", message("x".repeat(mcpLimits.eventBytesPerSession * 2)));
+    for (const events of sessions) events[Symbol.dispose]();
+    expect(budget.bytes).toBe(0);
+  });
+
+  it("are not pushed out by another key's, however many sessions it has: whoever keeps most makes room", async () => {
+    const budget = new EventBudget();
+    const large = message("x".repeat(mcpLimits.eventBytesPerSession - 1_024));
+    const early = new SessionEvents(budget, "early");
+    const first = await early.storeEvent("a", message("one"));
+    await early.storeEvent("a", message("two"));
+    const greedy = Array.from({ length: 64 }, () => new SessionEvents(budget, "greedy"));
+    for (const events of greedy) await events.storeEvent("a", large);
+    const late = new SessionEvents(budget, "late");
+    const last = await late.storeEvent("a", large);
+    expect(budget.bytes).toBeLessThanOrEqual(mcpLimits.eventBytes);
+    expect(await replay(early, first)).toEqual([{ text: "two" }]);
+    expect(await late.getStreamIdForEventId(last)).toBe("a");
   });
 });

@@ -1,5 +1,6 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 import { mcpLimits } from "../core/mcp-limits.ts";
+import type { EventBudget } from "./event-budget.ts";
 
 interface StoredEvent {
   stream: string;
@@ -7,31 +8,34 @@ interface StoredEvent {
   bytes: number;
 }
 
-/** What all sessions keep together. */
-export interface EventBudget {
-  bytes: number;
-}
-
 /**
  * What went to a client of one session, for one whose connection broke (2025-11-25). The oldest makes room; a client
  * that comes back for what is gone is told so and starts anew.
  */
-export class SessionEvents implements EventStore {
+export class SessionEvents implements EventStore, Disposable {
   readonly #events = new Map<string, StoredEvent>();
   readonly #budget: EventBudget;
+  readonly #owner: string;
   #bytes = 0;
   #last = 0;
 
-  constructor(budget: EventBudget) {
+  constructor(budget: EventBudget, owner: string) {
     this.#budget = budget;
+    this.#owner = owner;
+    budget.add(owner, this);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
     this.#last += 1;
     const id = this.#last.toString(36);
     const bytes = Buffer.byteLength(JSON.stringify(message)) + 64;
-    while (this.#events.size > 0 && !this.#fits(bytes)) this.#dropOldest();
+    while (this.#events.size > 0 && !this.#fits(bytes)) this.dropOldest();
     if (this.#fits(bytes)) {
+      this.#budget.makeRoom(bytes);
       this.#events.set(id, { stream, message, bytes });
       this.#count(bytes);
     }
@@ -57,24 +61,22 @@ export class SessionEvents implements EventStore {
     return stream;
   }
 
-  clear(): void {
-    while (this.#events.size > 0) this.#dropOldest();
-  }
-
-  #fits(bytes: number): boolean {
-    return (
-      this.#events.size < mcpLimits.eventsPerSession &&
-      this.#bytes + bytes <= mcpLimits.eventBytesPerSession &&
-      this.#budget.bytes + bytes <= mcpLimits.eventBytes
-    );
-  }
-
-  #dropOldest(): void {
+  dropOldest(): boolean {
     for (const [id, { bytes }] of this.#events) {
       this.#events.delete(id);
       this.#count(-bytes);
-      return;
+      return true;
     }
+    return false;
+  }
+
+  [Symbol.dispose](): void {
+    while (this.dropOldest());
+    this.#budget.remove(this.#owner, this);
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#events.size < mcpLimits.eventsPerSession && this.#bytes + bytes <= mcpLimits.eventBytesPerSession;
   }
 
   #count(bytes: number): void {

@@ -9,7 +9,8 @@ import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Changes } from "./changes.ts";
-import { type EventBudget, SessionEvents } from "./event-store.ts";
+import { EventBudget } from "./event-budget.ts";
+import { SessionEvents } from "./event-store.ts";
 import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
 
 interface LegacyParts {
@@ -41,7 +42,7 @@ function refuse(status: number, code: number, message: string): { response: Resp
 export class LegacySessions implements AsyncDisposable {
   readonly #parts: LegacyParts;
   readonly #sessions = new Map<string, LegacySession>();
-  readonly #budget: EventBudget = { bytes: 0 };
+  readonly #budget = new EventBudget();
   readonly #expiring: NodeJS.Timeout;
 
   constructor(parts: LegacyParts) {
@@ -94,7 +95,7 @@ export class LegacySessions implements AsyncDisposable {
     if (own >= toolLimits.sessionsPerKey || this.#sessions.size >= toolLimits.sessions)
       return refuse(429, -32_000, "too many sessions are open: end one with DELETE");
     const id = randomId(18, "base64url");
-    const events = new SessionEvents(this.#budget);
+    const events = new SessionEvents(this.#budget, owner);
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => this.#end(id),
@@ -109,7 +110,7 @@ export class LegacySessions implements AsyncDisposable {
       this.#sessions.delete(id);
       unfollow();
       uris[Symbol.dispose]();
-      events.clear();
+      events[Symbol.dispose]();
       await server.close();
     };
     this.#sessions.set(id, { transport, caller, inUse: 0, usedAtMs: Date.now(), close });
