@@ -1,5 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { toolLimits } from "../../packages/server/src/core/tool-limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient } from "./client.ts";
@@ -30,10 +31,9 @@ describe("a call that waits for its client to come back with an answer", () => {
   });
 
   const operator = () => connectClient(server, era, { role: "operator", capabilities: { elicitation: { form: {} } } });
-  const input = (code: string) => ({ code, language: "shell", session_id: "parked" });
 
-  async function call(by: Client, code: string, retry: object = {}): Promise<Sent> {
-    const params = { name: "execute_code", arguments: input(code), ...retry };
+  async function call(by: Client, code: string, retry: object = {}, session_id = "parked"): Promise<Sent> {
+    const params = { name: "execute_code", arguments: { code, language: "shell", session_id }, ...retry };
     return (await by.callTool(params as never, { allowInputRequired: true } as never)) as Sent;
   }
 
@@ -56,6 +56,33 @@ describe("a call that waits for its client to come back with an answer", () => {
     expect(JSON.stringify(again.content)).toContain("no such call");
     const count = "wc -l < runs";
     expect((await call(client, count, await park(count))).structuredContent).toMatchObject({ stdout: "1\n" });
+  });
+
+  it("[MCP-08] is one of so many of a key: past that the question is left to an operator elsewhere", async () => {
+    const own = await operator();
+    // A sandbox has 16 questions that wait at most.
+    const calls = Array.from({ length: toolLimits.parkedPerKey }, (_, at) => ({
+      code: `echo ${at}`,
+      session_id: `full-${at % 4}`,
+    }));
+    for (const { code, session_id } of calls) {
+      const sent = await call(own, code, {}, session_id);
+      expect(sent.resultType, JSON.stringify(sent.content)).toBe("input_required");
+    }
+    const left = call(own, "echo left", {}, "full-0");
+    const rest = await server.as("operator");
+    const question = await vi.waitFor(
+      async () => {
+        const { json } = await rest.get("/api/v1/approvals?state=pending&limit=100");
+        const found = json.find((one: { text: string }) => one.text.includes("echo left"));
+        expect(found).toBeDefined();
+        return found;
+      },
+      { timeout: 30_000 },
+    );
+    await rest.post(`/api/v1/approvals/${question.id}/decide`, { approve: true });
+    expect((await left).structuredContent).toMatchObject({ stdout: "left\n" });
+    await own.close();
   });
 
   it("[MCP-08] is nobody else's, no other call's, and not found by a changed state", async () => {

@@ -18,6 +18,8 @@ export interface QuestionWatchParts {
   used: ReadonlySet<string>;
   /** Questions that some call puts to its user: each is put once. */
   claimed: Set<string>;
+  /** Whether a request waits at the call, on which a question can be put. */
+  isAttended: () => boolean;
   asked: (approval: Approval) => void;
   /** Somebody has answered it, here or elsewhere, or nobody will. */
   settled: (id: string) => void;
@@ -28,6 +30,8 @@ export class QuestionWatch implements AsyncDisposable {
   readonly #parts: QuestionWatchParts;
   readonly #reader: FeedReader;
   readonly #own = new Set<string>();
+  /** Questions that came up while nobody waited: other calls may put them, or this one when its client is back. */
+  readonly #passed = new Set<string>();
   readonly #reading: Promise<void>;
 
   constructor(parts: QuestionWatchParts) {
@@ -46,11 +50,18 @@ export class QuestionWatch implements AsyncDisposable {
     }
   }
 
+  /** A request waits again. */
+  async attend(): Promise<void> {
+    for (const id of [...this.#passed]) await this.#look(id);
+  }
+
   async #look(id: string): Promise<void> {
-    const { caller, parts, claimed, asked } = this.#parts;
+    const { caller, parts, claimed, isAttended, asked } = this.#parts;
+    this.#passed.delete(id);
     const approval = await parts.approvals.get(caller, id).catch(() => undefined);
     if (approval?.state !== "pending" || claimed.has(id)) return;
     if (approval.sandboxId === null && askerOf(approval) !== caller.principal.id) return;
+    if (!isAttended()) return void this.#passed.add(id);
     claimed.add(id);
     this.#own.add(id);
     asked(approval);

@@ -32,6 +32,8 @@ export class ToolRun {
   #result: CallToolResult | undefined;
   #wake: (() => void) | undefined;
   #progress: Progress | undefined;
+  #watch: QuestionWatch | undefined;
+  #isAttended = false;
 
   constructor(parts: ToolRunParts, context: ServerContext) {
     const { mcp, caller } = parts;
@@ -78,6 +80,8 @@ export class ToolRun {
     const progress = Progress.of(context);
     const log = CallLog.of({ ...this.#logged, used: this.lifeline.used, level }, context);
     this.#progress = progress;
+    this.#isAttended = true;
+    void this.#watch?.attend();
     const end = () => {
       if (gone?.aborted) void this.lifeline.lose(gone.reason);
       else this.lifeline.cancel(cancelled.reason);
@@ -88,6 +92,7 @@ export class ToolRun {
     return async () => {
       for (const signal of signals) signal.removeEventListener("abort", end);
       this.#progress = undefined;
+      this.#isAttended = false;
       await progress?.flush();
       await log?.end();
     };
@@ -100,13 +105,15 @@ export class ToolRun {
     const { parts, report } = mcp;
     const { signal, using, used } = this.lifeline;
     try {
-      await using _ = asks
+      await using watch = asks
         ? new QuestionWatch({
             ...{ caller, parts, used, claimed },
+            isAttended: () => this.#isAttended,
             asked: (approval) => this.#ask(approval),
             settled: (id) => this.close(id),
           })
         : undefined;
+      this.#watch = watch;
       const progress = (message: string) => this.tell(message);
       const answering = (id: string) => this.over(id);
       const call: ToolCall = {
