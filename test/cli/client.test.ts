@@ -184,8 +184,21 @@ describe("the command line of a daemon", () => {
     expect(await said("skill", "install", id, skill)).toBe("counter: installed");
     expect(await said("skill", "install", id, skill)).toBe("counter: already installed");
     expect(await said("files", "cat", id, "skills/counter/SKILL.md")).toContain("Count.");
+    await writeFile(
+      join(folder, "skill/SKILL.md"),
+      "---\nname: counter\nversion: 2.0\ndescription: counts\n---\nTwice.\n",
+    );
+    expect(await said("skill", "install", id, "./skill")).toBe("counter: installed");
+    expect(await said("skill", "install", id, "counter@2.0")).toBe("counter: already installed");
+    expect(await said("skill", "list", id)).toMatch(/counter +2\.0 +\/workspace\/skills\/counter +counts/);
+    expect(await said("skill", "show", "counter@2.0")).toMatch(
+      /^counter@2\.0 sha256:[0-9a-f]{64}\ncounts\n.*data\/empty/s,
+    );
+    expect(await said("skill", "read", "counter@2.0")).toContain("Twice.");
+    expect(await said("skill", "read", skill)).toContain("Count.");
     await said("snapshot", "rm", snapshot);
     await said("skill", "rm", skill);
+    await said("skill", "rm", "counter");
     await said("rm", id);
   });
 

@@ -44,8 +44,8 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
     const install = () => api.post(`${at}/skills`, { skill_ids: [first.json.id] });
     const installed = await install();
     expect(installed.status).toBe(200);
-    expect(installed.json).toEqual({ installed: ["data-analyzer"], already_installed: [] });
-    expect((await install()).json).toEqual({ installed: [], already_installed: ["data-analyzer"] });
+    expect(installed.json).toMatchObject({ installed: ["data-analyzer"], already_installed: [] });
+    expect((await install()).json).toMatchObject({ installed: [], already_installed: ["data-analyzer"] });
     const run = (command: string) => api.post(`${at}/exec`, { command });
     expect((await run("/workspace/skills/data-analyzer/latest")).json.stdout).toBe("analysed\n");
 
@@ -96,6 +96,8 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
     expect(await refused({ name: "SKILL.md", type: "2", target: "b" }, { name: "b", body: text("a") })).toMatch(
       /no SKILL/,
     );
+    for (const name of ["index.json", "Index.JSON", "0a".repeat(32)])
+      expect(await refused(md(text(name)))).toMatch(/can be called/);
     expect(await refused(md("# no front matter"))).toMatch(/front matter/);
     expect(await refused(md("---\nname: [\n---\n"))).toMatch(/no YAML/);
     expect(await refused(md("---\n- name\n---\n"))).toMatch(/no fields/);

@@ -10,6 +10,7 @@ import { type WebHost, webHost } from "../egress/hosts.ts";
 import { engines } from "../harness.ts";
 import { Folder, handWith, nothing } from "../host-access/hand.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
+import { archive } from "../sandbox/tar-bytes.ts";
 import { resultPages } from "../web/result-pages.ts";
 import { connectClient } from "./client.ts";
 import { lastingPart, readExamples, readSet, withoutAny } from "./doc-examples.ts";
@@ -18,6 +19,13 @@ import { cliLane, commandLine, type Lane, mcpLane, sdkLane, splitWords } from ".
 const [engine = "container"] = engines;
 const examples = readExamples();
 const shared = "/srv/shared";
+const storedSkill = archive(
+  {
+    name: "SKILL.md",
+    body: "---\nname: word-count\nversion: 1.2\ndescription: Counts words.\n---\nRun ./count FILE.\n",
+  },
+  { name: "count", body: '#!/bin/sh\nwc -w <"$1"\n', mode: 0o755 },
+);
 const page = "<title>A page</title><p>Its text.</p>";
 
 /** Each way has a namespace of its own, and so the same sessions under the same names. */
@@ -66,6 +74,9 @@ describe("docs/tools.md", () => {
       const json = { allow: ["docs.example.com:80", "searx.example.com:80"] };
       expect((await operator.send("PUT", "/api/v1/egress/policy", { json })).status).toBe(200);
       const { token } = await server.keyring.issue({ name: lane, namespace: lane, role: "agent" });
+      const agent = await server.as("agent", lane);
+      const headers = { "content-type": "application/x-tar" };
+      expect((await agent.send("POST", "/api/v1/skills", { body: storedSkill, headers })).status).toBe(201);
       keys.set(lane, token);
       calls.set(lane, lane === "sdk" ? sdkLane(server.base, token) : cliLane(server.base, token, server.home));
     }

@@ -57,6 +57,7 @@ function skillRecord(id: string, more: Partial<SkillRecord> = {}): SkillRecord {
     id,
     namespace: "default",
     name: "data-analyzer",
+    version: id,
     description: "looks at data",
     files: 2,
     totalBytes: 100,
@@ -216,6 +217,7 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       await store.snapshots.insert(snapshot);
       expect(await store.skills.insert(skill)).toBe(true);
       expect(await store.skills.insert({ ...skill, description: "again" })).toBe(false);
+      expect(await store.skills.insert({ ...skill, id: "other files" })).toBe(false);
       await reopen();
       expect(await store.snapshots.get("one")).toEqual(snapshot);
       expect(await store.skills.get("default", "abc")).toEqual(skill);
@@ -245,6 +247,7 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(ids(await store.skills.list({ namespace, limit: 2 }))).toEqual(["k4", "k2"]);
       expect(ids(await store.skills.list({ namespace, cursor: "k2", limit: 2 }))).toEqual(["k1", "k0"]);
       expect(ids(await store.skills.list({ namespace, name: "b", limit: 9 }))).toEqual(["k4"]);
+      expect(ids(await store.skills.list({ namespace, name: "a", version: "k1", limit: 9 }))).toEqual(["k1"]);
       expect(await store.skills.count(namespace)).toBe(4);
       for (const cursor of ["s3", "gone"])
         await expect(store.snapshots.list({ namespace, cursor, limit: 9 })).rejects.toMatchObject({ code: "invalid" });

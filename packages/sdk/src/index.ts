@@ -86,7 +86,7 @@ export type {
   Secrets,
   SecretTarget,
 } from "./secrets.ts";
-export type { InstalledSkills, SkillInfo, Skills } from "./skills.ts";
+export type { InstalledSkill, InstalledSkills, SkillFile, SkillInfo, Skills } from "./skills.ts";
 export type {
   Restored,
   SandboxSnapshots,

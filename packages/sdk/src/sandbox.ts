@@ -9,7 +9,7 @@ import { Processes } from "./processes.ts";
 import type { RunMessage, RunOptions, RunResult } from "./run.ts";
 import type { RunRecord, SandboxStats } from "./run-record.ts";
 import type { SandboxChanges, SandboxInfo } from "./sandbox-info.ts";
-import type { InstalledSkills } from "./skills.ts";
+import type { InstalledSkill, InstalledSkills } from "./skills.ts";
 import { SandboxSnapshots } from "./snapshots.ts";
 import { Terminal, type TerminalOptions } from "./terminal.ts";
 import type { Transport } from "./transport.ts";
@@ -81,9 +81,14 @@ export class Sandbox implements AsyncDisposable {
     return this.#transport.json("GET", `${this.#path}/runs`, { query: { ...options } });
   }
 
-  /** Into /workspace/skills, each in a folder of its name. */
-  installSkills(ids: readonly string[]): Promise<InstalledSkills> {
-    return this.#transport.json("POST", `${this.#path}/skills`, { json: { skill_ids: ids } });
+  /** Into /workspace/skills, each in a folder of its name: ids, names (the newest) or `name@version`. */
+  installSkills(skills: readonly string[]): Promise<InstalledSkills> {
+    return this.#transport.json("POST", `${this.#path}/skills`, { json: { skill_ids: skills } });
+  }
+
+  /** As its /workspace/skills/index.json tells them. */
+  installedSkills(): Promise<InstalledSkill[]> {
+    return this.#transport.json("GET", `${this.#path}/skills`);
   }
 
   stats(): Promise<SandboxStats> {

@@ -4,7 +4,11 @@ import type { Transport } from "./transport.ts";
 export interface SkillInfo {
   /** The digest of what it holds. */
   id: string;
+  /** The id with the name of its algorithm. */
+  digest: string;
   name: string;
+  /** From SKILL.md, or the first characters of the id. */
+  version: string;
   description: string;
   file_count: number;
   total_size: number;
@@ -12,14 +16,37 @@ export interface SkillInfo {
   created_by: string;
 }
 
+export interface SkillFile {
+  path: string;
+  type: "file" | "directory" | "link" | "hard-link" | "unreadable";
+  size: number;
+  mode: number;
+  sha256: string | null;
+  target: string | null;
+}
+
+/** As the index of a sandbox tells it. */
+export interface InstalledSkill {
+  name: string;
+  version: string;
+  description: string;
+  /** Of its folder; SKILL.md in it says how to use it. */
+  path: string;
+  id: string;
+}
+
 export interface InstalledSkills {
+  /** Names. */
   installed: string[];
   already_installed: string[];
+  /** Both. */
+  skills: InstalledSkill[];
 }
 
 const path = "/api/v1/skills";
+const at = (skill: string) => `${path}/${encodeURIComponent(skill)}`;
 
-/** Folders with SKILL.md: stored once, installed by id. */
+/** Folders with SKILL.md, stored once. One is named by its id, its name (the newest) or `name@version`. */
 export class Skills {
   readonly #transport: Transport;
 
@@ -33,15 +60,28 @@ export class Skills {
     return this.#transport.json("POST", path, { body: archive, headers, timeoutMs: null });
   }
 
-  list(options: { name?: string; limit?: number; cursor?: string } = {}): Promise<SkillInfo[]> {
+  /** Newest first. */
+  list(options: { name?: string; version?: string; limit?: number; cursor?: string } = {}): Promise<SkillInfo[]> {
     return this.#transport.json("GET", path, { query: { ...options } });
   }
 
-  get(id: string): Promise<SkillInfo> {
-    return this.#transport.json("GET", `${path}/${encodeURIComponent(id)}`);
+  get(skill: string): Promise<SkillInfo> {
+    return this.#transport.json("GET", at(skill));
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#transport.json("DELETE", `${path}/${encodeURIComponent(id)}`);
+  /** What is in it. */
+  files(skill: string): Promise<SkillFile[]> {
+    return this.#transport.json("GET", `${at(skill)}/files`);
+  }
+
+  async read(skill: string, file = "SKILL.md"): Promise<ReadableStream<Uint8Array>> {
+    const names = file.split("/").map(encodeURIComponent).join("/");
+    const response = await this.#transport.send("GET", `${at(skill)}/content/${names}`);
+    return response.body ?? new ReadableStream();
+  }
+
+  /** Where it is installed it stays. By name alone only where there is one version. */
+  async delete(skill: string): Promise<void> {
+    await this.#transport.json("DELETE", at(skill));
   }
 }

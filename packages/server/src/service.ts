@@ -213,6 +213,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
   return {
     fleet: service.fleet,
     snapshots: storage.snapshots,
+    skills: storage.skills,
     packages: service.packages,
     web: service.web,
     approvals: service.approvals,

@@ -17,6 +17,9 @@ export const sessionLimits = {
   /** Sessions, snapshots and rows of the log that an answer lists. */
   sessions: 100,
   snapshots: 100,
+  /** Skills that an answer lists, and files of one. */
+  skills: 200,
+  skillFiles: 200,
   auditRows: { default: 50, max: 500 },
   /** Of an artifact whose content comes with the answer. */
   artifactBytes: 4 * 1024 * 1024,

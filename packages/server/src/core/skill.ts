@@ -4,6 +4,8 @@ export interface SkillRecord {
   namespace: string;
   /** From the front matter of SKILL.md. */
   name: string;
+  /** From there too, or the first characters of the id. A name has each version once. */
+  version: string;
   description: string;
   files: number;
   totalBytes: number;
@@ -14,13 +16,14 @@ export interface SkillRecord {
 export interface SkillQuery {
   namespace: string;
   name?: string;
+  version?: string;
   /** Ids after this one, newest first. */
   cursor?: string;
   limit: number;
 }
 
 export interface SkillRecords {
-  /** False when the namespace has it already. */
+  /** False when the namespace has it already, or other files by the same name and version. */
   insert(record: SkillRecord): Promise<boolean>;
   get(namespace: string, id: string): Promise<SkillRecord | undefined>;
   list(query: SkillQuery): Promise<SkillRecord[]>;
@@ -34,4 +37,39 @@ export interface InstallOutcome {
   /** Names of skills. */
   installed: string[];
   alreadyInstalled: string[];
+  /** Both. */
+  skills: InstalledSkill[];
+}
+
+/** A skill in a sandbox, as its index there tells it. */
+export interface InstalledSkill {
+  name: string;
+  version: string;
+  description: string;
+  /** Of its folder. */
+  path: string;
+  /** Of the skill that was installed; its digest. */
+  id: string;
+}
+
+/** What a caller names: an id, `name` for the newest of that name, or `name@version`. */
+export type SkillReference = { id: string } | { name: string; version?: string };
+
+const idPattern = /^[0-9a-f]{64}$/;
+
+export function readReference(text: string): SkillReference {
+  if (idPattern.test(text)) return { id: text };
+  const at = text.indexOf("@");
+  return at === -1 ? { name: text } : { name: text.slice(0, at), version: text.slice(at + 1) };
+}
+
+/** A folder of that name is made in workspaces. */
+export const skillName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+/** In the folder of skills; no skill can be called so. */
+export const skillIndex = "index.json";
+
+/** Whether a name could be mistaken for something else. */
+export function isReservedName(name: string): boolean {
+  return idPattern.test(name) || name.toLowerCase() === skillIndex;
 }

@@ -77,10 +77,17 @@ export const skillLimits = {
   /** Of an upload, compressed or not. */
   uploadBytes: 64 * MiB,
   nameCharacters: 64,
+  versionCharacters: 64,
+  /** Of an id that stands for a version that nobody named. */
+  digestCharacters: 12,
   descriptionCharacters: 1_024,
   frontMatterCharacters: 16 * KiB,
+  frontMatter: { tokens: 4_000, depth: 8 },
   /** Of SKILL.md, whose front matter is read. */
   textBytes: 1 * MiB,
   /** Installed by one call. */
   installed: 64,
+  /** Skills that the index of a sandbox tells of, and its bytes, which code in the sandbox may have written. */
+  indexed: 256,
+  indexBytes: 1 * MiB,
 } as const;

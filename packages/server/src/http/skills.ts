@@ -1,45 +1,32 @@
+import { Readable } from "node:stream";
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import type { SkillRecord } from "../core/skill.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
-import { sandboxId } from "../schemas/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
+import {
+  installedSkill,
+  installedSkills,
+  installSkills,
+  showInstalled,
+  showInstalledSkill,
+  showSkill,
+  showSkillFile,
+  skill,
+  skillFile,
+  skillId,
+} from "../schemas/skill.ts";
+import { attachment, sandboxBytes } from "./headers.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/skills";
 const tag = "skills";
-const id = z.string().min(1).max(64);
-const skillId = z.strictObject({ skill_id: id.describe("of the skill") });
-
-const skill = z
-  .object({
-    id: z.string().describe("the digest of what it holds"),
-    name: z.string(),
-    description: z.string(),
-    file_count: z.number().int(),
-    total_size: z.number().int().describe("bytes of all files"),
-    created_at: z.iso.datetime(),
-    created_by: z.string(),
-  })
-  .meta({ id: "Skill" });
-
-function show(record: SkillRecord): z.output<typeof skill> {
-  return {
-    id: record.id,
-    name: record.name,
-    description: record.description,
-    file_count: record.files,
-    total_size: record.totalBytes,
-    created_at: new Date(record.createdAtMs).toISOString(),
-    created_by: record.createdBy,
-  };
-}
-
-/** Folders with SKILL.md: stored once, installed by id (IMG-05). */
+/** Folders with SKILL.md: stored once, installed by id or name (IMG-05). */
 export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
   return [
     defineRoute({
@@ -52,7 +39,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       raw: ["application/x-tar", "application/gzip", "*/*"],
       bodyBytes: skillLimits.uploadBytes,
       responses: {
-        201: { description: "a new one", schema: skill },
+        201: { description: "a new one; a version that has other files is refused with 409", schema: skill },
         200: { description: "the same files were there already", schema: skill },
       },
       handler: async ({ caller, body, openStream }) => {
@@ -60,7 +47,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
         try {
           const { record, isNew } = await skills.add(caller, new Upload(body));
           const headers = { location: `${path}/${record.id}` };
-          return { status: isNew ? 201 : 200, json: show(record), headers };
+          return { status: isNew ? 201 : 200, json: showSkill(record), headers };
         } finally {
           release();
         }
@@ -73,7 +60,10 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       summary: "Lists skills, newest first",
       permission: "read",
       audit: null,
-      query: pageQuery.extend({ name: z.string().min(1).max(skillLimits.nameCharacters).optional() }),
+      query: pageQuery.extend({
+        name: z.string().min(1).max(skillLimits.nameCharacters).optional(),
+        version: z.string().min(1).max(skillLimits.versionCharacters).optional(),
+      }),
       responses: {
         200: {
           description: "a page of them",
@@ -82,10 +72,10 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
         },
       },
       handler: async ({ caller, query, request }) => {
-        const { limit, cursor, name } = query;
-        const records = await skills.list(caller, { limit, ...defined({ cursor, name }) });
+        const { limit, cursor, name, version } = query;
+        const records = await skills.list(caller, { limit, ...defined({ cursor, name, version }) });
         const headers = linkAfter(records, limit, request.url, ({ id }) => id);
-        return { status: 200, json: records.map(show), headers };
+        return { status: 200, json: records.map(showSkill), headers };
       },
     }),
     defineRoute({
@@ -97,7 +87,41 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       audit: null,
       params: skillId,
       responses: { 200: { description: "the skill", schema: skill } },
-      handler: async ({ caller, params }) => ({ status: 200, json: show(await skills.get(caller, params.skill_id)) }),
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showSkill(await skills.get(caller, params.skill_id)),
+      }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{skill_id}/files`,
+      tag,
+      summary: "Lists what is in a skill",
+      permission: "read",
+      audit: null,
+      params: skillId,
+      responses: { 200: { description: "all of it", schema: z.array(skillFile) } },
+      handler: async ({ caller, params }) => {
+        const found = await skills.files(caller, params.skill_id);
+        return { status: 200, json: found.map(showSkillFile) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{skill_id}/content/{path}`,
+      tag,
+      summary: "A file of a skill, as SKILL.md",
+      permission: "read",
+      audit: null,
+      params: skillId.extend({ path: filePath.min(1) }),
+      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      handler: async ({ caller, params, openStream }) => {
+        const { sizeBytes, bytes } = await skills.read(caller, params.skill_id, params.path);
+        const stream = Readable.from(bytes, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
+        stream.once("close", openStream());
+        const named = { "content-disposition": attachment(params.path.split("/").at(-1) ?? "") };
+        return { status: 200, headers: { ...sandboxBytes, ...named, "content-length": sizeBytes }, stream };
+      },
     }),
     defineRoute({
       method: "DELETE",
@@ -121,20 +145,27 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       permission: "use",
       audit: "fleet",
       params: sandboxId,
-      body: z.strictObject({ skill_ids: z.array(id).min(1).max(skillLimits.installed) }).meta({ id: "InstallSkills" }),
-      responses: {
-        200: {
-          description: "names of skills",
-          schema: z
-            .object({ installed: z.array(z.string()), already_installed: z.array(z.string()) })
-            .meta({ id: "InstalledSkills" }),
-        },
-      },
+      body: installSkills,
+      responses: { 200: { description: "what is there now", schema: installedSkills } },
       handler: async ({ caller, params, body }) => {
-        const { installed, alreadyInstalled } = await fleet.use(caller, params.id, (sandbox) =>
+        const outcome = await fleet.use(caller, params.id, (sandbox) =>
           skills.install(caller, sandbox, body.skill_ids),
         );
-        return { status: 200, json: { installed, already_installed: alreadyInstalled } };
+        return { status: 200, json: showInstalled(outcome) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/sandboxes/{id}/skills",
+      tag,
+      summary: "Lists the skills in a sandbox, as its /workspace/skills/index.json tells them",
+      permission: "read",
+      audit: null,
+      params: sandboxId,
+      responses: { 200: { description: "by name", schema: z.array(installedSkill) } },
+      handler: async ({ caller, params }) => {
+        const found = await fleet.use(caller, params.id, (sandbox) => skills.installed(sandbox));
+        return { status: 200, json: found.map(showInstalledSkill) };
       },
     }),
   ];

@@ -3,15 +3,27 @@ import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed } from "../core/feed.ts";
+import { InUse } from "../core/in-use.ts";
 import { archiveLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
-import type { InstallOutcome, SkillQuery, SkillRecord, SkillRecords } from "../core/skill.ts";
+import {
+  type InstalledSkill,
+  type InstallOutcome,
+  readReference,
+  type SkillQuery,
+  type SkillRecord,
+  type SkillRecords,
+} from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
-import type { TreeEntry } from "../core/tree.ts";
+import { shownPath, type TreeEntry } from "../core/tree.ts";
+import { Turn } from "../core/turn.ts";
 import { inflate } from "../tar/inflate.ts";
 import { checkTarget } from "../tar/tar-reader.ts";
+import { removeFormer } from "./former-skill.ts";
 import { isInstalled, skillMembers } from "./install-skill.ts";
+import { readAhead } from "./read-ahead.ts";
 import { readArchive } from "./read-archive.ts";
+import { folderOf, readIndex, skillFolder, writeIndex } from "./skill-index.ts";
 import { parseSkillText, type SkillText } from "./skill-text.ts";
 import type { Workspace } from "./snapshots.ts";
 import type { Sweeper } from "./sweeper.ts";
@@ -27,12 +39,13 @@ export interface SkillParts {
   clock: Clock;
 }
 
-/** Where skills go, each in a folder of its name. */
-const folder = "skills";
-
-/** Skills of a namespace: stored once, installed by id (IMG-05). */
+/** Skills of a namespace: stored once, installed by id or name (IMG-05). */
 export class Skills {
   readonly #parts: SkillParts;
+  /** By namespace and id: what is being read cannot be deleted. */
+  readonly #inUse = new InUse();
+  /** By sandbox: the index of what is installed has one writer. */
+  readonly #turns = new Map<string, Turn>();
 
   constructor(parts: SkillParts) {
     this.#parts = parts;
@@ -66,12 +79,13 @@ export class Skills {
     const tree = withoutTop(found);
     const id = await writeManifest(session, tree);
     await session.commit();
-    const { name, description } = await this.#text(tree);
+    const { name, description, version } = await this.#text(tree);
     const files = tree.filter(({ type }) => type === "file");
     const record: SkillRecord = {
       id,
       namespace,
       name,
+      version: version ?? id.slice(0, skillLimits.digestCharacters),
       description,
       files: files.length,
       totalBytes: files.reduce((total, { size }) => total + size, 0),
@@ -79,14 +93,25 @@ export class Skills {
       createdBy,
     };
     const isNew = await records.insert(record);
-    if (!isNew) return { record: await this.get(caller, id), isNew };
+    if (!isNew) return { record: await this.#sameFiles(record), isNew };
+    const detail = { skill_id: id, name, version: record.version, files: record.files };
     try {
-      await this.#note(caller, { type: "skill.created", detail: { skill_id: id, name, files: record.files } });
+      await this.#note(caller, { type: "skill.created", detail });
     } catch (error) {
       await records.delete(namespace, id); // what the log cannot hold does not happen
       throw error;
     }
     return { record, isNew };
+  }
+
+  /** A version that is there stays what it is. */
+  async #sameFiles({ namespace, id, name, version }: SkillRecord): Promise<SkillRecord> {
+    const record = await this.#parts.records.get(namespace, id);
+    if (record === undefined)
+      throw new AppError("conflict", `${name}@${version} is stored already, with other files`, {
+        hint: "give it another version in SKILL.md, or delete that one first",
+      });
+    return record;
   }
 
   async #text(tree: readonly TreeEntry[]): Promise<SkillText> {
@@ -103,49 +128,152 @@ export class Skills {
     return this.#parts.records.list({ ...query, namespace: caller.principal.namespace });
   }
 
-  async get(caller: Caller, id: string): Promise<SkillRecord> {
-    const record = await this.#parts.records.get(caller.principal.namespace, id);
-    if (record === undefined) throw new AppError("not_found", `there is no skill ${id.slice(0, 64)}`);
+  /** By its id, its name (the newest) or `name@version`. */
+  async get(caller: Caller, reference: string): Promise<SkillRecord> {
+    const { records } = this.#parts;
+    const { namespace } = caller.principal;
+    const asked = readReference(reference);
+    const [record] =
+      "id" in asked ? [await records.get(namespace, asked.id)] : await records.list({ namespace, ...asked, limit: 1 });
+    if (record === undefined || this.#inUse.isLeaving(keyOf(record)))
+      throw new AppError("not_found", `there is no skill ${reference.slice(0, 129)}`);
     return record;
   }
 
-  /** Where it is installed it stays. */
-  async delete(caller: Caller, id: string): Promise<void> {
-    const { name } = await this.get(caller, id);
-    await this.#note(caller, { type: "skill.deleted", detail: { skill_id: id, name } });
-    await this.#parts.records.delete(caller.principal.namespace, id);
-    this.#parts.sweeper.request();
+  /** What is in it: names, kinds, sizes and hashes. */
+  files(caller: Caller, reference: string): Promise<TreeEntry[]> {
+    return this.#reading(caller, reference, (record) => this.#tree(record));
   }
 
-  /** All are known, or none is installed. Into /workspace/skills/NAME; files of an older version are replaced. */
-  async install(caller: Caller, workspace: Workspace, ids: readonly string[]): Promise<InstallOutcome> {
-    if (ids.length > skillLimits.installed)
+  /** A file of it. */
+  async read(caller: Caller, reference: string, path: string): Promise<SkillFile> {
+    const record = await this.get(caller, reference);
+    const entry = (await this.files(caller, record.id)).find(
+      (one) => one.type === "file" && shownPath(one.path) === path,
+    );
+    if (entry === undefined)
+      throw new AppError("not_found", `the skill ${record.name} has no file '${path.slice(0, 256)}'`);
+    return { record, sizeBytes: entry.size, bytes: this.#bytes(caller, record, entry.chunks) };
+  }
+
+  /** It cannot be deleted while they are read. */
+  async *#bytes(caller: Caller, { id }: SkillRecord, chunks: readonly string[]): AsyncGenerator<Buffer> {
+    using _ = this.#inUse.read(keyOf({ namespace: caller.principal.namespace, id }));
+    await this.get(caller, id);
+    yield* readAhead(this.#parts.blobs, chunks);
+  }
+
+  /** Where it is installed it stays. By name alone only where there is one version. */
+  async delete(caller: Caller, reference: string): Promise<void> {
+    const record = await this.get(caller, reference);
+    const { id, name, version, namespace } = record;
+    const { records, sweeper } = this.#parts;
+    if (reference === name && (await records.list({ namespace, name, limit: 2 })).length > 1)
+      throw new AppError("conflict", `there are several versions of ${name}`, {
+        hint: `name one, as ${name}@${version}`,
+      });
+    await this.#inUse.leaving(keyOf(record), `the skill ${name}`, async () => {
+      await this.#note(caller, { type: "skill.deleted", detail: { skill_id: id, name, version } });
+      await records.delete(namespace, id);
+    });
+    sweeper.request();
+  }
+
+  /** All are known, or none is installed. Into /workspace/skills/NAME; an older version makes room. */
+  async install(caller: Caller, workspace: Workspace, references: readonly string[]): Promise<InstallOutcome> {
+    if (references.length > skillLimits.installed)
       throw new AppError("invalid", `at most ${skillLimits.installed} skills are installed by one call`);
-    const records: SkillRecord[] = [];
-    for (const id of new Set(ids)) records.push(await this.get(caller, id));
-    const outcome: InstallOutcome = { installed: [], alreadyInstalled: [] };
-    for (const record of records) {
-      const isNew = await this.#install(caller, workspace, record);
-      (isNew ? outcome.installed : outcome.alreadyInstalled).push(record.name);
+    const records = new Map<string, SkillRecord>();
+    for (const reference of new Set(references)) {
+      const record = await this.get(caller, reference);
+      const other = records.get(record.name);
+      if (other !== undefined && other.id !== record.id)
+        throw new AppError("invalid", `two versions of ${record.name} cannot be in one sandbox`);
+      records.set(record.name, record);
     }
+    return this.#inTurn(workspace, () => this.#installAll(caller, workspace, [...records.values()]));
+  }
+
+  /** As the sandbox's index says, which code in it may have changed. */
+  installed(workspace: Workspace): Promise<InstalledSkill[]> {
+    return readIndex(workspace.files);
+  }
+
+  async #installAll(caller: Caller, workspace: Workspace, records: readonly SkillRecord[]): Promise<InstallOutcome> {
+    const outcome: InstallOutcome = { installed: [], alreadyInstalled: [], skills: [] };
+    const before = await readIndex(workspace.files);
+    for (const { id, name, version, description } of records) {
+      const former = before.find((one) => one.name === name && one.id !== id);
+      const isNew = await this.#reading(caller, id, (record) => this.#install(caller, workspace, record, former?.id));
+      (isNew ? outcome.installed : outcome.alreadyInstalled).push(name);
+      outcome.skills.push({ name, version, description, path: folderOf(name), id });
+    }
+    await writeIndex(workspace.files, outcome.skills);
     return outcome;
   }
 
-  async #install(caller: Caller, workspace: Workspace, { id, name }: SkillRecord): Promise<boolean> {
+  /** Every byte is checked against the skill's digest on its way: the id names the list, which names the files' chunks. */
+  async #install(caller: Caller, workspace: Workspace, record: SkillRecord, formerId?: string): Promise<boolean> {
     const { blobs, feed } = this.#parts;
-    const path = `${folder}/${name}`;
-    const tree = await Array.fromAsync(readManifest(blobs, id));
+    const { id, name, version } = record;
+    const path = `${skillFolder}/${name}`;
+    const tree = await this.#tree(record);
     if (await isInstalled(workspace.files, path, tree)) return false;
     await workspace.files.unpack(path, treeArchive(blobs, skillMembers(tree)), { replace: true });
-    const data = { skill_id: id, name };
+    if (formerId !== undefined) {
+      const former = await this.#formerTree(caller, formerId, name);
+      await removeFormer(workspace.files, path, { former, current: tree });
+    }
+    const data = { skill_id: id, name, version };
     await this.#note(caller, { type: "skill.installed", sandboxId: workspace.id, detail: data });
     feed.publish({ type: "skill.installed", namespace: caller.principal.namespace, sandboxId: workspace.id, data });
     return true;
   }
 
+  #tree({ id }: SkillRecord): Promise<TreeEntry[]> {
+    return Array.fromAsync(readManifest(this.#parts.blobs, id));
+  }
+
+  /** The sandbox says what was there: only a skill of that name counts, and one that is deleted left its files to the user. */
+  async #formerTree(caller: Caller, id: string, name: string): Promise<TreeEntry[]> {
+    try {
+      return await this.#reading(caller, id, (record) =>
+        record.name === name ? this.#tree(record) : Promise.resolve([]),
+      );
+    } catch (error) {
+      if (error instanceof AppError && error.code === "not_found") return [];
+      throw error;
+    }
+  }
+
+  async #reading<T>(caller: Caller, reference: string, act: (record: SkillRecord) => Promise<T>): Promise<T> {
+    const { id, namespace } = await this.get(caller, reference);
+    return this.#inUse.reading(keyOf({ id, namespace }), async () => act(await this.get(caller, id)));
+  }
+
+  async #inTurn<T>({ id }: Workspace, act: () => Promise<T>): Promise<T> {
+    const turn = this.#turns.get(id) ?? new Turn();
+    this.#turns.set(id, turn);
+    try {
+      return await turn.take(act);
+    } finally {
+      if (!turn.busy) this.#turns.delete(id);
+    }
+  }
+
   async #note(caller: Caller, note: Note): Promise<void> {
     await this.#parts.audit.record(entryOf(caller, note));
   }
+}
+
+interface SkillFile {
+  record: SkillRecord;
+  sizeBytes: number;
+  bytes: AsyncIterable<Buffer>;
+}
+
+function keyOf({ namespace, id }: Pick<SkillRecord, "namespace" | "id">): string {
+  return `${namespace}/${id}`;
 }
 
 async function* bounded(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

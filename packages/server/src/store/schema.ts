@@ -143,6 +143,7 @@ interface SkillRow {
   id: string;
   namespace: string;
   name: string;
+  version: string;
   description: string;
   files: number;
   total_bytes: number;

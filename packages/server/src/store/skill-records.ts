@@ -17,7 +17,7 @@ export class StoredSkills implements SkillRecords {
     const result = await this.#db
       .insertInto("skills")
       .values(mapping.toRow(record))
-      .onConflict((conflict) => conflict.columns(["namespace", "id"]).doNothing())
+      .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
     return result.numInsertedOrUpdatedRows === 1n;
   }
@@ -32,9 +32,10 @@ export class StoredSkills implements SkillRecords {
     return row === undefined ? undefined : mapping.toRecord(row);
   }
 
-  async list({ namespace, name, cursor, limit }: SkillQuery): Promise<SkillRecord[]> {
+  async list({ namespace, name, version, cursor, limit }: SkillQuery): Promise<SkillRecord[]> {
     let query = this.#db.selectFrom("skills").selectAll().where("namespace", "=", namespace);
     if (name !== undefined) query = query.where("name", "=", name);
+    if (version !== undefined) query = query.where("version", "=", version);
     const after = cursor === undefined ? undefined : ((await this.get(namespace, cursor)) ?? null);
     const rows = await newestFirst(query, after, limit).execute();
     return rows.map((row) => mapping.toRecord(row));

@@ -10,6 +10,7 @@ import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
 import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Skills } from "../sandboxes/skills.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
 import type { Web } from "../web/web.ts";
 import type { ToolCounts } from "./tool-counts.ts";
@@ -18,6 +19,7 @@ import type { ToolCounts } from "./tool-counts.ts";
 export interface ToolParts {
   fleet: Fleet<Sandbox>;
   snapshots: Snapshots;
+  skills: Skills;
   packages: Packages;
   web: Web;
   approvals: Approvals;

@@ -16,16 +16,19 @@ import { hostFileRead } from "./host-file-read.ts";
 import { hostFileWrite } from "./host-file-write.ts";
 import { inspectState } from "./inspect-state.ts";
 import { installPackage } from "./install-package.ts";
+import { installSkill } from "./install-skill.ts";
 import { killProcess } from "./kill-process.ts";
 import { listFiles } from "./list-files.ts";
 import { listHostAccess } from "./list-host-access.ts";
 import { listProcesses } from "./list-processes.ts";
 import { listRuntimes } from "./list-runtimes.ts";
+import { listSkills } from "./list-skills.ts";
 import { listStateSnapshots } from "./list-state-snapshots.ts";
 import { moveFile } from "./move-file.ts";
 import { processInput } from "./process-input.ts";
 import { processOutput } from "./process-output.ts";
 import { readFile } from "./read-file.ts";
+import { readSkill } from "./read-skill.ts";
 import { requestEgress } from "./request-egress.ts";
 import { requestHostAccess } from "./request-host-access.ts";
 import { restoreStateSnapshot } from "./restore-state-snapshot.ts";
@@ -69,6 +72,9 @@ export const tools: readonly Tool[] = [
   searchFiles,
   moveFile,
   deleteFile,
+  listSkills,
+  readSkill,
+  installSkill,
   hostExec,
   requestHostAccess,
   listHostAccess,

@@ -2,12 +2,16 @@ import { createReadStream } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Caisson, SkillInfo } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { skillLimits } from "../../core/snapshot-limits.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
+
+const about = "A SKILL is named by its id, its name (the newest of that name) or name@version.";
 
 /** A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. */
 async function* archive(folder: string, below = ""): AsyncGenerator<Uint8Array> {
@@ -32,45 +36,101 @@ async function* archive(folder: string, below = ""): AsyncGenerator<Uint8Array> 
   if (below === "") yield tarEnd;
 }
 
+async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
+  const info = await stat(path).catch((error: unknown) => {
+    throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
+  });
+  const source = info.isDirectory() ? Readable.from(archive(path)) : createReadStream(path);
+  return caisson.skills.add(Readable.toWeb(source) as ReadableStream<Uint8Array>);
+}
+
 const add: Verb = {
   summary: "store a skill: a folder with SKILL.md, or a tar archive of one; prints its id",
   usage: "FOLDER|ARCHIVE",
   words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const [path = ""] = words;
-    const info = await stat(path).catch((error: unknown) => {
-      throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
-    });
-    const source = info.isDirectory() ? Readable.from(archive(path)) : createReadStream(path);
-    const made = await caisson.skills.add(Readable.toWeb(source) as ReadableStream<Uint8Array>);
+  run: async ({ caisson, words: [path = ""], io, json }) => {
+    const made = await store(caisson, path);
     return json ? tellJson(io, made) : tellLine(io, made.id);
   },
 };
 
 const list: Verb = {
-  summary: "list skills, newest first",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
+  summary: "list skills, newest first; or those in a sandbox",
+  usage: "[SANDBOX]",
+  words: [0, 1],
+  run: async (call) => {
+    const { caisson, words, io, json } = call;
+    if (words.length > 0) {
+      const there = await (await namedSandbox(call)).installedSkills();
+      if (json) return tellJson(io, there);
+      const rows = there.map((one) => [one.name, one.version, one.path, one.description]);
+      return tellTable(io, ["NAME", "VERSION", "PATH", "DESCRIPTION"], rows);
+    }
     const found = await caisson.skills.list();
     if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.id, one.name, one.file_count, tellTime(one.created_at), one.description]);
-    return tellTable(io, ["ID", "NAME", "FILES", "STORED", "DESCRIPTION"], rows);
+    const rows = found.map((one) => [
+      one.id,
+      one.name,
+      one.version,
+      one.file_count,
+      tellTime(one.created_at),
+      one.description,
+    ]);
+    return tellTable(io, ["ID", "NAME", "VERSION", "FILES", "STORED", "DESCRIPTION"], rows);
+  },
+};
+
+const show: Verb = {
+  summary: "show a skill, and what is in it",
+  usage: "SKILL",
+  words: [1, 1],
+  about,
+  run: async ({ caisson, words: [skill = ""], io, json }) => {
+    const info = await caisson.skills.get(skill);
+    const files = await caisson.skills.files(info.id);
+    if (json) return tellJson(io, { ...info, files });
+    tellLine(io, `${info.name}@${info.version} ${info.digest}`);
+    tellLine(io, info.description);
+    return tellTable(
+      io,
+      ["PATH", "TYPE", "SIZE"],
+      files.map((one) => [one.path, one.type, one.size]),
+    );
+  },
+};
+
+const read: Verb = {
+  summary: "write a skill's SKILL.md, or another of its files, to standard output",
+  usage: "SKILL [PATH]",
+  words: [1, 2],
+  about,
+  run: async ({ caisson, words: [skill = "", path], io }) => {
+    await pipeline(await caisson.skills.read(skill, path), io.stdout, { end: false });
+    return 0;
   },
 };
 
 const install: Verb = {
   summary: "install skills into a sandbox's workspace",
-  usage: "SANDBOX SKILL…",
+  usage: "SANDBOX SKILL|PATH…",
   words: [2, 1 + skillLimits.installed],
+  about: `${about}\nA PATH has a slash in it or begins with a dot, as ./analyzer: it is stored first, as skill add does.`,
   run: async (call) => {
-    const done = await (await namedSandbox(call)).installSkills(call.words.slice(1));
+    const sandbox = await namedSandbox(call);
+    const skills: string[] = [];
+    for (const word of call.words.slice(1)) skills.push(isPath(word) ? (await store(call.caisson, word)).id : word);
+    const done = await sandbox.installSkills(skills);
     if (call.json) return tellJson(call.io, done);
     for (const name of done.installed) tellLine(call.io, `${name}: installed`);
     for (const name of done.already_installed) tellLine(call.io, `${name}: already installed`);
     return 0;
   },
 };
+
+/** No skill's name has a slash in it, or begins with a dot. */
+function isPath(word: string): boolean {
+  return word.includes("/") || word.startsWith(".");
+}
 
 const remove = quiet("delete a skill; where it is installed it stays", ["SKILL"], ({ caisson }, skill) =>
   caisson.skills.delete(skill),
@@ -79,6 +139,8 @@ const remove = quiet("delete a skill; where it is installed it stays", ["SKILL"]
 export const skillVerbs: Record<string, Verb> = {
   "skill add": add,
   "skill list": list,
+  "skill show": show,
+  "skill read": read,
   "skill install": install,
   "skill rm": remove,
 };

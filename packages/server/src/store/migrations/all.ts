@@ -9,6 +9,7 @@ import { secrets } from "./0007-secrets.ts";
 import { egress } from "./0008-egress.ts";
 import { ports } from "./0009-ports.ts";
 import { packages } from "./0010-packages.ts";
+import { skillVersions } from "./0011-skill-versions.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   egress,
   ports,
   packages,
+  skillVersions,
 ];

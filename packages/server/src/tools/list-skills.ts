@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { sessionLimits } from "../core/session-limits.ts";
+import { skillLimits } from "../core/snapshot-limits.ts";
+import { defineTool } from "./tool.ts";
+
+export const listSkills = defineTool({
+  name: "list_skills",
+  title: "List skills",
+  sets: ["files"],
+  permission: "read",
+  description: [
+    "Lists the skills that are stored for you, newest first, by name, version and description alone: instructions and programs for a kind of task.",
+    "Look here before a task that others may have solved; then read_skill tells how, and install_skill brings its files into your sandbox.",
+    "With a name, every version of it; otherwise the newest of each. truncated: there are more.",
+  ].join(" "),
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.strictObject({ name: z.string().min(1).max(skillLimits.nameCharacters).optional() }),
+  output: z.object({
+    skills: z.array(z.object({ name: z.string(), version: z.string(), description: z.string() })),
+    truncated: z.boolean(),
+  }),
+  run: async ({ caller, parts }, { name }) => {
+    const most = sessionLimits.skills;
+    const all = await parts.skills.list(caller, { limit: skillLimits.perNamespace, ...defined({ name }) });
+    const newest = new Map(all.toReversed().map((record) => [record.name, record]));
+    const found = name === undefined ? all.filter((record) => newest.get(record.name) === record) : all;
+    const skills = found.slice(0, most).map(({ name, version, description }) => ({ name, version, description }));
+    return { structured: { skills, truncated: found.length > most } };
+  },
+});
