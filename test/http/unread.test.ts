@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
 import { UnreadAnswers } from "../../packages/server/src/http/unread-answers.ts";
@@ -19,6 +20,7 @@ async function unreadAnswer(bytes: number) {
   client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const [, response] = (await once(server, "request")) as [unknown, ServerResponse];
   return {
+    client,
     response,
     begin: () => response.end(Buffer.alloc(bytes)),
     async [Symbol.asyncDispose]() {
@@ -30,9 +32,39 @@ async function unreadAnswer(bytes: number) {
   };
 }
 
+it("a connection is cut whose client leaves an answer where it is, and none on which there is nothing to read", async () => {
+  const unread = new UnreadAnswers();
+  const stalledMs = httpLimits.stalledMs.large;
+  await using left = await unreadAnswer(32 * 1024 ** 2);
+  await using read = await unreadAnswer(32 * 1024 ** 2);
+  await using silent = await unreadAnswer(0);
+  for (const { response } of [left, read, silent]) unread.add("key", response);
+  read.response.write(Buffer.alloc(32 * 1024 ** 2));
+  await setImmediate(); // or both would go out as one piece
+  left.begin();
+  read.begin();
+  const cut = () => [left, read, silent].map(({ response }) => response.socket?.destroyed);
+  const before = read.response.writableLength;
+  unread.endStalled(1_000);
+  unread.endStalled(1_000 + stalledMs - 1);
+  expect(cut()).toEqual([false, false, false]);
+  let taken = 0;
+  read.client.on("data", (piece: Buffer) => {
+    taken += piece.length;
+    if (taken > 36 * 1024 ** 2) read.client.pause(); // all of the first piece, and not of the second
+  });
+  read.client.resume();
+  await vi.waitFor(() => expect(read.response.writableLength).toBeLessThan(before), { timeout: 20_000, interval: 1 });
+  unread.endStalled(1_000 + stalledMs);
+  expect(cut()).toEqual([true, false, false]);
+  unread.endStalled(1_000 + 3 * stalledMs);
+  expect(cut()).toEqual([expect.anything(), true, false]);
+});
+
 it("large answers are kept for nobody who reads none: by REST and by MCP", async () => {
   const unread = new UnreadAnswers();
-  await using server = await openTestServer(engine, { unread });
+  const looked = vi.spyOn(unread, "endStalled");
+  await using server = await openTestServer(engine, { unread, stalledEveryMs: 10 });
   const { token, key } = await server.keyring.issue({ name: "agent", namespace: "default", role: "agent" });
   const headers = { "x-api-key": token, "content-type": "application/json" };
   const post = (path: string, body: object, more: object = {}) =>
@@ -68,5 +100,6 @@ it("large answers are kept for nobody who reads none: by REST and by MCP", async
     expect((await other.send("POST", "/api/v1/tools/get_artifacts", { json: { path: "large" } })).status).toBe(200);
   }
   await vi.waitFor(async () => expect([await large.rest(), await large.mcp()]).toEqual([200, 200]), 20_000);
+  expect(looked).toHaveBeenCalled();
   expect(server.errors).toEqual([]);
 });

@@ -51,6 +51,13 @@ export const httpLimits = {
   unreadBytesPerKey: 64 * MiB,
   unreadBytes: 512 * MiB,
   smallAnswerBytes: 64 * KiB,
+  /**
+   * How long a client may leave an answer where it is before its connection is cut: one that takes memory, and the end of a
+   * stream whose source waits meanwhile, say for somebody who reads it page by page. And how often that is looked at.
+   */
+  stalledMs: { large: 300_000, small: 1_800_000 },
+  largeAnswerBytes: 1 * MiB,
+  stalledEveryMs: 30_000,
   /** Of one stream, before its source must wait. */
   streamBufferBytes: 64 * KiB,
   /** Of a body that nobody wanted, read after the answer so that its connection lives on. */

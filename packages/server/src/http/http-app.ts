@@ -52,6 +52,8 @@ export interface HttpParts extends FastifyParts {
   rate?: { perSecond: number; burst: number };
   streamsPerKey?: number;
   unread?: UnreadAnswers;
+  /** How often clients are looked for that do not read. */
+  stalledEveryMs?: number;
   /** Routes of other domains. */
   routes?: readonly Route[];
 }
@@ -98,6 +100,9 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...documentRoutes(() => routes, parts.version),
   ];
   const app = openFastify(parts, routes);
+  const everyMs = parts.stalledEveryMs ?? httpLimits.stalledEveryMs;
+  const watching = setInterval(() => unread.endStalled(performance.now()), everyMs).unref();
+  app.addHook("onClose", async () => clearInterval(watching));
   registerAll(app, routes, {
     keyring: parts.keyring,
     audit: parts.audit,

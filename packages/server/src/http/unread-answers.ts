@@ -2,15 +2,21 @@ import type { ServerResponse } from "node:http";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 
-type Response = Pick<ServerResponse, "writableLength" | "once">;
+type Response = Pick<ServerResponse, "writableLength" | "once" | "socket">;
+
+/** What a client had read when somebody last looked, and since when that has not changed. */
+interface Reading {
+  takenBytes: number;
+  sinceMs: number;
+}
 
 /** What was answered and waits for clients to read it, of each key and in all: large answers are kept for nobody past that. */
 export class UnreadAnswers {
-  readonly #open = new Map<string, Set<Response>>();
+  readonly #open = new Map<string, Map<Response, Reading>>();
 
   add(key: string, response: Response): void {
-    const own = this.#open.get(key) ?? new Set();
-    this.#open.set(key, own.add(response));
+    const own = this.#open.get(key) ?? new Map();
+    this.#open.set(key, own.set(response, { takenBytes: -1, sinceMs: 0 }));
     response.once("close", () => {
       own.delete(response);
       if (own.size === 0 && this.#open.get(key) === own) this.#open.delete(key);
@@ -21,13 +27,29 @@ export class UnreadAnswers {
   hasRoom(key: string, bytes: number): boolean {
     const { smallAnswerBytes, unreadBytesPerKey, unreadBytes } = httpLimits;
     if (bytes <= smallAnswerBytes) return true;
-    if (sizeOf(this.#open.get(key) ?? []) > unreadBytesPerKey) return false;
-    return sizeOf([...this.#open.values()].flatMap((own) => [...own])) <= unreadBytes;
+    if (sizeOf(this.#open.get(key)?.keys() ?? []) > unreadBytesPerKey) return false;
+    return sizeOf([...this.#open.values()].flatMap((own) => [...own.keys()])) <= unreadBytes;
   }
 
   check(key: string, bytes: number): void {
     if (!this.hasRoom(key, bytes)) throw tooMuchUnread();
   }
+
+  /** Ends connections on which something waits and nothing was taken for long. Large answers go out in one piece, so that counts whole pieces. */
+  endStalled(nowMs: number): void {
+    for (const own of this.#open.values())
+      for (const [{ socket }, reading] of own) {
+        const takenBytes = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
+        const waits = socket !== null && socket.writableLength > 0;
+        if (!waits || takenBytes !== reading.takenBytes) Object.assign(reading, { takenBytes, sinceMs: nowMs });
+        else if (nowMs - reading.sinceMs >= patienceMs(socket.writableLength)) socket.destroy();
+      }
+  }
+}
+
+function patienceMs(waitingBytes: number): number {
+  const { stalledMs, largeAnswerBytes } = httpLimits;
+  return waitingBytes > largeAnswerBytes ? stalledMs.large : stalledMs.small;
 }
 
 function sizeOf(responses: Iterable<Response>): number {
