@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -95,6 +96,7 @@ static NORETURN void guard(int volume, int asked, int frozen) {
   int kept[] = {volume, asked, frozen};
   char byte = 0;
   setsid();
+  signal(SIGPIPE, SIG_IGN); /* it may have died before it hears of it */
   keep_only(kept, 3);
   if (ioctl(volume, FIFREEZE, 0) != 0) _exit(1);
   write_whole(frozen, &byte, 1);

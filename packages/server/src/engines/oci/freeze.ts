@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, open, rename, stat } from "node:fs/promises";
+import { mkdir, open, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../core/errors.ts";
 import type { LayerInfo } from "../../core/layer.ts";
@@ -39,17 +39,24 @@ export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean
   const below = await newChain(parts, record);
   if (keep && record.kept === null)
     throw new AppError("invalid", "an ephemeral sandbox cannot live on without its volume", { hint: "keep: true" });
-  if (record.kept?.emptied === true)
-    throw new AppError("conflict", `sandbox ${live.id} was reset and has no files`, { hint: "start it first" });
+  const kind = existsSync(join(live.folder, volumeName)) ? "folder" : "image";
+  if (keep && kind === "folder") throw noOverlay();
   live.exit.resolve("the sandbox was frozen");
   if (keep) await stopBoundary(parts, live, false);
   else await clearBoundary({ folder: live.folder, cgroup: live.cgroup, helper: parts.helper });
-  const kind = existsSync(join(live.folder, volumeName)) ? "folder" : "image";
-  const layer = existsSync(ownVolume(live.folder, kind))
-    ? await moveVolume(parts, live, { ...newLayer(record, below, live.hasInput), kind }, keep)
-    : await unchanged(parts, record);
+  const isUnused = record.kept?.emptied === true || record.kept?.frozen === true;
+  const layer =
+    !isUnused && existsSync(ownVolume(live.folder, kind))
+      ? await moveVolume(parts, live, { ...newLayer(record, below, live.hasInput), kind }, keep)
+      : await unchanged(parts, record);
   if (!keep) await destroy(parts, live);
   return describeLayer(parts, layer);
+}
+
+function noOverlay(): AppError {
+  return new AppError("unsupported", "only a workspace with a size of its own can go on after it was frozen", {
+    hint: "run caisson as root, on a host with loop devices; or copy the files, by a snapshot for instance",
+  });
 }
 
 /** Copies the volume of a sandbox that runs and goes on. */
@@ -57,10 +64,7 @@ export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerI
   const record = live.record;
   if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
   const image = ownVolume(live.folder, "image");
-  if (parts.privilege.rootless || !existsSync(image))
-    throw new AppError("unsupported", "only a workspace with a size of its own can be copied while it is in use", {
-      hint: "stop the sandbox first, or run caisson as root",
-    });
+  if (parts.privilege.rootless || !existsSync(image)) throw noOverlay();
   const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput), kind: "image" } as const;
   const { size, blocks } = await stat(image);
   await parts.disk.checkRoom(blocks * 512);
@@ -68,7 +72,7 @@ export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerI
     const copy = volumePath(draft, "image");
     await using file = await open(copy, "wx", 0o600);
     await file.truncate(size);
-    await settle(parts, live, draft, [["copy", copy]]);
+    await settle(parts, live, [["copy", copy]]);
     await rename(draft, layerFolder(parts.engineFolder, layer.id));
   });
   parts.layers.learnDigest(layer);
@@ -114,9 +118,10 @@ export function ownVolume(folder: string, kind: LayerRecord["kind"]): string {
   return join(folder, kind === "image" ? imageName : volumeName);
 }
 
-/** A sandbox that wrote nothing since it was frozen, or since it was made, has no volume of its own. */
+/** A sandbox that was not started since it was frozen or reset has no volume of its own. */
 async function unchanged({ engineFolder }: EngineParts, { id, layers }: SandboxRecord): Promise<LayerRecord> {
-  if (layers.base === null) throw new AppError("conflict", `sandbox ${id} has no volume`);
+  if (layers.base === null)
+    throw new AppError("conflict", `sandbox ${id} has no files since it was reset`, { hint: "start it first" });
   return readLayerRecord(engineFolder, layers.base);
 }
 
@@ -124,7 +129,7 @@ async function moveVolume(parts: EngineParts, live: Live, layer: LayerRecord, ke
   const { engineFolder } = parts;
   const volume = ownVolume(live.folder, layer.kind);
   return withDraft(parts, layer, async (draft) => {
-    const digest = layer.kind === "image" ? await settle(parts, live, draft, keep ? [] : [["digest", 1]]) : null;
+    const digest = layer.kind === "image" ? await settle(parts, live, keep ? [] : [["digest", 1]]) : null;
     const made = { ...layer, digest };
     await writeLayerRecord(draft, made);
     leaveVolume(parts, live, keep ? layer.id : null);
@@ -144,19 +149,18 @@ function leaveVolume(parts: EngineParts, live: Live, base: string | null): void 
     writeRecord(live.folder, live.record);
   } else if (record.kept !== null) {
     live.record = { ...record, layers: { ...record.layers, base } };
-    saveKept(parts, live, record.kept);
+    saveKept(parts, live, { ...record.kept, frozen: true });
   }
 }
 
 /** Clean, and with its digest where it is asked for. */
-async function settle(
-  { helper }: EngineParts,
-  live: Live,
-  draft: string,
-  more: readonly Argument[],
-): Promise<string | null> {
+async function settle({ helper }: EngineParts, live: Live, more: readonly Argument[]): Promise<string | null> {
   const image = ownVolume(live.folder, "image");
-  const reply = await helper.request("freeze", [["id", live.id], ["place", draft], ["image", image], ...more]);
+  const place = join(live.folder, "freezing");
+  await mkdir(place, { recursive: true, mode: 0o700 });
+  const reply = await helper
+    .request("freeze", [["id", live.id], ["place", place], ["image", image], ...more])
+    .finally(() => rmdir(place));
   return reply.digest === undefined || reply.digest === "-" ? null : reply.digest;
 }
 

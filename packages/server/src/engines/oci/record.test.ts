@@ -16,6 +16,7 @@ const kept = {
   paused: false,
   stopped: false,
   emptied: false,
+  frozen: false,
   output: false,
   listeners: true,
   fleet: false,
@@ -40,8 +41,10 @@ describe("the record of a sandbox", () => {
 
   it("of a version without layers has none", () => {
     const { layers: _, ...older } = record;
-    const { layers } = parseRecord(id, JSON.stringify({ ...older, version: 2 }));
-    expect(layers).toEqual({ root: null, base: null, origin: null });
+    const { frozen, ...olderKept } = kept;
+    const found = parseRecord(id, JSON.stringify({ ...older, version: 2, kept: olderKept }));
+    expect(found.layers).toEqual({ root: null, base: null, origin: null });
+    expect(found.kept?.frozen).toBe(frozen);
     expect(() => parseRecord(id, JSON.stringify({ ...record, version: 2, more: 1 }))).toThrow("damaged");
   });
 

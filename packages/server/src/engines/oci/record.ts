@@ -35,6 +35,8 @@ export interface KeptRecord {
   stopped: boolean;
   /** The next start makes the workspace anew. Written before anything of it is removed. */
   emptied: boolean;
+  /** Its volume became a layer: the next start makes another, on top. Written before the volume moves. */
+  frozen: boolean;
   output: boolean;
   listeners: boolean;
   /** A daemon made it. */
@@ -89,8 +91,12 @@ export function parseRecord(id: string, text: string): SandboxRecord {
     throw damaged(id, "it is not JSON", cause);
   }
   if (!isObject(value)) throw damaged(id, "it is no object");
-  if (value.version === versionWithoutLayers) value = { ...value, version, layers: noLayers };
-  return checkRecord(id, value as Fields);
+  return checkRecord(id, value.version === versionWithoutLayers ? withoutLayers(value) : value);
+}
+
+function withoutLayers(value: Fields): Fields {
+  const { kept } = value;
+  return { ...value, version, layers: noLayers, kept: isObject(kept) ? { ...kept, frozen: false } : kept };
 }
 
 function checkRecord(id: string, value: Fields): SandboxRecord {
@@ -143,7 +149,17 @@ function isRecord(value: Fields): value is Fields & SandboxRecord {
 
 function isKept(value: Fields): boolean {
   const { pid, rootPid, limits, warm, enforced, notEnforced } = value;
-  const flags = ["runsWatchMemory", "hasInput", "paused", "stopped", "emptied", "output", "listeners", "fleet"];
+  const flags = [
+    "runsWatchMemory",
+    "hasInput",
+    "paused",
+    "stopped",
+    "emptied",
+    "frozen",
+    "output",
+    "listeners",
+    "fleet",
+  ];
   return (
     hasExactly(value, ["pid", "rootPid", "limits", "warm", "enforced", "notEnforced", ...flags]) &&
     isWhole(pid) &&

@@ -64,18 +64,20 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
     const { rootPid, hasInput } = live;
     const { output = live.record?.kept?.output ?? false, listeners = true } = spec;
     const fleet = spec.fleet ?? live.record?.kept?.fleet ?? false;
-    const state = { paused: false, stopped: false, emptied: false };
+    const state = { paused: false, stopped: false, emptied: false, frozen: false };
     saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, fleet, ...settled, ...state });
   }
   live.settled = settled;
   return describe(parts, live, settled);
 }
 
-/** The input folder of the sandbox that a base was frozen from is a part of it. */
+/** Nothing is done to a volume before its base is found. The input folder of whom it was frozen from is a part of it. */
 async function takeBase({ layers, privilege }: EngineParts, live: Live, spec: SandboxSpec): Promise<void> {
-  if (live.record !== undefined || spec.base === undefined) return;
+  const { base } = live.record?.layers ?? layersOf(spec);
+  if (base === null) return;
   if (privilege.rootless) throw noBase(noStorageLimit);
-  if ((await layers.chain(spec.base))[0]?.hasInput === true) live.hasInput = true;
+  const [nearest] = await layers.chain(base);
+  if (live.record === undefined && nearest?.hasInput === true) live.hasInput = true;
 }
 
 function noBase(why: string): AppError {
@@ -180,13 +182,12 @@ async function prepareVolume({ disk, privilege }: EngineParts, live: Live, spec:
     if (isNew) await disk.reserve(live.folder, spec.limits.storageBytes);
     return { isImage: false, unlimited: noStorageLimit };
   }
-  if (!isNew && !kept.emptied && existsSync(image)) return { isImage: true, unlimited: null };
+  const isAnew = isNew || kept.emptied || kept.frozen;
+  if (!isAnew && existsSync(image)) return { isImage: true, unlimited: null };
   const unlimited = await disk.unavailable();
   if (unlimited !== null && hasBase) throw noBase(unlimited);
   if (unlimited !== null) return { isImage: false, unlimited };
-  // What lay on the image is a layer since it was frozen.
-  if (!isNew && !kept.emptied && !hasBase)
-    return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
+  if (!isAnew) return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
   if (!isNew) await rm(image, { force: true });
   await disk.reserve(live.folder, spec.limits.storageBytes);
   return { isImage: true, template: await disk.template(spec.limits.storageBytes), unlimited };
