@@ -34,8 +34,7 @@ void datagrams_start(struct stream *s, const struct spec *spec) {
   s->socket = fd;
   s->spot = spec->spot;
   s->started = true;
-  s->interest = EPOLLIN;
-  poll_add(fd, EPOLLIN, POLL_TUNNEL, s->slot);
+  tunnel_watch(s, EPOLLIN);
 }
 
 void datagrams_event(struct stream *s) {

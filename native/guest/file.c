@@ -198,6 +198,7 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_SEARCH: return search(spec);
     case KIND_RESTORE: return restore(spec);
     case KIND_PLACE: return deliver(spec);
+    case KIND_SURVEY: return survey();
     default: break;
   }
   return errno = EINVAL, -1;

@@ -43,8 +43,7 @@ void listen_start(struct stream *s, const struct spec *spec) {
   s->socket = fd;
   s->spot = spec->spot;
   s->started = true;
-  s->interest = EPOLLIN;
-  poll_add(fd, EPOLLIN, POLL_TUNNEL, s->slot);
+  tunnel_watch(s, EPOLLIN);
 }
 
 void listen_wait(struct stream *s) {

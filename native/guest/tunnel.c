@@ -11,9 +11,28 @@
 /* TCP connections of programs inside, as streams. What they carry is the owner's to judge: nothing is looked at here, and
    nothing leaves but over the wire (S4). */
 
-void tunnel_interest(struct stream *s, uint32_t events) {
-  if (s->interest != events) poll_change(s->socket, events, POLL_TUNNEL, s->slot);
+static bool still; /* no socket is looked at */
+
+void tunnel_watch(struct stream *s, uint32_t events) {
   s->interest = events;
+  if (!still) poll_add(s->socket, events, POLL_TUNNEL, s->slot);
+}
+
+void tunnel_interest(struct stream *s, uint32_t events) {
+  if (s->interest != events && !still) poll_change(s->socket, events, POLL_TUNNEL, s->slot);
+  s->interest = events;
+}
+
+/* gVisor cannot save a socket that somebody waits for by epoll: while the clocks stand still nobody does. */
+void tunnels_pause(bool paused) {
+  if (paused == still) return;
+  for (uint32_t i = STREAMS_MAX; i < tunnels_end; i++) {
+    struct stream *s = streams[i];
+    if (!s || s->socket < 0) continue;
+    if (paused) poll_remove(s->socket);
+    else poll_add(s->socket, s->interest, POLL_TUNNEL, s->slot);
+  }
+  still = paused;
 }
 
 void tunnel_connected(struct stream *s, int fd) {
@@ -21,8 +40,7 @@ void tunnel_connected(struct stream *s, int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   s->socket = s->in.fd = s->out[0].fd = fd;
   s->in.wanted = s->out[0].unblocked = s->out[0].armed = s->started = true;
-  s->interest = EPOLLIN;
-  poll_add(fd, EPOLLIN, POLL_TUNNEL, s->slot);
+  tunnel_watch(s, EPOLLIN);
 }
 
 static void end(struct stream *s, const struct exit_record *record) {
@@ -75,8 +93,7 @@ static void dial_next(struct stream *s, bool v6, int why) {
   s->socket = fd;
   s->dialing = true;
   s->listener = v6; /* what is tried */
-  s->interest = EPOLLOUT;
-  poll_add(fd, EPOLLOUT, POLL_TUNNEL, s->slot);
+  tunnel_watch(s, EPOLLOUT);
 }
 
 /* Never where the guest itself listens: there is the way out of the sandbox, not a program of it (hazard 17). */
@@ -92,7 +109,7 @@ static void dial_event(struct stream *s) {
   socklen_t size = sizeof error;
   bool v6 = s->listener;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
-  poll_remove(fd);
+  if (!still) poll_remove(fd);
   s->dialing = false;
   s->socket = -1;
   s->listener = 0;

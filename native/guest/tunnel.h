@@ -4,7 +4,7 @@
 
 #include "guest.h"
 
-static inline bool is_tunnel(uint8_t kind) { return kind >= KIND_LISTEN; }
+static inline bool is_tunnel(uint8_t kind) { return kind >= KIND_LISTEN && kind <= KIND_DATAGRAMS; }
 
 /* stream.c */
 extern uint8_t *spare_ring; /* of OUTPUT_RING_BYTES, or NULL */
@@ -19,11 +19,13 @@ void streams_pump_due(void);
 /* tunnel.c */
 void tunnel_start(struct stream *s, const struct spec *spec);
 void tunnel_connected(struct stream *s, int fd);
+void tunnel_watch(struct stream *s, uint32_t events);
 void tunnel_interest(struct stream *s, uint32_t events);
 void tunnel_settle(struct stream *s);
 void tunnel_drop(struct stream *s);
 void tunnel_resync(struct stream *s);
 void tunnel_event(struct stream *s, uint32_t events);
+void tunnels_pause(bool paused);
 
 /* listen.c */
 void listen_start(struct stream *s, const struct spec *spec);

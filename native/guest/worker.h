@@ -20,6 +20,9 @@ int unpack(const struct spec *spec);
 int restore(const struct spec *spec);
 int search(const struct spec *spec);
 
+/* survey.c */
+int survey(void);
+
 /* deliver.c: into /run, by a worker that is root without any capability */
 int deliver(const struct spec *spec);
 

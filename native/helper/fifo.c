@@ -7,9 +7,9 @@
 
 enum { TO_GUEST_BYTES = 1024 * 1024, FROM_GUEST_BYTES = 256 * 1024, LEAST_BYTES = 64 * 1024 };
 
-static int make(const struct launch *launch, const char *path, int bytes) {
+static int make(const struct launch *launch, const char *path, int bytes, bool there) {
   struct stat info;
-  if (mkfifo(path, 0600) != 0) fail("cannot make %s", path);
+  if (!there && mkfifo(path, 0600) != 0) fail("cannot make %s", path);
   int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &info) != 0) fail("cannot open %s", path);
   if (!S_ISFIFO(info.st_mode)) fail_with(EINVAL, "%s is not a FIFO", path);
@@ -19,11 +19,13 @@ static int make(const struct launch *launch, const char *path, int bytes) {
   return fd;
 }
 
+/* A sandbox whose memory is restored in its own place goes on at the same wire, with whatever lies in it. */
 void fifo_make(struct launch *launch) {
   char *wire = format_text("%s/wire", launch->folder);
-  if (mkdir(wire, 0711) != 0) fail("cannot make %s", wire);
-  launch->to_guest = make(launch, format_text("%s/to-guest", wire), TO_GUEST_BYTES);
-  launch->from_guest = make(launch, format_text("%s/from-guest", wire), FROM_GUEST_BYTES);
+  bool there = request_find(launch->request, "sameWire") != NULL;
+  if (!there && mkdir(wire, 0711) != 0) fail("cannot make %s", wire);
+  launch->to_guest = make(launch, format_text("%s/to-guest", wire), TO_GUEST_BYTES, there);
+  launch->from_guest = make(launch, format_text("%s/from-guest", wire), FROM_GUEST_BYTES, there);
 }
 
 /* A new open file description: flags that a guest sets on its own do not reach the owner's. */

@@ -20,6 +20,7 @@ enum {
   JOBS_MAX = 256,
   ID_BYTES_MAX = 64,
   USER_ID = 1000,
+  MEMORY_FD = 1000, /* where a runtime finds what it restores */
   SLICE_IDS = 264, /* of an ordinary user's sandbox: sandboxLimits.idsPerSlice */
 };
 
@@ -177,6 +178,13 @@ struct started {
   pid_t gofer;
 };
 struct started runtime_run(const struct launch *launch);
+
+/* memory.c: of the resident process: zero, or an errno. */
+int memory_hold(const char *name);
+int memory_forget(const char *name);
+int memory_descriptor(const char *name);
+void memory_hand_over(const char *name, int at);
+NORETURN void verb_checkpoint(const struct request *request);
 
 /* cgroup.c */
 pid_t cgroup_fork(const struct request *request, int *born_in);

@@ -106,6 +106,7 @@ static NORETURN void child(const struct launch *launch, int born_in, int status_
   become_first_of_range(launch, status_fd);
   become_root_of_range(status_fd, ready_fd, go_fd);
   die_with_parent();
+  if (request_find(launch->request, "memory") != NULL) memory_hand_over(request_text(launch->request, "memory"), MEMORY_FD);
   if (request_find(launch->request, "sealed") != NULL) sealed_execute(argv, environment);
   execve(path, argv, environment);
   child_fail(status_fd, path);

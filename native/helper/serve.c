@@ -117,6 +117,13 @@ static void start_layer_mount(const char *folder) {
   start_job(verb_layer_mount, false);
 }
 
+static void start_checkpoint(void) {
+  const char *memory = request_find(&request, "memory");
+  int error = memory == NULL ? EINVAL : memory_hold(memory);
+  if (error != 0) return say_result(request.seq, error, "memory");
+  start_job(verb_checkpoint, false);
+}
+
 /* A process that a job started is watched before the owner hears of it: its end is never missed. */
 static void end_job(struct job *job) {
   job->line[job->length] = '\0';
@@ -180,6 +187,11 @@ static void dispatch(char *bytes, size_t length) {
   const char *folder = request_find(&request, "folder");
   const char *id = request_find(&request, "id");
   if (strcmp(verb, "launch") == 0) return start_launch();
+  if (strcmp(verb, "checkpoint") == 0) return start_checkpoint();
+  if (strcmp(verb, "forget") == 0) {
+    const char *memory = request_find(&request, "memory");
+    return say_result(request.seq, memory == NULL ? EINVAL : memory_forget(memory), "forget");
+  }
   if (strcmp(verb, "changes") == 0) return start_job(verb_changes, false);
   if (strcmp(verb, "output") == 0) return start_job(verb_output, false);
   if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);

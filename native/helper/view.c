@@ -110,6 +110,12 @@ void view_begin(struct launch *launch) {
   make_folder(bundle, 0755);
   view_bind(format_text("%s/bundle", launch->folder), bundle, READ_ONLY | MS_NOEXEC);
 
+  if (request_find(launch->request, "memory") != NULL) {
+    char *image = format_text("%s/image", inside);
+    make_folder(image, 0755);
+    if (symlink(format_text("/proc/self/fd/%d", MEMORY_FD), format_text("%s/checkpoint.img", image)) != 0)
+      fail("cannot show the memory");
+  }
   mount_for_runtime(launch, format_text("%s/state", inside), "size=1m,nr_inodes=64");
   mount_for_runtime(launch, format_text("%s/log", inside), "size=256k,nr_inodes=8");
 }

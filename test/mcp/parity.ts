@@ -15,6 +15,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["POST /api/v1/sandboxes/{id}/pause", "sandbox.pause", "pause"],
   ["POST /api/v1/sandboxes/{id}/resume", "sandbox.resume", "resume"],
   ["POST /api/v1/sandboxes/{id}/reset", "sandbox.reset", "reset"],
+  ["POST /api/v1/sandboxes/{id}/fork", "sandbox.fork", "fork"],
   ["POST /api/v1/sandboxes/{id}/exec", "sandbox.exec", "exec"],
   ["POST /api/v1/sandboxes/{id}/execute_code", "sandbox.executeCode", "exec"],
   ["PUT /api/v1/sandboxes/{id}/files/{path}", "sandbox.files.write", "cp"],

@@ -5,6 +5,7 @@ import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as approvals from "../../packages/server/src/schemas/approval.ts";
 import type * as contexts from "../../packages/server/src/schemas/context.ts";
 import type * as egress from "../../packages/server/src/schemas/egress.ts";
+import type * as forks from "../../packages/server/src/schemas/fork.ts";
 import type * as packages from "../../packages/server/src/schemas/package.ts";
 import type * as processes from "../../packages/server/src/schemas/process.ts";
 import type * as runs from "../../packages/server/src/schemas/run.ts";
@@ -20,6 +21,8 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.SandboxInfo>().toEqualTypeOf<keyof Shown<typeof sandboxes.sandbox>>();
   expectTypeOf<keyof sdk.CreateOptions>().toEqualTypeOf<keyof Asked<typeof sandboxes.createSandbox>>();
   expectTypeOf<keyof sdk.SandboxChanges>().toEqualTypeOf<keyof Asked<typeof sandboxes.changeSandbox>>();
+  expectTypeOf<keyof sdk.ForkInfo>().toEqualTypeOf<keyof Shown<typeof forks.fork>>();
+  expectTypeOf<keyof sdk.ForkOptions>().toEqualTypeOf<keyof Asked<typeof forks.forkSandbox>>();
   expectTypeOf<keyof sdk.ApprovalInfo>().toEqualTypeOf<keyof Shown<typeof approvals.approval>>();
   expectTypeOf<keyof sdk.EgressRequest>().toEqualTypeOf<keyof Asked<typeof approvals.requestBody>>();
   expectTypeOf<keyof sdk.ApprovalAnswer | "approve">().toEqualTypeOf<keyof Asked<typeof approvals.decisionBody>>();

@@ -347,6 +347,23 @@ process.on("uncaughtException", (error) => {
   } catch {} // the code has closed it
 });
 
+/** This process is a copy: chance must not fall alike in all of them. V8 has no seed to set: its state is left, for xorshift128. */
+function reseed(seed) {
+  const bytes = bytesFrom(seed, "hex");
+  let [a, b, c, d] = [0, 4, 8, 12].map((at) => bytes.readUInt32LE(at));
+  Math.random = function random() {
+    let t = d;
+    const s = a;
+    d = c;
+    c = b;
+    b = s;
+    t ^= t << 11;
+    t ^= t >>> 8;
+    a = (t ^ s ^ (s >>> 19)) >>> 0;
+    return ((a >>> 5) * 67108864 + (b >>> 6)) / 9007199254740992;
+  };
+}
+
 let received = alloc(0);
 new Socket({ fd: REQUESTS, readable: true, writable: false })
   .on("data", (chunk) => {
@@ -355,6 +372,7 @@ new Socket({ fd: REQUESTS, readable: true, writable: false })
     const size = 4 + received.readUInt32LE(0);
     const request = parse(received.toString("utf8", 4, size));
     received = received.subarray(size);
+    if (request.seed !== undefined) return reseed(request.seed);
     if (mark !== undefined) {
       runAfterInterrupts(request);
       if (!mustClear) return;

@@ -12,6 +12,7 @@ import __future__
 import _thread
 import ast
 import base64
+import contextlib
 import fcntl
 import io
 import json
@@ -265,6 +266,9 @@ class Kernel:
     def serve(self):
         while True:
             request = read_request()
+            if "seed" in request:
+                reseed(bytes.fromhex(request["seed"]))
+                continue
             self.give_input(request.get("stdin"))
             error = self.run(request)
             if getpid() != OWN_PID:
@@ -379,6 +383,13 @@ class Kernel:
                 stream.flush()
             except BaseException:
                 pass
+
+
+def reseed(seed):
+    """This process is a copy: chance must not fall alike in all. What the code put in these places is its own matter."""
+    for name, how in {"random": (seed,), "numpy.random": (list(seed),), "ssl": (seed, 256.0)}.items():
+        with contextlib.suppress(BaseException):
+            getattr(sys.modules[name], "RAND_add" if name == "ssl" else "seed")(*how)
 
 
 try:

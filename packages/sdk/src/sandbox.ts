@@ -2,6 +2,7 @@ import { Artifacts } from "./artifacts.ts";
 import { Contexts } from "./contexts.ts";
 import { SandboxEgressRules } from "./egress.ts";
 import { Files } from "./files.ts";
+import type { Fork, ForkInfo, ForkOptions } from "./fork.ts";
 import { type LiveOptions, readLive } from "./live.ts";
 import { Packages } from "./packages.ts";
 import { Ports } from "./ports.ts";
@@ -116,6 +117,15 @@ export class Sandbox implements AsyncDisposable {
   resume = (): Promise<SandboxInfo> => this.#move("resume");
   /** Ends what runs and empties the workspace. */
   reset = (): Promise<SandboxInfo> => this.#move("reset");
+
+  /** Copies of it: with what runs in it where that can be, else of its files; `memory` and `why` say which. */
+  async fork(options: ForkOptions = {}): Promise<Fork> {
+    const { sandboxes, ...rest } = await this.#transport.json<ForkInfo>("POST", `${this.#path}/fork`, {
+      json: options,
+      timeoutMs: null,
+    });
+    return { ...rest, sandboxes: sandboxes.map((info) => new Sandbox(this.#transport, info)) };
+  }
 
   async destroy(): Promise<void> {
     await this.#transport.json("DELETE", this.#path);

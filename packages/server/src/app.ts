@@ -19,6 +19,7 @@ import type { EngineSource } from "./core/engine-source.ts";
 import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
+import { forkLimits } from "./core/fork-limits.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { Once } from "./core/once.ts";
@@ -26,6 +27,7 @@ import type { BackgroundPolicy } from "./core/process.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLimits } from "./core/run.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
+import { checkRange } from "./core/size.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
 import { EventLog } from "./egress/event-log.ts";
@@ -43,6 +45,8 @@ import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
+import type { ContextState } from "./sandboxes/code-context.ts";
+import { forkSandbox } from "./sandboxes/fork.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
 import { RunLog } from "./store/run-log.ts";
@@ -84,6 +88,13 @@ interface Reachable {
 interface AttachOptions extends Reachable {
   /** Values that nothing of it shows. */
   hide?: readonly Buffer[];
+}
+
+export interface ForkOptions {
+  /** How many; one unless told. */
+  count?: number;
+  /** Whether they are a daemon's, as the original is. */
+  fleet?: boolean;
 }
 
 export interface CreateOptions extends Reachable {
@@ -286,6 +297,24 @@ export class Caisson implements AsyncDisposable {
     const sandbox = await Sandbox.start(parts, id, options);
     await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.started");
+  }
+
+  /** Copies of a running gVisor sandbox, with its memory: what runs in it runs on in each. */
+  async forkSandbox(original: Sandbox, { count = 1, fleet = false }: ForkOptions = {}): Promise<Sandbox[]> {
+    const engine = await this.#engines.open(original.engine);
+    checkRange(count, forkLimits.copies, "count", String);
+    const take = async (created: CreatedSandbox, contexts: readonly ContextState[]) => {
+      const parts = await this.#sandboxParts(engine);
+      parts.redactor.hide(original.redactor.hidden);
+      return Sandbox.copy(parts, created, contexts);
+    };
+    const copies = await forkSandbox(original, { engine, ownerFolder: original.ownerFolder, take }, count);
+    const policy = await this.#readPolicy({});
+    for (const copy of copies) {
+      if (!fleet) await this.#admit(copy, policy);
+      this.#own(copy, "sandbox.created");
+    }
+    return copies;
   }
 
   /** Ends all that runs in a kept sandbox; its workspace stays. Refused while another process owns it. */

@@ -148,6 +148,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     settings,
     approvals,
     restore: parts.restore ?? restore,
+    lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     egress: policies,

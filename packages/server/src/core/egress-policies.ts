@@ -75,6 +75,8 @@ export interface FleetEgress {
   check(caller: Caller, asked: PolicyDraft): EgressPolicy;
   /** Before anybody hears of the sandbox. */
   keep(sandboxId: string, policy: EgressPolicy): Promise<void>;
+  /** What an operator or its maker has set for it, without what approvals have added. */
+  ownPolicy(sandboxId: string): EgressPolicy | undefined;
   /** It is the namespace's from now on; what was kept for it holds. */
   entered(sandboxId: string, namespace: string): void;
   left(sandboxId: string): void;

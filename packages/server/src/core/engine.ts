@@ -1,3 +1,4 @@
+import type { Checkpoint } from "./checkpoint.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
@@ -202,4 +203,15 @@ export interface Engine extends AsyncDisposable {
   destroy(id: string): Promise<void>;
   /** The same for a kept sandbox that has no owner, whatever became of it. */
   destroyKept(id: string): Promise<void>;
+  /**
+   * Saves memory and files of a running sandbox, which stands still from then on until it is restored or destroyed. Where
+   * it fails the sandbox may be lost: its exit tells. Of gVisor alone.
+   */
+  checkpoint(id: string): Promise<Checkpoint>;
+  /** Lets the sandbox go on that was checkpointed, at the same wire. */
+  restore(id: string, checkpoint: string): Promise<void>;
+  /** A new sandbox with the memory and the files of the checkpoint, and of the same kind. */
+  createFrom(checkpoint: string): Promise<CreatedSandbox>;
+  /** Gives up what was saved. Idempotent. */
+  forgetCheckpoint(checkpoint: string): Promise<void>;
 }

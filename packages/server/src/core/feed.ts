@@ -22,6 +22,7 @@ export const feedTypes = [
   "sandbox.resumed",
   "sandbox.stopped",
   "sandbox.reset",
+  "sandbox.forked",
   "sandbox.changed",
   "sandbox.failed",
   "sandbox.destroyed",

@@ -1,6 +1,7 @@
 import type { CommandPolicy } from "./command-policy.ts";
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
+import type { Fork, ForkRequest } from "./fork.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
 import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
@@ -114,6 +115,8 @@ export interface Fleet<Handle> {
   resume(caller: Caller, id: string): Promise<SandboxRecord>;
   /** Its workspace is emptied; what runs in it ends. */
   reset(caller: Caller, id: string): Promise<SandboxRecord>;
+  /** Copies of it, which are the caller's as if it had created them; all of them or none. */
+  fork(caller: Caller, id: string, request: ForkRequest): Promise<Fork>;
   destroy(caller: Caller, id: string): Promise<void>;
   /** Lends the running sandbox, started or resumed if need be. While lent it is not idle. */
   use<T>(caller: Caller, id: string, act: (sandbox: Handle) => Promise<T>): Promise<T>;

@@ -19,6 +19,8 @@ export interface RedactionStream {
 export interface Redactor {
   /** Takes these out too, from now on, of streams that are open as well. What was hidden once stays so. */
   hide(values: readonly Buffer[]): void;
+  /** What it takes out, for a copy of that sandbox. */
+  readonly hidden: readonly Buffer[];
   /** How far a value may reach beyond one of its bytes; 0 when there is none. */
   readonly reachBytes: number;
   stream(mode: RedactionMode): RedactionStream;

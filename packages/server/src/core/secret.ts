@@ -80,6 +80,8 @@ export interface SecretHolder {
   namespace: string;
   /** The key that it was created with. */
   createdBy: string;
+  /** The sandbox that it began as a copy of: its programs know that one's placeholders. */
+  copyOf?: string;
 }
 
 /** What a sandbox has of a binding. */
@@ -112,6 +114,8 @@ export interface SecretSource {
   deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover>;
   /** The sandbox is gone. */
   release(sandboxId: string): Promise<void>;
+  /** Whether it ever had a value itself, in a file or a variable: its memory may hold it for good. */
+  heldPlain(sandboxId: string): Promise<boolean>;
 }
 
 export interface HeaderPlaceholder {

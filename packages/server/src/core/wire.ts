@@ -19,6 +19,7 @@ export const streamKinds = {
   accept: 15,
   dial: 16,
   datagrams: 17,
+  survey: 18,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 
@@ -88,6 +89,7 @@ export interface ExitRecord {
 }
 
 export interface WireStream {
+  readonly id: number;
   /** Resolves when the program runs, rejects when it cannot. */
   readonly started: Promise<number>;
   /** Resolves after all output was handed on; rejects when the sandbox is lost. */
@@ -108,7 +110,6 @@ export interface WireStream {
 
 /** A stream whose end is held: the guest forgets neither output nor exit before `release`. */
 export interface HeldStream extends WireStream {
-  readonly id: number;
   /** Everything is stored. */
   release(): void;
 }
@@ -158,6 +159,10 @@ export interface Wire {
   ping(timeoutMs: number): Promise<void>;
   /** Expects no answers from now on: the guest is about to stand still. Resolves when it has taken in what was sent. */
   pause(): Promise<void>;
+  /** As pause, and nothing more reaches the guest before `resume`. False when it did not answer. */
+  still(): Promise<boolean>;
+  /** After its guest has ended: resolves when all it wrote was read. */
+  drained(): Promise<void>;
   resume(): void;
   /** Resolves with the reason once the wire is no longer usable. */
   readonly lost: Promise<string>;

@@ -30,6 +30,10 @@ export class ValueRedactor implements Redactor {
     this.#values = all;
   }
 
+  get hidden(): readonly Buffer[] {
+    return [...this.#values.values()];
+  }
+
   get reachBytes(): number {
     return this.#set?.reachBytes ?? 0;
   }

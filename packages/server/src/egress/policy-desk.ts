@@ -175,6 +175,10 @@ export class PolicyDesk implements FleetEgress {
     await this.#parts.records.putSandbox(sandboxId, policies);
   }
 
+  ownPolicy(sandboxId: string): EgressPolicy | undefined {
+    return this.#parts.policies.sandbox(sandboxId)?.sandbox;
+  }
+
   entered(sandboxId: string, namespace: string): void {
     this.#parts.policies.admit(sandboxId, namespace, this.#kept.get(sandboxId));
     this.#kept.delete(sandboxId);

@@ -25,6 +25,9 @@ const request = shape<{ n: number; verb: string; args: unknown }>({
 });
 const answer = shape<{ answer: number }>({ answer: number });
 
+/** What they answer is a sandbox of the daemon's from then on. */
+const owning: ReadonlySet<string> = new Set<Verb>(["create", "createFrom", "attach", "start"]);
+
 /**
  * One daemon, from its connection to its end. Everything it says is checked against the list of verbs; what it created
  * and kept is left to the next daemon when it ends, however it ends, and everything else of it is destroyed (S22).
@@ -117,7 +120,7 @@ export class HostSession {
       return;
     }
     this.#send({ n, ok: ok ?? null });
-    if (verb === "create" || verb === "attach" || verb === "start") await this.#follow(ok as CreatedSandbox);
+    if (owning.has(verb)) await this.#follow(ok as CreatedSandbox);
   }
 
   #do<V extends Verb>(verb: V, args: unknown): Promise<Answer<V>> {
@@ -149,6 +152,11 @@ export class HostSession {
     changedFiles: async ({ engine, id }) => (await this.#open(engine)).changedFiles(id),
     destroy: async ({ engine, id }) => nothing((await this.#open(engine)).destroy(id)),
     destroyKept: async ({ engine, id }) => nothing((await this.#open(engine)).destroyKept(id)),
+    checkpoint: async ({ engine, id }) => (await this.#open(engine)).checkpoint(id),
+    restore: async ({ engine, id, checkpoint }) => nothing((await this.#open(engine)).restore(id, checkpoint)),
+    createFrom: async ({ engine, checkpoint }) => withoutPaths(await (await this.#open(engine)).createFrom(checkpoint)),
+    forgetCheckpoint: async ({ engine, checkpoint }) =>
+      nothing((await this.#open(engine)).forgetCheckpoint(checkpoint)),
     copyOutput: async ({ engine, id, folder }) => {
       const opened = await this.#open(engine);
       return withFolder(this.#folders, "output", folder, (path) => opened.copyOutput(id, { path }));

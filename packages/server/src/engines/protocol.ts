@@ -3,6 +3,7 @@
  * that the engine issued or its configuration gave, a number in its range or a word of a list: no path, no command line (S22).
  */
 
+import type { Checkpoint } from "../core/checkpoint.ts";
 import type { Check as HostCheck } from "../core/diagnosis.ts";
 import type {
   AttachedSandbox,
@@ -65,6 +66,10 @@ interface Verbs {
   copyOutput: [OfSandbox & { folder: string }, CopiedOutput];
   destroy: [OfSandbox, null];
   destroyKept: [OfSandbox, null];
+  checkpoint: [OfSandbox, Checkpoint];
+  restore: [OfSandbox & { checkpoint: string }, null];
+  createFrom: [{ engine: EngineName; checkpoint: string }, WithoutPaths<CreatedSandbox>];
+  forgetCheckpoint: [{ engine: EngineName; checkpoint: string }, null];
   watchFiles: [OfSandbox, number];
   watchNext: [{ watch: number }, { events: FileEvent[]; ended: boolean }];
   watchClose: [{ watch: number }, null];
@@ -138,6 +143,10 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   copyOutput: shape({ engine, id, folder: matching(folderId) }),
   destroy: ofSandbox,
   destroyKept: ofSandbox,
+  checkpoint: ofSandbox,
+  restore: shape({ engine, id, checkpoint: id }),
+  createFrom: shape({ engine, checkpoint: id }),
+  forgetCheckpoint: shape({ engine, checkpoint: id }),
   watchFiles: ofSandbox,
   watchNext: shape({ watch }),
   watchClose: shape({ watch }),

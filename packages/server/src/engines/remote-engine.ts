@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Checkpoint } from "../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -129,6 +130,24 @@ export class RemoteEngine implements Engine {
   async destroyKept(id: string): Promise<void> {
     await this.#client.request("destroyKept", this.#of(id));
     this.#client.disown(id, "the sandbox was destroyed");
+  }
+
+  checkpoint(id: string): Promise<Checkpoint> {
+    return this.#client.request("checkpoint", this.#of(id));
+  }
+
+  async restore(id: string, checkpoint: string): Promise<void> {
+    await this.#client.request("restore", { ...this.#of(id), checkpoint });
+  }
+
+  async createFrom(checkpoint: string): Promise<CreatedSandbox> {
+    const args = { engine: this.name, checkpoint };
+    const created = await this.#client.request("createFrom", args, (made) => this.#client.own(made));
+    return { ...created, ...this.#paths(created.id) };
+  }
+
+  async forgetCheckpoint(checkpoint: string): Promise<void> {
+    await this.#client.request("forgetCheckpoint", { engine: this.name, checkpoint });
   }
 
   /** The connection is the client's. */

@@ -10,6 +10,7 @@ export const view = {
   state: "/run/caisson/state",
   log: "/run/caisson/log/runtime.log",
   volume: "/run/caisson/vol",
+  image: "/run/caisson/image",
 } as const;
 
 /** An OCI runtime is a program and the words it wants on its command line. */
@@ -24,6 +25,8 @@ export interface Runtime {
   sealed: boolean;
   options: readonly string[];
   guestWatchesMemory: boolean;
+  /** Whether it can save the memory of what runs, and go on from there. */
+  savesMemory: boolean;
   processSlack: number;
 }
 
@@ -38,6 +41,7 @@ export const runtimes: Record<EngineName, Runtime> = {
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
     options: [...shared, "--platform=ptrace", "--network=none", "--ignore-cgroups"],
     guestWatchesMemory: true,
+    savesMemory: true,
     processSlack: 1,
   },
   container: {
@@ -48,12 +52,18 @@ export const runtimes: Record<EngineName, Runtime> = {
     sealed: true,
     options: shared,
     guestWatchesMemory: false,
+    savesMemory: false,
     processSlack: 0,
   },
 };
 
 export function runArguments(runtime: Runtime, id: string): string[] {
   return [...runtime.options, "run", "--detach", `--bundle=${view.bundle}`, `--pid-file=${view.state}/pid`, id];
+}
+
+export function restoreArguments(runtime: Runtime, id: string): string[] {
+  const words = ["restore", "--detach", `--bundle=${view.bundle}`, `--pid-file=${view.state}/pid`];
+  return [...runtime.options, ...words, `--image-path=${view.image}`, id];
 }
 
 const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

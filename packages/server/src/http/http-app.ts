@@ -20,6 +20,7 @@ import { execRoutes } from "./exec.ts";
 import { type FastifyParts, openFastify, registerAll } from "./fastify-app.ts";
 import { fileRoutes } from "./files.ts";
 import { folderRoutes } from "./folders.ts";
+import { forkRoutes } from "./fork.ts";
 import { healthRoutes } from "./health.ts";
 import { Idempotency } from "./idempotency.ts";
 import { keyRoutes } from "./keys.ts";
@@ -74,6 +75,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
     ...sandboxRoutes(parts.fleet),
+    ...forkRoutes(parts.fleet),
     ...execRoutes(parts.fleet),
     ...fileRoutes(parts.fleet),
     ...folderRoutes(parts.fleet),

@@ -9,9 +9,17 @@ import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { type CheckedRun, ContextRun, checkRun } from "./context-run.ts";
-import { Kernel, type KernelListener } from "./kernel.ts";
+import { type Adopted, Kernel, type KernelListener, type KernelState } from "./kernel.ts";
 import { observeContextRun } from "./observe-context.ts";
 import type { Sandbox } from "./sandbox.ts";
+
+/** What the context of a copy goes on from. */
+export interface ContextState {
+  id: string;
+  shared: boolean;
+  lastRun: number;
+  kernel: KernelState;
+}
 
 interface Waiting {
   request: CheckedRun;
@@ -80,6 +88,24 @@ export class CodeContext implements AsyncDisposable {
   async start(): Promise<void> {
     const kernel = await Kernel.start(this.#sandbox, this.#options, () => this.#current ?? this.#idle);
     if (this.#disposed) kernel.kill("the context was disposed of");
+    this.#follow(kernel);
+  }
+
+  /** Goes on with a kernel that runs in a copy. */
+  adopt({ lastRun, kernel }: ContextState, adopted: Adopted): Kernel {
+    this.#lastRun = lastRun;
+    const found = Kernel.adopt(this.#sandbox, kernel, adopted, () => this.#current ?? this.#idle);
+    this.#follow(found);
+    return found;
+  }
+
+  /** Of one that lives. */
+  state(shared: boolean): ContextState | undefined {
+    if (this.#kernel === undefined || this.#end !== undefined || this.#disposed) return undefined;
+    return { id: this.id, shared, lastRun: this.#lastRun, kernel: this.#kernel.state() };
+  }
+
+  #follow(kernel: Kernel): void {
     this.#kernel = kernel;
     this.#end = undefined;
     kernel.ended.then(

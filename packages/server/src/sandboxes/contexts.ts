@@ -2,7 +2,8 @@ import { type ContextLanguage, type ContextOptions, contextLanguages } from "../
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
 import { checkBackground } from "../core/process.ts";
-import { CodeContext } from "./code-context.ts";
+import type { Adopt } from "../core/wire.ts";
+import { CodeContext, type ContextState } from "./code-context.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** The code contexts of one sandbox. */
@@ -10,10 +11,30 @@ export class Contexts {
   readonly #sandbox: Sandbox;
   readonly #contexts = new Map<string, CodeContext>();
   readonly #shared = new Map<ContextLanguage, Promise<CodeContext>>();
+  readonly #inherited: Map<number, ContextState>;
   #next = 1;
 
-  constructor(sandbox: Sandbox) {
+  /** With those of the sandbox whose copy this is: their streams come by `adopt`. */
+  constructor(sandbox: Sandbox, inherited: readonly ContextState[] = []) {
     this.#sandbox = sandbox;
+    this.#inherited = new Map(inherited.map((state) => [state.kernel.stream, state]));
+    for (const { id } of inherited) this.#next = Math.max(this.#next, Number(/\d+$/.exec(id)?.[0] ?? 0) + 1);
+  }
+
+  readonly adopt: Adopt = (state, stream) => {
+    const inherited = this.#inherited.get(state.id);
+    if (inherited === undefined) return undefined;
+    const { id, shared, kernel } = inherited;
+    const context = new CodeContext(id, this.#sandbox, kernel.options, () => this.#contexts.delete(id));
+    this.#contexts.set(id, context);
+    if (shared) this.#shared.set(kernel.options.language, Promise.resolve(context));
+    return context.adopt(inherited, { stream, state }).listener;
+  };
+
+  /** What copies of this sandbox go on from. */
+  async states(): Promise<ContextState[]> {
+    const shared = new Set(await Promise.all([...this.#shared.values()].map((made) => made.catch(() => undefined))));
+    return this.list().flatMap((context) => context.state(shared.has(context)) ?? []);
   }
 
   async create(options: ContextOptions): Promise<CodeContext> {

@@ -3,7 +3,15 @@ import type { ContextEnd, ContextLanguage, ContextOptions } from "../core/contex
 import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
-import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
+import type {
+  ExitRecord,
+  HeldStream,
+  OutputChannel,
+  OutputListener,
+  StreamSpec,
+  StreamState,
+  WireStream,
+} from "../core/wire.ts";
 import { CleanChannel } from "./clean-channel.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
@@ -17,6 +25,8 @@ const commands: Record<ContextLanguage, readonly string[]> = {
   python: ["python3", "/.caisson/kernels/python.py"],
   node: ["/bin/sh", "-c", "exec 3<&0 0</dev/null 4>&1 5>&2; exec node /.caisson/kernels/node.mjs"],
 };
+
+const seedBytes = 32;
 
 const exitReasons: Record<number, string> = {
   70: "the code broke its interpreter",
@@ -38,6 +48,24 @@ export interface KernelListener {
   synced(id: number): void;
   interrupted(): void;
 }
+
+/** What the kernel of a copy goes on from: the guest has all else. */
+export interface KernelState {
+  stream: number;
+  options: ContextOptions;
+  mark: Buffer;
+  interrupts: number;
+  /** Of each channel: how much of it was read, and what of that is not taken apart yet. */
+  read: Record<OutputChannel, { bytes: number; rest: Buffer }>;
+}
+
+/** A stream that a former owner opened, and where it stands. */
+export interface Adopted {
+  stream: HeldStream;
+  state: StreamState;
+}
+
+const channels = ["stdout", "stderr"] as const;
 
 function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
   const { memoryBytes } = options;
@@ -65,10 +93,14 @@ export class Kernel {
   readonly #sandbox: Sandbox;
   readonly #options: ContextOptions;
   readonly #stream: WireStream;
-  readonly #mark = randomBytes(markBytes);
+  readonly #mark: Buffer;
   readonly #ready = Promise.withResolvers<void>();
   readonly #listener: () => KernelListener;
   readonly #clean: Record<OutputChannel, CleanChannel>;
+  readonly #streams: Record<OutputChannel, MarkedStream>;
+  readonly #readBytes: Record<OutputChannel, number>;
+  /** Of a copy: what comes again, and was taken apart before it was one. */
+  readonly #again: Record<OutputChannel, number> = { stdout: 0, stderr: 0 };
   #parts: Buffer[] = [];
   #partBytes = 0;
   #results = 0;
@@ -76,20 +108,31 @@ export class Kernel {
   #killReason: string | undefined;
   #done = false;
 
-  private constructor(sandbox: Sandbox, options: ContextOptions, listener: () => KernelListener) {
+  private constructor(
+    sandbox: Sandbox,
+    options: ContextOptions,
+    listener: () => KernelListener,
+    from?: { kernel: KernelState; adopted: Adopted },
+  ) {
     this.#sandbox = sandbox;
     this.#options = options;
     this.#listener = listener;
+    this.#mark = from?.kernel.mark ?? randomBytes(markBytes);
+    this.#interrupts = from?.kernel.interrupts ?? 0;
+    const { stdout, stderr } = from?.kernel.read ?? {};
+    this.#readBytes = { stdout: stdout?.bytes ?? 0, stderr: stderr?.bytes ?? 0 };
+    for (const channel of channels)
+      this.#again[channel] = Math.max(0, this.#readBytes[channel] - (from?.adopted.state.acknowledged[channel] ?? 0));
     const clean = (channel: OutputChannel) =>
       new CleanChannel(sandbox.redactor.stream("mark"), (piece) => this.#listener().output(channel, piece));
     this.#clean = { stdout: clean("stdout"), stderr: clean("stderr") };
-    const streams = { stdout: this.#marked("stdout"), stderr: this.#marked("stderr") };
-    this.#stream = sandbox.wire.open("process", toSpec(sandbox, options), (channel, chunk) =>
-      this.#receive(streams[channel], channel, chunk),
-    );
+    const streams = { stdout: this.#marked("stdout", stdout?.rest), stderr: this.#marked("stderr", stderr?.rest) };
+    this.#streams = streams;
+    this.#stream = from?.adopted.stream ?? sandbox.wire.open("process", toSpec(sandbox, options), this.listener);
     this.ended = this.#stream.exit
       .then(
         (exit) => {
+          from?.adopted.stream.release();
           for (const stream of Object.values(streams)) stream.end();
           for (const channel of Object.values(this.#clean)) channel.end()?.catch(() => undefined);
           return this.#describe(exit);
@@ -125,6 +168,36 @@ export class Kernel {
     return kernel;
   }
 
+  /** The kernel of a copy: it runs already. Its random numbers are to be others than the original's. */
+  static adopt(sandbox: Sandbox, kernel: KernelState, adopted: Adopted, listener: () => KernelListener): Kernel {
+    const begun = sandbox.beginRun(false);
+    const made = new Kernel(sandbox, kernel.options, listener, { kernel, adopted });
+    begun.catch(() => undefined); // what it should have prepared is prepared by the next run
+    made.#write({ seed: randomBytes(seedBytes).toString("hex") }).catch(() => undefined); // its end is told to whoever runs
+    return made;
+  }
+
+  /** As it stands now: its guest has ended, and all that it wrote was read. */
+  state(): KernelState {
+    const read = (channel: OutputChannel) => ({ bytes: this.#readBytes[channel], rest: this.#streams[channel].rest });
+    return {
+      stream: this.#stream.id,
+      options: this.#options,
+      mark: this.#mark,
+      interrupts: this.#interrupts,
+      read: { stdout: read("stdout"), stderr: read("stderr") },
+    };
+  }
+
+  readonly listener: OutputListener = (channel, chunk) => {
+    const again = Math.min(this.#again[channel], chunk.length);
+    this.#again[channel] -= again;
+    if (again > 0) this.#stream.consumed(channel, again);
+    if (again === chunk.length) return;
+    this.#readBytes[channel] += chunk.length - again;
+    this.#receive(this.#streams[channel], channel, chunk.subarray(again));
+  };
+
   /** A folder that is not there, or too little memory, is the caller's to change. */
   async #refuseStart({ reason, oom_killed }: ContextEnd): Promise<never> {
     const { language, cwd } = this.#options;
@@ -159,11 +232,13 @@ export class Kernel {
     await this.#stream.write(Buffer.concat([header, body]));
   }
 
-  #marked(channel: OutputChannel): MarkedStream {
-    return new MarkedStream(this.#mark, {
-      output: (chunk) => this.#clean[channel].push(chunk),
-      frame: (kind, payload) => this.#frame(channel, kind, payload),
-    });
+  #marked(channel: OutputChannel, rest?: Buffer): MarkedStream {
+    const output = (chunk: Buffer) => this.#clean[channel].push(chunk);
+    return new MarkedStream(
+      this.#mark,
+      { output, frame: (kind, payload) => this.#frame(channel, kind, payload) },
+      rest,
+    );
   }
 
   #receive(stream: MarkedStream, channel: OutputChannel, chunk: Buffer): void {

@@ -19,11 +19,17 @@ export class MarkedStream {
   readonly #mark: Buffer;
   readonly #listener: MarkedListener;
   /** The beginning of a mark or of a frame, never a whole one. */
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer;
 
-  constructor(mark: Buffer, listener: MarkedListener) {
+  constructor(mark: Buffer, listener: MarkedListener, rest: Buffer = Buffer.alloc(0)) {
     this.#mark = mark;
     this.#listener = listener;
+    this.#rest = rest;
+  }
+
+  /** What another that goes on from here begins with. */
+  get rest(): Buffer {
+    return this.#rest;
   }
 
   /** Undefined when everything in the chunk is done with. */

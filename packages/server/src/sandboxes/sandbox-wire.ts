@@ -11,7 +11,7 @@ import type {
 } from "../core/wire.ts";
 
 /** Who wants the sandbox to stand still. */
-type Holder = "caller" | "disk";
+type Holder = "caller" | "disk" | "checkpoint";
 
 /**
  * The wire of a sandbox that can stand still. A paused guest answers nothing: nothing is opened, no answer is expected,
@@ -88,6 +88,19 @@ export class SandboxWire implements Wire {
   async #stand(): Promise<void> {
     this.configure({ ...this.#configuration, warm: [], paused: true });
     await this.#inner?.pause();
+  }
+
+  /** For a checkpoint: as a full disk holds it, and nothing reaches the guest. */
+  async still(): Promise<boolean> {
+    this.#usable();
+    if (this.#holders.size > 0) return false;
+    this.#holders.add("checkpoint");
+    this.configure({ ...this.#configuration, warm: [], paused: true });
+    return (await this.#inner?.still()) ?? false;
+  }
+
+  async drained(): Promise<void> {
+    await this.#inner?.drained();
   }
 
   resume(holder: Holder = "caller"): void {

@@ -21,7 +21,9 @@ import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core
 import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import { Turn } from "../core/turn.ts";
+import type { Adopt } from "../core/wire.ts";
 import { Artifacts } from "./artifacts.ts";
+import type { ContextState } from "./code-context.ts";
 import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { FileTracking } from "./file-tracking.ts";
@@ -35,6 +37,7 @@ import { startRun } from "./run.ts";
 import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
+import { type SavedSandbox, saveSandbox } from "./save.ts";
 import { Terms } from "./terms.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
@@ -48,6 +51,8 @@ export class Sandbox implements AsyncDisposable {
   readonly processSlack: number;
   readonly runsWatchMemory: boolean;
   readonly kept: boolean;
+  /** Where its owners keep what they must know of it. */
+  readonly ownerFolder: string;
   readonly processes: SandboxProcesses;
   readonly wire: SandboxWire;
   readonly #parts: SandboxParts;
@@ -58,10 +63,16 @@ export class Sandbox implements AsyncDisposable {
   readonly #terms: Terms;
   #oomKills = 0;
 
-  private constructor(created: CreatedSandbox, paused: boolean, parts: SandboxParts) {
+  private constructor(
+    created: CreatedSandbox,
+    paused: boolean,
+    parts: SandboxParts,
+    inherited: readonly ContextState[] = [],
+  ) {
     this.id = created.id;
     this.engine = created.engine;
     this.kept = created.kept;
+    this.ownerFolder = created.ownerFolder;
     this.enforced = created.enforced;
     this.notEnforced = created.notEnforced;
     this.processSlack = created.processSlack;
@@ -70,7 +81,9 @@ export class Sandbox implements AsyncDisposable {
     this.#parts = parts;
     this.#tracking = new FileTracking(parts.engine, created.id);
     const processes = new Processes(this, join(created.ownerFolder, "processes"));
-    this.wire = openWire(created, paused, parts, processes.adopt);
+    this.contexts = new Contexts(this, inherited);
+    const adopt: Adopt = (state, stream) => processes.adopt(state, stream) ?? this.contexts.adopt(state, stream);
+    this.wire = openWire(created, paused, parts, adopt);
     void this.wire.lost.then((reason) => processes.loseSandbox(reason));
     const { id, kept, wire } = this;
     this.#ending = new SandboxEnding({ ...parts, id, kept, wire, processes, turn: this.#turn });
@@ -80,7 +93,6 @@ export class Sandbox implements AsyncDisposable {
       watchAll: () => parts.engine.watchFiles(created.id),
       redactor: parts.redactor,
     });
-    this.contexts = new Contexts(this);
     this.processes = processes;
     this.#processes = processes;
   }
@@ -124,6 +136,29 @@ export class Sandbox implements AsyncDisposable {
       await sandbox.stop();
       throw error;
     }
+  }
+
+  /** Becomes the owner of a copy that runs already: what runs in it, and its contexts, go on. */
+  static async copy(
+    parts: SandboxParts,
+    created: CreatedSandbox,
+    inherited: readonly ContextState[],
+  ): Promise<Sandbox> {
+    const sandbox = new Sandbox(created, false, parts, inherited);
+    try {
+      await sandbox.#processes.load();
+      await sandbox.#connect("it was not copied");
+      return sandbox;
+    } catch (error) {
+      await sandbox.destroy();
+      throw error;
+    }
+  }
+
+  /** Saves memory and files, hands them to `use` while it stands still, and lets it go on. */
+  save<T>(use: (saved: SavedSandbox) => Promise<T>): Promise<T> {
+    const { id, wire, contexts } = this;
+    return this.#turn.take(() => saveSandbox({ id, wire, contexts, engine: this.#parts.engine }, use));
   }
 
   async #connect(why = "the guest does not know it"): Promise<void> {

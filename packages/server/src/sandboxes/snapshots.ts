@@ -67,6 +67,16 @@ export class Snapshots {
     });
   }
 
+  /** For as long as `use` takes. */
+  async lend<T>(caller: Caller, workspace: Workspace, use: (id: string) => Promise<T>): Promise<T> {
+    const { id } = await this.create(caller, workspace, "for copies");
+    try {
+      return await use(id);
+    } finally {
+      await this.delete(caller, id);
+    }
+  }
+
   list(caller: Caller, query: Omit<SnapshotQuery, "namespace">): Promise<SnapshotRecord[]> {
     return this.#parts.records.list({ ...query, namespace: caller.principal.namespace });
   }

@@ -24,12 +24,13 @@ export async function handOver(
   const { records } = parts;
   const due = choose((await records.bindings(holder.namespace)).filter(({ target }) => isFor(target, holder)));
   const before = await records.deliveries(holder.id);
+  const alike = holder.copyOf === undefined ? [] : await records.deliveries(holder.copyOf);
   const bring: BoundSecret[] = [];
   const kept = new Set<string>();
   try {
     for (const binding of due) {
       const has = held.find(({ bindingId }) => bindingId === binding.id);
-      const got = await give(parts, holder, binding, before, has?.version);
+      const got = await give(parts, holder, binding, [...before, ...alike], has?.version);
       if (got === undefined) continue;
       kept.add(placeOf(binding));
       if (got !== "has it") bring.push(got);

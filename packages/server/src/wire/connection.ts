@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
+import { setImmediate as immediate } from "node:timers/promises";
 import { AppError, messageOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Tunnels } from "../core/tunnel.ts";
@@ -66,7 +67,8 @@ export class WireConnection implements Wire {
   readonly #known = new Set<number>();
   #lastPing = 0;
   readonly #pings = new Map<number, PromiseWithResolvers<void>>();
-  #pauseGate: PromiseWithResolvers<void> | undefined;
+  #pauseGate: PromiseWithResolvers<"guest" | undefined> | undefined;
+  #receivedBytes = 0;
   #pingTimer: NodeJS.Timeout | undefined;
   /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
   #unanswered = 0;
@@ -192,22 +194,44 @@ export class WireConnection implements Wire {
 
   #ponged(number: number): void {
     this.#unanswered = 0;
-    if (number === pausePing) this.#pauseGate?.resolve();
+    if (number === pausePing) this.#pauseGate?.resolve("guest");
     for (const [asked, gate] of this.#pings) if (asked <= number) gate.resolve();
   }
 
-  async pause(): Promise<void> {
+  async pause(answered?: () => void): Promise<void> {
     clearInterval(this.#pingTimer);
     this.#pingTimer = undefined;
     this.#pauseGate = Promise.withResolvers();
-    const timer = setTimeout(() => this.#pauseGate?.resolve(), wireLimits.pauseTimeoutMs);
+    if (answered !== undefined) void this.#pauseGate.promise.then((by) => by === "guest" && answered());
+    const timer = setTimeout(() => this.#pauseGate?.resolve(undefined), wireLimits.pauseTimeoutMs);
     this.#sender.send(frameTypes.ping, 0, 0, pausePing);
     await this.#pauseGate.promise;
     clearTimeout(timer);
     this.#pauseGate = undefined;
   }
 
+  /** As pause, and nothing reaches the guest any more: false when it did not say that it has taken all of before. */
+  async still(): Promise<boolean> {
+    let answered = false;
+    const paused = this.pause(() => {
+      answered = true;
+    });
+    this.#writer.hold();
+    await paused;
+    return answered && this.#reason === undefined;
+  }
+
+  /** Of a guest that has ended: resolves when all it wrote was read. A FIFO with bytes is read once a turn of the loop. */
+  async drained(): Promise<void> {
+    for (let before = -1; before !== this.#receivedBytes; ) {
+      before = this.#receivedBytes;
+      await immediate();
+      await immediate();
+    }
+  }
+
   resume(): void {
+    this.#writer.go();
     if (this.#reason !== undefined || this.#pingTimer !== undefined) return;
     this.#keepPinging();
     this.#sendPing();
@@ -226,7 +250,7 @@ export class WireConnection implements Wire {
     this.#socket.destroy();
     closeSync(this.#toGuestFd);
     const error = this.#lostError(reason);
-    this.#pauseGate?.resolve();
+    this.#pauseGate?.resolve(undefined);
     for (const gate of this.#pings.values()) gate.reject(error);
     this.#helloGate.reject(error);
     this.#tunnels.close();
@@ -249,6 +273,7 @@ export class WireConnection implements Wire {
 
   #receive(size: number): boolean {
     const chunk = this.#buffers.current.bytes.subarray(0, size);
+    this.#receivedBytes += size;
     this.#sender.gatherCredits();
     try {
       if (this.#finder !== undefined) this.#findHello(this.#finder, chunk);

@@ -22,6 +22,8 @@ export class FifoWriter {
   #timer: NodeJS.Timeout | undefined;
   #delayMs: number = wireLimits.retryMs;
   #closed = false;
+  /** While held: how many of the frames that wait may still go out. */
+  #allowed: number | undefined;
   #drainedGate: PromiseWithResolvers<void> | undefined;
 
   constructor(fd: number, failed: (reason: string) => void) {
@@ -61,6 +63,18 @@ export class FifoWriter {
     return this.#drainedGate.promise;
   };
 
+  /** What is sent from now on waits for `go`; what waits already does not. */
+  hold(): void {
+    this.#sendBatch();
+    this.#allowed ??= this.#queue.length;
+  }
+
+  go(): void {
+    this.#allowed = undefined;
+    clearTimeout(this.#timer);
+    this.#drain();
+  }
+
   /** The guest has been heard of: it may have made room. */
   retry(): void {
     if (this.#timer === undefined) return;
@@ -90,7 +104,8 @@ export class FifoWriter {
 
   #send(frame: Buffer): void {
     if (this.#closed) return;
-    const written = this.#queue.length === 0 ? this.#write(frame) : 0;
+    const isHeld = this.#allowed !== undefined;
+    const written = this.#queue.length === 0 && !isHeld ? this.#write(frame) : 0;
     if (this.#closed || written === frame.length) return;
     if (this.#queue.length >= wireLimits.queuedFrames) {
       this.#failed("the guest does not read its wire");
@@ -98,7 +113,7 @@ export class FifoWriter {
     }
     this.#queue.push(Buffer.from(frame.subarray(written)));
     this.#queuedBytes += frame.length - written;
-    this.#timer ??= setTimeout(() => this.#drain(), this.#delayMs);
+    if (!isHeld) this.#timer ??= setTimeout(() => this.#drain(), this.#delayMs);
   }
 
   close(): void {
@@ -114,7 +129,7 @@ export class FifoWriter {
   #drain(): void {
     this.#timer = undefined;
     let progress = false;
-    for (let frame = this.#queue[0]; frame !== undefined; frame = this.#queue[0]) {
+    for (let frame = this.#queue[0]; frame !== undefined && this.#allowed !== 0; frame = this.#queue[0]) {
       const written = this.#write(frame);
       this.#queuedBytes -= written;
       if (written > 0) progress = true;
@@ -123,9 +138,10 @@ export class FifoWriter {
         break;
       }
       this.#queue.shift();
+      if (this.#allowed !== undefined) this.#allowed--;
     }
     if (this.#queue.length === 0) this.#drained();
-    if (this.#closed || this.#queue.length === 0) return;
+    if (this.#closed || this.#queue.length === 0 || this.#allowed === 0) return;
     this.#delayMs = progress ? wireLimits.retryMs : Math.min(this.#delayMs * 2, wireLimits.retryMostMs);
     this.#timer = setTimeout(() => this.#drain(), this.#delayMs);
   }

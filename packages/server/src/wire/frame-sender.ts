@@ -10,6 +10,8 @@ const inputChannel = 0;
 /** Frames on their way out, of any connection: they are written or copied before the next ones are made. */
 const outgoing = Buffer.alloc(bulkFrames * toGuestFrameBytes);
 
+const isTunnel = (kind: number) => kind >= streamKinds.listen && kind <= streamKinds.datagrams;
+
 /** Makes the frames of one owner for its guest. */
 export class FrameSender implements InputWire {
   readonly #writer: FifoWriter;
@@ -36,8 +38,7 @@ export class FrameSender implements InputWire {
     writeHeader(outgoing, { size, type, channel, epoch: this.#epoch, stream, offset });
     if (payload !== undefined) outgoing.set(payload, headerBytes);
     const frame = outgoing.subarray(0, headerBytes + size);
-    if (type === frameTypes.close || (type === frameTypes.open && channel >= streamKinds.listen))
-      this.#writer.sendLater(frame);
+    if (type === frameTypes.close || (type === frameTypes.open && isTunnel(channel))) this.#writer.sendLater(frame);
     else this.#writer.send(frame);
   };
 

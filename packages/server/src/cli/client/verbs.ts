@@ -4,6 +4,7 @@ import { egressVerbs } from "./egress.ts";
 import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
+import { forkVerbs } from "./fork.ts";
 import { hostVerbs } from "./host.ts";
 import { keyVerbs } from "./keys.ts";
 import { packageVerbs } from "./packages.ts";
@@ -25,6 +26,7 @@ import { webhookVerbs } from "./webhooks.ts";
 /** Every command that asks a daemon, in the order help shows them. */
 export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...sandboxVerbs,
+  ...forkVerbs,
   ...execVerbs,
   ...processVerbs,
   ...fileVerbs,

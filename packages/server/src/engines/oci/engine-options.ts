@@ -1,8 +1,11 @@
 import { emitWarning, getegid, geteuid } from "node:process";
 import type { EngineName } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
 import type { RootImage } from "../../core/image.ts";
+import { findRuntime, runtimes } from "../runtime.ts";
 import type { EngineParts } from "./parts.ts";
-import type { Privilege } from "./privilege.ts";
+import { findPrivilege, type Privilege } from "./privilege.ts";
+import { makeEngineFolders, readBootId } from "./sandbox-folder.ts";
 
 export interface OciEngineOptions {
   name: EngineName;
@@ -19,6 +22,28 @@ export interface OciEngineOptions {
   owner?: { uid: number; gid: number };
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
   onError?: (error: unknown) => void;
+}
+
+/** What was found on this machine. */
+export interface Host {
+  runtimePath: string;
+  engineFolder: string;
+  privilege: Privilege;
+  bootId: string;
+}
+
+export async function findHost(options: OciEngineOptions): Promise<Host> {
+  const privilege = await findPrivilege();
+  if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
+    throw new AppError("unsupported", "only root makes sandboxes whose owner is another user");
+  }
+  const { program } = runtimes[options.name];
+  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
+  if (runtimePath === undefined) {
+    throw new AppError("unsupported", `${program} is not installed`, { hint: `install the package ${program}` });
+  }
+  const engineFolder = await makeEngineFolders(options.home, privilege.folderMode);
+  return { runtimePath, engineFolder, privilege, bootId: await readBootId() };
 }
 
 /** In the namespace of an ordinary user's helper, that user is root. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { geteuid } from "node:process";
+import type { Checkpoint } from "../../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -20,10 +20,11 @@ import type { FreezeOptions, LayerId, LayerInfo } from "../../core/layer.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { noFolder } from "../host-folders.ts";
-import { findRuntime, runtimes } from "../runtime.ts";
+import { runtimes } from "../runtime.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import { copyOutput } from "./copy-output.ts";
 import { WorkspaceDisk } from "./disk.ts";
-import { type OciEngineOptions, ownerOf, warn } from "./engine-options.ts";
+import { findHost, type Host, type OciEngineOptions, ownerOf, warn } from "./engine-options.ts";
 import { copyVolume, describeLayers, freezeVolume } from "./freeze.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
@@ -33,27 +34,20 @@ import { type Live, newLive } from "./live.ts";
 import { lookAtFiles } from "./look.ts";
 import { adoptSandbox, destroyUnowned, ownedSandbox, takeSandbox } from "./own.ts";
 import type { EngineParts } from "./parts.ts";
-import { findPrivilege, openCgroup, type Privilege } from "./privilege.ts";
+import { openCgroup } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
 import { reapLayers } from "./reap-layers.ts";
 import { removeLayer } from "./remove-layer.ts";
+import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { restartBoundary } from "./restart.ts";
-import { isSandboxId, makeEngineFolders, newSandboxId, readBootId } from "./sandbox-folder.ts";
+import { isSandboxId, newSandboxId } from "./sandbox-folder.ts";
 import { describe, forgetUnsaved, saveKept, saveUnsaved, startBoundary } from "./start.ts";
 import { stopBoundary } from "./stop.ts";
 import { openUidRange } from "./uid-range.ts";
 import { reapplyLimits, updateLimits } from "./update-limits.ts";
 import { openWatch } from "./watch.ts";
 import { DiskWatermark } from "./watermark.ts";
-
-/** What was found on this machine. */
-interface Host {
-  runtimePath: string;
-  engineFolder: string;
-  privilege: Privilege;
-  bootId: string;
-}
 
 /** gVisor and plain containers are two configurations of this one engine. */
 class OciEngine implements Engine {
@@ -62,6 +56,7 @@ class OciEngine implements Engine {
   readonly #helper: HelperClient;
   readonly #watermark: DiskWatermark;
   readonly #live = new Map<string, Live>();
+  readonly #checkpoints: Checkpoints;
   readonly #onError: (error: unknown) => void;
 
   constructor(options: OciEngineOptions, host: Host) {
@@ -78,6 +73,10 @@ class OciEngine implements Engine {
     const onError = this.#onError;
     const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
     this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, layers, onError };
+    this.#checkpoints = new Checkpoints(this.#parts, {
+      claim: (hasInput) => this.#claim(hasInput),
+      destroy: (id) => this.destroy(id).catch(onError),
+    });
     this.#watermark = new DiskWatermark(
       () => disk.freeBytes(),
       () => this.#live.values(),
@@ -88,6 +87,7 @@ class OciEngine implements Engine {
   async reap(): Promise<void> {
     await reapSandboxes(this.#parts);
     await reapLayers(this.#parts);
+    await removePassing(this.#parts).catch(this.#onError);
   }
 
   async create(spec: SandboxSpec): Promise<CreatedSandbox> {
@@ -95,7 +95,7 @@ class OciEngine implements Engine {
     if (folder !== undefined) throw noFolder("input", folder); // only an engine's process has a list of them
     if (outputFolder !== undefined) throw noFolder("output", outputFolder);
     for (let tries = 1; ; tries++) {
-      const live = await this.#claim(spec);
+      const live = await this.#claim(spec.inputFolder !== undefined);
       try {
         return await startBoundary(this.#parts, live, spec);
       } catch (error) {
@@ -170,6 +170,7 @@ class OciEngine implements Engine {
   async destroyKept(id: string): Promise<void> {
     if (this.#live.has(id)) return this.destroy(id);
     await destroyUnowned(this.#unowned(id));
+    await removePassing(this.#parts).catch(this.#onError);
   }
 
   async pause(id: string): Promise<void> {
@@ -232,6 +233,26 @@ class OciEngine implements Engine {
     if (existsSync(live.folder)) await this.destroyKept(id); // it was being stopped
   }
 
+  async checkpoint(id: string): Promise<Checkpoint> {
+    const live = this.#find(id);
+    await this.#checkpoints.check(live);
+    await this.#cancelLooks(live);
+    await live.lastLook;
+    return this.#checkpoints.save(live);
+  }
+
+  restore(id: string, checkpoint: string): Promise<void> {
+    return this.#checkpoints.restore(this.#find(id), checkpoint);
+  }
+
+  createFrom(checkpoint: string): Promise<CreatedSandbox> {
+    return this.#checkpoints.create(checkpoint);
+  }
+
+  forgetCheckpoint(checkpoint: string): Promise<void> {
+    return this.#checkpoints.forget(checkpoint);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watermark[Symbol.dispose]();
     await Promise.all(
@@ -242,13 +263,13 @@ class OciEngine implements Engine {
   }
 
   /** From here on the folder exists under this owner's lock, and destroy() removes whatever comes to be. */
-  async #claim(spec: SandboxSpec): Promise<Live> {
+  async #claim(hasInput: boolean): Promise<Live> {
     const id = newSandboxId();
     const folder = this.#folderOf(id);
     await this.#helper.request("claim", [["folder", folder]]);
     const { privilege, engineFolder } = this.#parts;
     const cgroup = openCgroup(privilege, engineFolder, id, () => this.#live.get(id)?.base);
-    const live = newLive(id, folder, cgroup, spec.inputFolder !== undefined);
+    const live = newLive(id, folder, cgroup, hasInput);
     this.#live.set(id, live);
     return live;
   }
@@ -326,6 +347,7 @@ class OciEngine implements Engine {
     await this.#cancelLooks(live);
     await removeSandbox({ folder: live.folder, cgroup: live.cgroup, range, helper: this.#helper });
     await this.#letGo(live, "the sandbox was destroyed");
+    if (live.record?.layers.base != null) await removePassing(this.#parts).catch(this.#onError);
   }
 
   #folderOf(id: string): string {
@@ -341,7 +363,7 @@ class OciEngine implements Engine {
 
   #ended(id: string, how: string): void {
     const live = this.#live.get(id);
-    if (live === undefined) return;
+    if (live === undefined || live.saved) return;
     const oomKills = live.cgroup.oomKills();
     const memory = oomKills > 0 ? `; the kernel ended ${oomKills} of its processes for the memory limit` : "";
     live.exit.resolve(`the sandbox has ended${how === "" ? "" : ` (${how.replace("=", " ")})`}${memory}`);
@@ -358,17 +380,7 @@ function checkKept(live: Live): Live {
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
-  const privilege = await findPrivilege();
-  if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
-    throw new AppError("unsupported", "only root makes sandboxes whose owner is another user");
-  }
-  const { program } = runtimes[options.name];
-  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
-  if (runtimePath === undefined) {
-    throw new AppError("unsupported", `${program} is not installed`, { hint: `install the package ${program}` });
-  }
-  const engineFolder = await makeEngineFolders(options.home, privilege.folderMode);
-  const engine = new OciEngine(options, { runtimePath, engineFolder, privilege, bootId: await readBootId() });
+  const engine = new OciEngine(options, await findHost(options));
   try {
     await engine.reap();
   } catch (error) {

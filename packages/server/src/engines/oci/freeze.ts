@@ -59,6 +59,23 @@ function noOverlay(): AppError {
   });
 }
 
+/**
+ * Makes the volume of a sandbox whose memory is saved a layer, on which it goes on. The layer goes with the last sandbox
+ * that lies on it.
+ */
+export async function freezeSaved(parts: EngineParts, live: Live): Promise<string> {
+  const { record } = live;
+  if (record === undefined) throw new AppError("internal", `sandbox ${live.id} has no record`);
+  const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput), passing: true };
+  return (await moveVolume(parts, live, { ...layer, kind: "image" }, true)).id;
+}
+
+/** Refused where its files lie on too many layers already. */
+export async function checkChain(parts: EngineParts, { id, record }: Live): Promise<void> {
+  if (record === undefined) throw new AppError("conflict", `sandbox ${id} was never started`);
+  await newChain(parts, record);
+}
+
 /** Copies the volume of a sandbox that runs and goes on. */
 export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerInfo> {
   const record = live.record;
@@ -111,7 +128,7 @@ async function newChain({ layers, engineFolder }: EngineParts, { layers: { base 
 function newLayer(record: SandboxRecord, below: readonly string[], hasInput: boolean): Omit<LayerRecord, "kind"> {
   const createdAt = new Date().toISOString();
   const { base: uidBase, id: sandbox } = record;
-  return { id: newSandboxId(), digest: null, uidBase, below, hasInput, createdAt, sandbox };
+  return { id: newSandboxId(), digest: null, uidBase, below, hasInput, createdAt, sandbox, passing: false };
 }
 
 export function ownVolume(folder: string, kind: LayerRecord["kind"]): string {
@@ -147,9 +164,10 @@ function leaveVolume(parts: EngineParts, live: Live, base: string | null): void 
   if (base === null) {
     live.record = { ...record, kept: null };
     writeRecord(live.folder, live.record);
-  } else if (record.kept !== null) {
+  } else {
     live.record = { ...record, layers: { ...record.layers, base } };
-    saveKept(parts, live, { ...record.kept, frozen: true });
+    if (record.kept !== null) saveKept(parts, live, { ...record.kept, frozen: true });
+    else writeRecord(live.folder, live.record);
   }
 }
 

@@ -11,6 +11,10 @@ export class Freezer {
     this.#cgroup = cgroup;
   }
 
+  get held(): boolean {
+    return this.#holders.size > 0;
+  }
+
   async hold(holder: Holder): Promise<void> {
     this.#holders.add(holder);
     await this.#cgroup.freeze();

@@ -2,7 +2,7 @@ import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
-import { type Runtime, runArguments } from "../runtime.ts";
+import { type Runtime, restoreArguments, runArguments } from "../runtime.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 
 export interface LaunchOptions {
@@ -22,6 +22,15 @@ export interface LaunchOptions {
   /** Whether a former start copied an input folder, which is still there. */
   keepsInput: boolean;
   spec: SandboxSpec;
+  revival?: Revival | undefined;
+}
+
+/** A start that goes on from saved memory. */
+export interface Revival {
+  /** By the name the helper has for it. */
+  memory: string;
+  /** Whether it goes on where it was: with the same wire and bundle. */
+  inPlace: boolean;
 }
 
 /** What the workspace lies on: an image, filled from a template where it is new, or a plain folder. */
@@ -59,12 +68,16 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ["timeoutMs", engineLimits.startTimeoutMs],
     ["inputFiles", engineLimits.inputFiles],
     ["runtime", options.runtimePath],
-    ...runArguments(runtime, options.id).map((word): Argument => ["arg", word]),
+    ...(options.revival === undefined ? runArguments : restoreArguments)(runtime, options.id).map(
+      (word): Argument => ["arg", word],
+    ),
     ...options.cgroupPaths.map((path): Argument => ["cgroup", path]),
     ...(runtime.gofer ? [["gofer", 1] as const] : []),
     ...(runtime.sealed ? [["sealed", 1] as const] : []),
     ...(options.volume.isImage ? [["image", 1] as const] : []),
     ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
+    ...(options.revival === undefined ? [] : [["memory", options.revival.memory] as const]),
+    ...(options.revival?.inPlace === true ? [["sameWire", 1] as const] : []),
     ...(options.keepsInput ? [["keepInput", 1] as const] : []),
     ...(spec.inputFolder === undefined ? [] : [["input", spec.inputFolder] as const]),
     ...(spec.output === true ? [["output", 1] as const] : []),

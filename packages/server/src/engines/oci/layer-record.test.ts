@@ -13,6 +13,7 @@ const record = {
   hasInput: false,
   createdAt: "2026-01-01T00:00:00.000Z",
   sandbox: "aaaabbbbccccdddd",
+  passing: true,
 };
 
 describe("the record of a layer", () => {

@@ -20,6 +20,8 @@ export interface LayerRecord {
   createdAt: string;
   /** The sandbox that it was frozen from. */
   sandbox: string;
+  /** It goes when nothing lies on it any more. */
+  passing: boolean;
 }
 
 const version = 1;
@@ -95,7 +97,7 @@ export function parseLayerRecord(id: LayerId, text: string): LayerRecord {
   }
   if (!isLayerRecord(value) || value.id !== id) throw damaged(id);
   const { kind, digest, uidBase, below, hasInput, createdAt, sandbox } = value;
-  return { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox };
+  return { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox, passing: value.passing === true };
 }
 
 function damaged(id: LayerId, cause?: unknown): AppError {

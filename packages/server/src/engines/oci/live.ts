@@ -32,6 +32,8 @@ export interface Live {
   /** Whether it ever was: a helper leaves a moment after its reader. */
   watched: boolean;
   removal: Promise<void> | undefined;
+  /** Its memory was saved, and it has not gone on: that its process ends is no news. */
+  saved: boolean;
 }
 
 export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasInput: boolean): Live {
@@ -56,5 +58,6 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     watches: new Set(),
     watched: false,
     removal: undefined,
+    saved: false,
   };
 }

@@ -52,6 +52,16 @@ export async function endBoundary({ folder, cgroup }: Pick<Remains, "folder" | "
   await waitForLoop(join(folder, imageName));
 }
 
+/** Of a boundary that ends by itself: resolves when nobody is left to write to its image. Its cgroups stay, with what they counted. */
+export async function awaitEnd({ folder, cgroup }: Pick<Remains, "folder" | "cgroup">): Promise<void> {
+  const deadline = Date.now() + engineLimits.killTimeoutMs;
+  for (let pauseMs = 1; cgroup.processes().size > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+    if (Date.now() > deadline) throw new AppError("internal", `processes of ${folder} do not end`);
+    await sleep(pauseMs);
+  }
+  await waitForLoop(join(folder, imageName));
+}
+
 /** The last process takes the mount with it, and the mount the loop device, a moment later. */
 async function waitForLoop(image: string): Promise<void> {
   const deadline = Date.now() + engineLimits.killTimeoutMs;

@@ -51,12 +51,12 @@ export async function makeOwnerFolder(folder: string, owner: Owner): Promise<voi
   if (geteuid?.() === 0) await chown(ownerFolder, owner.uid, owner.gid);
 }
 
-export async function writeBundle(folder: string, bundle: object): Promise<void> {
+export async function writeBundle(folder: string, bundle: string): Promise<void> {
   const config = join(folder, "bundle", "config.json");
   await mkdir(join(folder, "bundle"));
   await Promise.all([
     // The runtime reads it as the sandbox's own user, whatever umask this process has.
-    writeFile(config, JSON.stringify(bundle), { flag: "wx" }).then(() => chmod(config, 0o644)),
+    writeFile(config, bundle, { flag: "wx" }).then(() => chmod(config, 0o644)),
     chmod(join(folder, "bundle"), 0o755),
   ]);
 }

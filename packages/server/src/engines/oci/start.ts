@@ -7,7 +7,7 @@ import { makeBundle } from "./bundle.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
 import { imageName } from "./disk.ts";
 import { guestWords } from "./guest-words.ts";
-import { launch, type Volume } from "./launch.ts";
+import { launch, type Revival, type Volume } from "./launch.ts";
 import type { Live, Settled } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
 import { type KeptRecord, type LayersOfSandbox, noLayers, type SandboxRecord, writeRecord } from "./record.ts";
@@ -21,16 +21,32 @@ interface Prepared extends Volume {
   unlimited: string | null;
 }
 
+/** What a start goes on from that is not the first of a sandbox, nor a later one of its own. */
+export interface Origin {
+  revival: Revival;
+  /** The saved memory was made in just this one. */
+  bundle: string;
+  layers: LayersOfSandbox;
+}
+
 /**
  * Makes the boundary, for the first time or again, and reads back what holds. The record of a kept sandbox is written
  * last: until then it does not outlive its owner, or is a stopped one.
  */
-export async function startBoundary(parts: EngineParts, live: Live, spec: SandboxSpec): Promise<CreatedSandbox> {
+export async function startBoundary(
+  parts: EngineParts,
+  live: Live,
+  spec: SandboxSpec,
+  origin?: Origin,
+): Promise<CreatedSandbox> {
   const { name, privilege, runtime } = parts;
   await takeBase(parts, live, spec);
   live.cgroup.create();
   const before = live.cgroup.limit(name, spec.limits, limitsBeforeStart);
-  const [base, volume] = await bothSettled(writeFiles(parts, live, spec), prepareVolume(parts, live, spec));
+  const [base, volume] = await bothSettled(
+    writeFiles(parts, live, spec, origin),
+    prepareVolume(parts, live, origin?.layers ?? layersOf(spec), spec),
+  );
   const layers = await parts.layers.use(live.record?.layers ?? noLayers);
   const { pid, gofer } = await launch(parts.helper, {
     id: live.id,
@@ -46,6 +62,7 @@ export async function startBoundary(parts: EngineParts, live: Live, spec: Sandbo
     layers,
     keepsInput: live.hasInput && spec.inputFolder === undefined,
     spec,
+    revival: origin?.revival,
   });
   live.rootPid = runtime.gofer ? gofer : pid;
   const after = live.cgroup.limit(name, spec.limits, limitsAfterStart);
@@ -143,16 +160,16 @@ export function forgetUnsaved(live: Live): void {
 }
 
 /** The range is recorded before anything could use it. */
-async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec): Promise<number> {
+async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec, origin?: Origin): Promise<number> {
   const { name, bootId } = parts;
   const base = await findBase(parts, live);
+  if (origin?.revival.inPlace === true) return base;
   const guestArgs = parts.guestArgs ?? (await guestWords(name));
-  await Promise.all([
-    writeBundle(live.folder, makeBundle({ engine: name, spec, hasInput: live.hasInput, guestArgs })),
-    makeOwnerFolder(live.folder, parts.owner),
-  ]);
+  const bundle =
+    origin?.bundle ?? JSON.stringify(makeBundle({ engine: name, spec, hasInput: live.hasInput, guestArgs }));
+  await Promise.all([writeBundle(live.folder, bundle), makeOwnerFolder(live.folder, parts.owner)]);
   if (live.record === undefined) {
-    const layers = layersOf(spec);
+    const layers = origin?.layers ?? layersOf(spec);
     const record = { id: live.id, engine: name, base, layers, createdAt: new Date().toISOString(), bootId, kept: null };
     writeRecord(live.folder, record);
     live.record = record;
@@ -173,11 +190,16 @@ async function findBase({ privilege }: EngineParts, live: Live): Promise<number>
 }
 
 /** An image of the size asked for, or a plain folder and the reason why it has no limit; or what a former start left. */
-async function prepareVolume({ disk, privilege }: EngineParts, live: Live, spec: SandboxSpec): Promise<Prepared> {
+async function prepareVolume(
+  { disk, privilege }: EngineParts,
+  live: Live,
+  layers: LayersOfSandbox,
+  spec: SandboxSpec,
+): Promise<Prepared> {
   const image = join(live.folder, imageName);
   const kept = live.record?.kept;
   const isNew = kept == null;
-  const hasBase = (live.record?.layers ?? layersOf(spec)).base !== null;
+  const hasBase = (live.record?.layers ?? layers).base !== null;
   if (privilege.rootless) {
     if (isNew) await disk.reserve(live.folder, spec.limits.storageBytes);
     return { isImage: false, unlimited: noStorageLimit };

@@ -22,6 +22,9 @@ import type { Slots } from "./slots.ts";
 /** Puts the files of a snapshot into a new workspace. */
 export type Restore = (caller: Caller, sandbox: Sandbox, snapshotId: string) => Promise<void>;
 
+/** Lends the files of a sandbox as a snapshot that is gone afterwards. */
+export type LendFiles = <T>(caller: Caller, original: Sandbox, use: (snapshotId: string) => Promise<T>) => Promise<T>;
+
 export interface CreationParts {
   maker: SandboxMaker;
   engines: EngineChooser;
@@ -35,7 +38,8 @@ export interface CreationParts {
   equipment: Equipment;
   clock: Clock;
   restore: Restore;
-  egress: Pick<FleetEgress, "keep" | "left"> | undefined;
+  lendFiles: LendFiles;
+  egress: Pick<FleetEgress, "keep" | "ownPolicy" | "left"> | undefined;
   onError: (error: unknown) => void;
 }
 

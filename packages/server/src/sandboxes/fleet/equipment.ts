@@ -4,7 +4,9 @@ import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core
 import type { Sandbox } from "../sandbox.ts";
 import type { Actor } from "./ledger.ts";
 
-export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits">;
+export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & { copyOf?: string };
+
+type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<Terms, "copyOf">;
 
 /** What a handle has been given. A new start has nothing, and neither has a new daemon. */
 interface Given {
@@ -47,11 +49,11 @@ export class Equipment {
   /** What is to be done; undefined when no secret concerns it. Values may not leave from then on: hide them first. */
   async prepare(
     actor: Actor,
-    { id, namespace, createdBy }: Pick<SandboxRecord, "id" | "namespace" | "createdBy">,
+    { id, namespace, createdBy, copyOf }: Holder,
     held: readonly HeldSecret[] = [],
   ): Promise<Prepared | undefined> {
     const generation = this.#generation(namespace);
-    const holder = { id, namespace, createdBy };
+    const holder = { id, namespace, createdBy, ...(copyOf === undefined ? {} : { copyOf }) };
     if (this.#secrets?.concerns(holder) !== true) return undefined;
     return { ...(await this.#secrets.deliver(actor, holder, held)), generation };
   }
@@ -79,6 +81,11 @@ export class Equipment {
 
   isCurrent(sandbox: Sandbox, { namespace }: Pick<SandboxRecord, "namespace">): boolean {
     return (this.#given.get(sandbox)?.generation ?? 0) === this.#generation(namespace);
+  }
+
+  /** Whether its memory may hold a value for good (LIF-10). */
+  async heldPlain(sandboxId: string): Promise<boolean> {
+    return (await this.#secrets?.heldPlain(sandboxId)) ?? false;
   }
 
   async release(sandboxId: string): Promise<void> {

@@ -15,6 +15,7 @@ import type {
   SandboxChanges,
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
+import type { Fork, ForkRequest } from "../../core/fork.ts";
 import { type Caller, isAllowed } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
@@ -23,8 +24,9 @@ import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { type Asked, checkEnv, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
-import { type CreationParts, createMember, type Restore } from "./creation.ts";
+import { type CreationParts, createMember, type LendFiles, type Restore } from "./creation.ts";
 import { Equipment } from "./equipment.ts";
+import { forkMember } from "./forking.ts";
 import type { Keep } from "./harvest.ts";
 import { runJob } from "./jobs.ts";
 import { Ledger, type LedgerParts } from "./ledger.ts";
@@ -47,6 +49,7 @@ export interface FleetParts extends LedgerParts {
   settings: FleetSettings;
   approvals: Approvals;
   restore?: Restore;
+  lendFiles?: LendFiles;
   keep?: Keep;
   /** What is bound to sandboxes; nothing unless given. */
   secrets?: SecretSource;
@@ -106,6 +109,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       equipment,
       clock,
       restore: parts.restore ?? noSnapshots,
+      lendFiles: parts.lendFiles ?? noSnapshots,
       egress: parts.egress,
       onError,
     };
@@ -219,6 +223,19 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const member = this.#registry.find(caller, id);
     await act(member);
     return member.record;
+  }
+
+  async fork(caller: Caller, id: string, request: ForkRequest): Promise<Fork> {
+    this.#uses.checkOpen();
+    const member = this.#registry.find(caller, id);
+    return this.#uses.with(async () => {
+      member.beginUse();
+      try {
+        return await forkMember(this.#creation, caller, member, request);
+      } finally {
+        member.endUse();
+      }
+    });
   }
 
   async destroy(caller: Caller, id: string): Promise<void> {

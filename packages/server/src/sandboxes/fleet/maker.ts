@@ -21,6 +21,8 @@ export interface SandboxMaker {
   createSandbox(options: MakeOptions): Promise<Sandbox>;
   /** What its processes wrote meanwhile comes without the values to hide. */
   attachSandbox(id: string, options?: { hide?: readonly Buffer[] }): Promise<Sandbox>;
+  /** Copies of one that runs, with its memory; all of them or none. */
+  forkSandbox(original: Sandbox, options: { count: number; fleet: true }): Promise<Sandbox[]>;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
   startSandbox(id: string, options: { limits: SandboxLimits }): Promise<Sandbox>;
   /** Ends what runs in it, whatever state it is in; its workspace stays. */

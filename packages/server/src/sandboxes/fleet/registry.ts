@@ -96,6 +96,11 @@ export class Registry {
     }
   }
 
+  /** For so many, or for none. */
+  reserveAll<T>(namespace: string, count: number, make: () => Promise<T>): Promise<T> {
+    return this.reserve(namespace, () => (count > 1 ? this.reserveAll(namespace, count - 1, make) : make()));
+  }
+
   #count(namespace: string, more: number): void {
     const count = (this.#counts.get(namespace) ?? 0) + more;
     if (count === 0) this.#counts.delete(namespace);

@@ -1,0 +1,20 @@
+import type { SandboxRecord } from "./sandbox-record.ts";
+
+/** Whether copies have the memory of the original: where that can be, or else not at all, or never. */
+export const memoryChoices = ["auto", "required", "never"] as const;
+export type MemoryChoice = (typeof memoryChoices)[number];
+
+export interface ForkRequest {
+  count: number;
+  memory: MemoryChoice;
+}
+
+/** Copies of a sandbox, and what they are copies of. */
+export interface Fork {
+  records: SandboxRecord[];
+  /** Whether what ran in the original runs on in each. */
+  memory: boolean;
+  /** Why not. */
+  why: string | null;
+  files: "copy" | "overlay";
+}

@@ -1,0 +1,158 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Checkpoint } from "../../core/checkpoint.ts";
+import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
+import { AppError, messageOf } from "../../core/errors.ts";
+import { checkpointLimits } from "../../core/fork-limits.ts";
+import { checkChain, freezeSaved } from "./freeze.ts";
+import type { Live } from "./live.ts";
+import type { EngineParts } from "./parts.ts";
+import { noLayers } from "./record.ts";
+import { removePassing } from "./remove-passing.ts";
+import { awaitEnd } from "./remove-sandbox.ts";
+import { newSandboxId } from "./sandbox-folder.ts";
+import { type Origin, startBoundary } from "./start.ts";
+
+/** Whoever makes and ends sandboxes. */
+interface Boundaries {
+  claim(hasInput: boolean): Promise<Live>;
+  destroy(id: string): Promise<void>;
+}
+
+/** A checkpoint as its engine has it: the memory is with the helper, the files are a layer. */
+interface Saved {
+  id: string;
+  spec: SandboxSpec;
+  hasInput: boolean;
+  origin: Omit<Origin, "revival">;
+}
+
+/** The memory and the files of sandboxes at one moment. They end with this engine. */
+export class Checkpoints {
+  readonly #parts: EngineParts;
+  readonly #boundaries: Boundaries;
+  readonly #saved = new Map<string, Saved>();
+
+  constructor(parts: EngineParts, boundaries: Boundaries) {
+    this.#parts = parts;
+    this.#boundaries = boundaries;
+  }
+
+  async check(live: Live): Promise<void> {
+    const { runtime, privilege, name } = this.#parts;
+    if (!runtime.savesMemory)
+      throw new AppError("unsupported", `the engine ${name} cannot save memory`, { hint: "engine: gvisor" });
+    if (privilege.rootless) throw new AppError("unsupported", "only an engine that is root saves memory");
+    if (live.saved || live.removal !== undefined || live.settled === undefined)
+      throw new AppError("conflict", `sandbox ${live.id} does not run`);
+    if (live.freezer.held)
+      throw new AppError("conflict", `sandbox ${live.id} stands still`, { hint: "resume it first" });
+    if (this.#saved.size >= checkpointLimits.atOnce)
+      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`);
+    await checkChain(this.#parts, live);
+  }
+
+  /** Whoever calls has checked it, and lets nobody else touch the sandbox. */
+  async save(live: Live): Promise<Checkpoint> {
+    const id = newSandboxId();
+    const saved: Saved = { id, spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live) };
+    live.saved = true;
+    try {
+      const memoryBytes = await this.#saveMemory(live, id);
+      this.#saved.set(id, saved);
+      await this.#saveFiles(live, saved);
+      return { id, memoryBytes };
+    } catch (error) {
+      live.saved = false;
+      await this.forget(id);
+      throw error;
+    }
+  }
+
+  async #saveMemory(live: Live, id: string): Promise<number> {
+    const { helper } = this.#parts;
+    try {
+      const reply = await helper.request("checkpoint", [
+        ["id", live.id],
+        ["base", live.base ?? 0],
+        ["memory", id],
+        ["bytes", checkpointLimits.memoryBytes],
+        ["timeoutMs", checkpointLimits.saveTimeoutMs],
+      ]);
+      await awaitEnd(live);
+      return Number(reply.bytes);
+    } catch (error) {
+      await helper.request("forget", [["memory", id]]);
+      if (live.cgroup.processes().size === 0) live.exit.resolve(`its memory could not be saved: ${messageOf(error)}`);
+      throw error;
+    }
+  }
+
+  /** Where they cannot be saved the sandbox goes on with its own. */
+  async #saveFiles(live: Live, saved: Saved): Promise<void> {
+    try {
+      const base = await freezeSaved(this.#parts, live);
+      saved.origin.layers = { ...saved.origin.layers, base };
+    } catch (error) {
+      await this.restore(live, saved.id);
+      throw error;
+    }
+  }
+
+  async restore(live: Live, id: string): Promise<void> {
+    const { spec, origin } = this.#find(id);
+    if (!live.saved) throw new AppError("conflict", `sandbox ${live.id} runs`);
+    try {
+      await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: true } });
+    } catch (error) {
+      live.exit.resolve(`it could not go on: ${messageOf(error)}`);
+      throw error;
+    } finally {
+      live.saved = false;
+    }
+  }
+
+  async create(id: string): Promise<CreatedSandbox> {
+    const { spec, hasInput, origin } = this.#find(id);
+    const live = await this.#boundaries.claim(hasInput);
+    try {
+      return await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: false } });
+    } catch (error) {
+      await this.#boundaries.destroy(live.id);
+      throw error;
+    }
+  }
+
+  async forget(id: string): Promise<void> {
+    const saved = this.#saved.get(id);
+    if (saved === undefined) return;
+    this.#saved.delete(id);
+    await this.#parts.helper.request("forget", [["memory", id]]);
+    await removePassing(this.#parts);
+  }
+
+  #find(id: string): Saved {
+    const saved = this.#saved.get(id);
+    if (saved === undefined) throw new AppError("not_found", `there is no checkpoint ${id}`);
+    return saved;
+  }
+}
+
+/** As it is now: limits may have changed since its start. */
+function specOf({ settled, record }: Live): SandboxSpec {
+  if (settled === undefined) throw new AppError("internal", "a sandbox that was never settled");
+  const kept = record?.kept ?? undefined;
+  return {
+    limits: kept?.limits ?? settled.limits,
+    warm: settled.warm,
+    keep: kept !== undefined,
+    output: kept?.output ?? false,
+    listeners: kept?.listeners ?? true,
+    fleet: kept?.fleet ?? false,
+  };
+}
+
+async function originOf({ folder, record }: Live): Promise<Saved["origin"]> {
+  const bundle = await readFile(join(folder, "bundle", "config.json"), "utf8");
+  return { bundle, layers: record?.layers ?? noLayers };
+}

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import type { Checkpoint } from "../core/checkpoint.ts";
+import type { Engine } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
+import type { Tunnels } from "../core/tunnel.ts";
+import type { ContextState } from "./code-context.ts";
+import type { Contexts } from "./contexts.ts";
+import type { SandboxWire } from "./sandbox-wire.ts";
+import { workerOutput } from "./worker-output.ts";
+
+interface SaveParts {
+  id: string;
+  wire: SandboxWire;
+  contexts: Contexts;
+  engine: Engine;
+}
+
+/** A sandbox whose memory and files are saved, and what its owner knows beside them. */
+export interface SavedSandbox {
+  checkpoint: Checkpoint;
+  contexts: ContextState[];
+}
+
+const generationBytes = 16;
+
+/**
+ * Nothing reaches the guest from before its memory is saved until it goes on, and all that it wrote is read: what the
+ * owner knows then is true of the saved memory. Where it cannot be saved it may be lost, which the engine tells.
+ */
+export async function saveSandbox<T>(parts: SaveParts, use: (saved: SavedSandbox) => Promise<T>): Promise<T> {
+  const { id, wire, contexts, engine } = parts;
+  await checkSockets(wire);
+  if (contexts.list().some((context) => context.ended === undefined && !context.idle))
+    throw new AppError("conflict", "a code context runs code", { hint: "wait for it, or interrupt it" });
+  try {
+    if (!(await wire.still())) throw new AppError("conflict", `sandbox ${id} does not answer, or stands still`);
+    const checkpoint = await engine.checkpoint(id);
+    try {
+      await wire.drained();
+      const used = await use({ checkpoint, contexts: await contexts.states() });
+      await engine.restore(id, checkpoint.id);
+      return used;
+    } catch (error) {
+      await engine.forgetCheckpoint(checkpoint.id);
+      throw error;
+    }
+  } finally {
+    wire.resume("checkpoint");
+  }
+}
+
+/** gVisor would lose the sandbox: its release cannot save a TCP socket that somebody waits for by epoll. */
+async function checkSockets(wire: SandboxWire): Promise<void> {
+  const found: Buffer[] = [];
+  for await (const piece of workerOutput(wire, "survey", { path: "." })) found.push(Buffer.from(piece));
+  const name = Buffer.concat(found).toString("utf8").trim().slice(0, 64);
+  if (name !== "")
+    throw new AppError(
+      "conflict",
+      `${JSON.stringify(name)} waits for TCP connections by epoll: its memory cannot be saved`,
+      {
+        hint: "end that program, or copy the files alone",
+        details: { unsaveable: true },
+      },
+    );
+}
+
+/** For programs that must know that they go on in another place, or from an earlier moment. */
+export async function tellGeneration(tunnels: Pick<Tunnels, "place">, id: string): Promise<void> {
+  const generation = randomBytes(generationBytes).toString("hex");
+  await tunnels.place("caisson", "generation", Buffer.from(`${generation} ${id}\n`));
+}

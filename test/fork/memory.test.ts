@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Api } from "../http/api.ts";
+import { openTestServer, type TestServer } from "../http/server.ts";
+
+const path = "/api/v1/sandboxes";
+
+describe("[LIF-08] a copy of a running gVisor sandbox", () => {
+  let server: TestServer;
+  let api: Api;
+  beforeAll(async () => {
+    server = await openTestServer("gvisor");
+    api = await server.as("agent");
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const context = async (id: string): Promise<string> =>
+    (await api.post(`${path}/${id}/contexts`, { language: "python" })).json.id;
+  const run = async (id: string, name: string, code: string) => {
+    const { json } = await api.post(`${path}/${id}/contexts/${name}/run`, { code });
+    expect(json.error).toBeUndefined();
+    return json.results[0]?.json;
+  };
+
+  it("has the variables of its contexts, and each goes its own way", async () => {
+    const id = await api.create();
+    const name = await context(id);
+    await run(id, name, "x = {'a': 41}; held = open('/workspace/held', 'w'); held.write('one'); held.flush()");
+    const { status, json } = await api.post(`${path}/${id}/fork`, { count: 2 });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ memory: true, why: null });
+    const ids = [id, ...json.sandboxes.map((one: { id: string }) => one.id)];
+    for (const [index, one] of ids.entries()) {
+      await run(one, name, `x['a'] += ${index}; held.write('${index}'); held.flush()`);
+      expect(await run(one, name, "[x['a'], open('/workspace/held').read()]")).toEqual([41 + index, `one${index}`]);
+    }
+    for (const one of ids) expect((await api.delete(`${path}/${one}`)).status).toBe(204);
+  });
+
+  it("has files alone while a program waits for connections by epoll, and the result says so", async () => {
+    const id = await api.create();
+    const name = await context(id);
+    const listen =
+      "import select, socket; s = socket.create_server(('127.0.0.1', 8000)); e = select.epoll(); e.register(s)";
+    await run(id, name, `${listen}; open('/workspace/f', 'w').write('here')`);
+    const refused = await api.post(`${path}/${id}/fork`, { memory: "required" });
+    expect(refused.status).toBe(409);
+    expect(refused.json.detail).toContain("epoll");
+    const { status, json } = await api.post(`${path}/${id}/fork`);
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ memory: false, why: expect.stringContaining("epoll"), files: "copy" });
+    const copy = json.sandboxes[0].id;
+    expect((await api.get(`${path}/${copy}/files/f`)).bytes.toString()).toBe("here");
+    expect(await run(id, name, "s.getsockname()[1]")).toBe(8000);
+    for (const one of [id, copy]) await api.delete(`${path}/${one}`);
+  });
+});
