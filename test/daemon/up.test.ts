@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines, ordinary, root } from "../harness.ts";
 import { findLeaks, processesOf, readIfThere } from "../leaks.ts";
+import { connectStdio } from "../mcp/stdio-program.ts";
 import { caisson, freePort, Up, upTimeoutMs } from "./up.ts";
 
 const field = (pid: number, name: string) =>
@@ -26,6 +27,19 @@ describe("caisson up", { timeout: upTimeoutMs }, () => {
     expect((await fetch(`${up.base}/readyz`)).status).toBe(200);
     expect((await fetch(`${up.base}/api/v1/sandboxes`)).status).toBe(401);
     expect((await up.fetch("/api/v1/sandboxes")).status).toBe(200);
+  });
+
+  it("[MCP-01] serves caisson mcp of its data folder, with the key that its user names or else the administrator's", async () => {
+    const made = await caisson(["keys", "create", "--role", "viewer", "looker"], up.variables);
+    const ask = async (variables: object) => {
+      const { client, transport } = await connectStdio({ ...up.variables, ...variables }, "2026-07-28");
+      await client.connect(transport);
+      const { content } = await client.callTool({ name: "write_file", arguments: { path: "a", content: "a" } });
+      await client.close();
+      return JSON.stringify(content);
+    };
+    expect(await ask({})).toContain("sandbox_id");
+    expect(await ask({ CAISSON_API_KEY: made.stdout.trim() })).toContain("the role viewer may not do this");
   });
 
   it.skipIf(ordinary)(
