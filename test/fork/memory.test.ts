@@ -54,3 +54,24 @@ describe("[LIF-08] a copy of a running gVisor sandbox", () => {
     for (const one of [id, copy]) await api.delete(`${path}/${one}`);
   });
 });
+
+describe("[LIF-08] a copy of a sandbox whose engine cannot save memory", () => {
+  it("has the files, and the result says so", async () => {
+    await using server = await openTestServer("container");
+    const api = await server.as("agent");
+    const id = await api.create({ labels: { of: "mine" }, env: { A: "b" } });
+    await api.post(`${path}/${id}/exec`, { command: "mkdir -p a && echo one >a/f && chmod 600 a/f" });
+    const { status, json } = await api.post(`${path}/${id}/fork`, { count: 2 });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ memory: false, why: "the engine container cannot save memory", files: "copy" });
+    for (const copy of json.sandboxes) {
+      expect(copy).toMatchObject({ status: "running", labels: { of: "mine" }, env_names: ["A"] });
+      const command = "cat a/f; stat -c %a a/f; echo $A; echo more >>a/f";
+      expect((await api.post(`${path}/${copy.id}/exec`, { command })).json.stdout).toBe("one\n600\nb\n");
+    }
+    expect((await api.post(`${path}/${id}/exec`, { command: "cat a/f" })).json.stdout).toBe("one\n");
+    expect((await api.post(`${path}/${id}/fork`, { memory: "required" })).status).toBe(422);
+    expect((await api.post(`${path}/${id}/fork`, { count: 17 })).status).toBe(400);
+    expect((await api.get("/api/v1/snapshots")).json).toEqual([]);
+  });
+});

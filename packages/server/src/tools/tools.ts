@@ -7,6 +7,7 @@ import { deleteFile } from "./delete-file.ts";
 import { deleteStateSnapshot } from "./delete-state-snapshot.ts";
 import { executeCode } from "./execute-code.ts";
 import { fetchWebpage } from "./fetch-webpage.ts";
+import { forkSandbox } from "./fork-sandbox.ts";
 import { getArtifacts } from "./get-artifacts.ts";
 import { getSandboxMetrics } from "./get-sandbox-metrics.ts";
 import { hostExec } from "./host-exec.ts";
@@ -69,6 +70,7 @@ export const tools: readonly Tool[] = [
   restoreStateSnapshot,
   listStateSnapshots,
   deleteStateSnapshot,
+  forkSandbox,
   searchFiles,
   moveFile,
   deleteFile,
