@@ -47,7 +47,7 @@ const fleet = opened.use(
     clock: systemClock,
     settings: {
       engine: "container",
-      images: ["host"],
+      image: "host",
       limits: { storageBytes: 64 * 1024 ** 2 },
       idleTimeoutMs: 1_800_000,
       lifetimeMs: 86_400_000,

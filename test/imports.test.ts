@@ -34,6 +34,7 @@ const TOP_FILES = [
   "doors.ts",
   "engine-process.ts",
   "host-process.ts",
+  "image-workbench.ts",
   "index.ts",
   "local-engines.ts",
   "local-host.ts",

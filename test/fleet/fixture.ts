@@ -17,7 +17,7 @@ export const small = { memoryBytes: 64 * MiB, storageBytes: 16 * MiB };
 
 export const settings: FleetSettings = {
   engine: "container",
-  images: ["host"],
+  image: "host",
   limits: small,
   idleTimeoutMs: 1_800_000,
   lifetimeMs: 86_400_000,

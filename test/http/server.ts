@@ -93,7 +93,7 @@ export async function openTestServer(
   const feed = new EventFeed();
   const settings: FleetSettings = {
     engine,
-    images: ["host"],
+    image: "host",
     limits: { storageBytes: 64 * MiB },
     idleTimeoutMs: 1_800_000,
     lifetimeMs: 86_400_000,

@@ -20,6 +20,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     status: "running",
     engine: "container",
     image: "host",
+    layerId: null,
     sessionKey: null,
     limits: { memoryBytes: 512, cpus: 0.5, cpuShares: 1024, processes: 64, storageBytes: 1024 },
     env: { NAME: 'va"lue' },

@@ -7,6 +7,7 @@ import type { RecordStore, Store } from "../../packages/server/src/core/store.ts
 import { approvalContract } from "./approval-contract.ts";
 import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
+import { imageContract } from "./image-contract.ts";
 import { packageContract } from "./package-contract.ts";
 import { secretContract } from "./secret-contract.ts";
 
@@ -292,4 +293,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   secretContract(name, () => store, reopen);
   approvalContract(name, () => store, reopen);
   packageContract(name, () => store, reopen);
+  imageContract(name, () => store, reopen);
 }

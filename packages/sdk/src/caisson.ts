@@ -2,6 +2,7 @@ import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
 import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
+import { Images } from "./images.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
 import { McpConnection, type McpOptions } from "./mcp.ts";
@@ -22,6 +23,7 @@ export class Caisson {
   readonly approvals: Approvals;
   readonly keys: Keys;
   readonly skills: Skills;
+  readonly images: Images;
   readonly snapshots: Snapshots;
   readonly artifacts: KeptArtifacts;
   readonly secrets: Secrets;
@@ -35,6 +37,7 @@ export class Caisson {
     this.#transport = new Transport(options);
     this.approvals = new Approvals(this.#transport);
     this.skills = new Skills(this.#transport);
+    this.images = new Images(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.artifacts = new KeptArtifacts(this.#transport);
     this.keys = new Keys(this.#transport);

@@ -1,42 +1,42 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import type {
+  AttachOptions,
+  CaissonOptions,
+  CreateOptions,
+  ForkOptions,
+  Reachable,
+  Rooted,
+} from "./core/app-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { EgressPolicy } from "./core/egress.ts";
-import { egressLimits } from "./core/egress-limits.ts";
-import type { NetworkOptions, PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
-import type {
-  CreatedSandbox,
-  Engine,
-  EngineName,
-  KeptSandbox,
-  SandboxLimits,
-  StartOptions,
-  WarmChoice,
-} from "./core/engine.ts";
+import type { PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
+import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, StartOptions } from "./core/engine.ts";
 import type { EngineSource } from "./core/engine-source.ts";
 import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
 import { forkLimits } from "./core/fork-limits.ts";
+import type { ImageConfig } from "./core/image-record.ts";
+import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { Once } from "./core/once.ts";
-import type { BackgroundPolicy } from "./core/process.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
-import type { RunLimits } from "./core/run.ts";
-import type { RecordOptions, RunRecord } from "./core/run-record.ts";
+import type { RunRecord } from "./core/run-record.ts";
 import { checkRange } from "./core/size.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
+import { admitAlone, admitSandbox, readSandboxPolicy } from "./egress/admit-sandbox.ts";
 import { EventLog } from "./egress/event-log.ts";
 import type { Gate } from "./egress/gate.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
 import { HostTrust } from "./egress/inspection/host-trust.ts";
 import type { SandboxTrust } from "./egress/inspection/sandbox-trust.ts";
-import { openPolicies, readPolicy, readRules } from "./egress/open-policies.ts";
+import { openPolicies, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
@@ -49,74 +49,13 @@ import type { ContextState } from "./sandboxes/code-context.ts";
 import { forkSandbox } from "./sandboxes/fork.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
+import { surroundings, usualSearchPath } from "./sandboxes/surroundings.ts";
 import { RunLog } from "./store/run-log.ts";
 import { openSigner } from "./store/signing-key.ts";
 import { WireConnection } from "./wire/connection.ts";
 
+export type { CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
 export { plainTerminalOutput } from "./engines/host-terminal.ts";
-
-export interface CaissonOptions {
-  /** The data folder. */
-  home: string;
-  /** The checkout or installation, whose .build holds the compiled programs. */
-  root: string;
-  /** Another guest than the one built here. */
-  guestPath?: string;
-  /** Runtimes that do not lie where system programs do. */
-  runtimePaths?: Partial<Record<EngineName, string>>;
-  /** Engines of another process; of this one unless given. Closes with the Caisson. */
-  engines?: EngineSource;
-  /** For sandboxes and runs that ask for nothing else. */
-  engine?: EngineChoice;
-  limits?: Partial<SandboxLimits>;
-  runLimits?: Partial<RunLimits>;
-  listeners?: boolean;
-  background?: BackgroundPolicy;
-  /** What every sandbox may reach; nothing unless told. */
-  network?: NetworkOptions;
-  /** Without it no run is recorded. */
-  records?: RecordOptions;
-  /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
-  onError?: (error: unknown) => void;
-}
-
-interface Reachable {
-  /** What this one may reach beside that, and what it may not; as long as this process has it. */
-  network?: PolicyDraft;
-}
-
-interface AttachOptions extends Reachable {
-  /** Values that nothing of it shows. */
-  hide?: readonly Buffer[];
-}
-
-export interface ForkOptions {
-  /** How many; one unless told. */
-  count?: number;
-  /** Whether they are a daemon's, as the original is. */
-  fleet?: boolean;
-}
-
-export interface CreateOptions extends Reachable {
-  engine?: EngineChoice;
-  limits?: Partial<SandboxLimits>;
-  inputFolder?: string;
-  /** The same by the id that the configuration of an engine in another process gives it. */
-  folder?: string;
-  /** Likewise of a folder that its output is to be copied to. */
-  outputFolder?: string;
-  output?: boolean;
-  /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
-  warm?: WarmChoice;
-  /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
-  listeners?: boolean;
-  /** Called, and waited for, once the sandbox is destroyed or detached. */
-  afterLeave?: () => Promise<void>;
-  /** Whether it outlives this process: it then ends only when it is destroyed. */
-  keep?: boolean;
-  /** Whether it is one of a daemon's. */
-  fleet?: boolean;
-}
 
 /** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {
@@ -129,6 +68,7 @@ export class Caisson implements AsyncDisposable {
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
+  #imageOf: (root: LayerId) => ImageConfig | undefined = () => undefined;
 
   constructor(options: CaissonOptions) {
     this.#options = options;
@@ -176,6 +116,11 @@ export class Caisson implements AsyncDisposable {
     this.#way = { ...this.#way, ...way };
   }
 
+  /** Who knows what images say about running them. */
+  useImages(configOf: (root: LayerId) => ImageConfig | undefined): void {
+    this.#imageOf = configOf;
+  }
+
   /** What its sandboxes may reach. */
   policies(): Promise<Policies> {
     return this.#policies.get(() => openPolicies(this.#options.network));
@@ -212,7 +157,7 @@ export class Caisson implements AsyncDisposable {
     const policy = await this.#readPolicy(options.network ?? {});
     const name = await this.#engines.choose(options.engine ?? this.#options.engine ?? "auto");
     const engine = await this.#engines.open(name);
-    const parts = await this.#sandboxParts(engine, options.afterLeave);
+    const parts = await this.#sandboxParts(engine, options);
     const sandbox = await Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
@@ -221,14 +166,18 @@ export class Caisson implements AsyncDisposable {
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
-      ...defined({ folder: options.folder, outputFolder: options.outputFolder }),
+      ...defined({ root: options.root, folder: options.folder, outputFolder: options.outputFolder }),
     });
-    if (options.fleet !== true) await this.#admit(sandbox, policy);
+    if (options.alone === true) admitAlone(await this.policies(), sandbox);
+    else if (options.fleet !== true) await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.created");
   }
 
-  async #sandboxParts(engine: Engine, afterLeave?: CreateOptions["afterLeave"]): Promise<SandboxParts> {
-    const searchPath = await this.#engines.searchPath();
+  async #sandboxParts(
+    engine: Engine,
+    { afterLeave, root }: Pick<CreateOptions, "afterLeave" | "root"> = {},
+  ): Promise<SandboxParts> {
+    const searchPath = root === undefined ? await this.#engines.searchPath() : usualSearchPath;
     const policies = await this.policies();
     const { background } = this.#options;
     const redactor = new ValueRedactor();
@@ -247,10 +196,7 @@ export class Caisson implements AsyncDisposable {
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));
       },
       trust: () => trust,
-      environment: {
-        ...{ PATH: searchPath, HOME: "/home/user", USER: "user", LANG: "C.UTF-8", TERM: "dumb" },
-        ...proxyVariables,
-      },
+      ...surroundings(searchPath, root === undefined ? undefined : this.#imageOf(root), proxyVariables),
       runLimits: this.#options.runLimits ?? {},
       redactor,
       openRun: async (id, domains) => policies.open(id, "run", { allow: await readRules(domains) }),
@@ -267,23 +213,17 @@ export class Caisson implements AsyncDisposable {
   }
 
   async #readPolicy(network: PolicyDraft): Promise<EgressPolicy> {
-    const policy = await readPolicy(network, egressLimits.sandboxRules.max);
-    (await this.policies()).checkEnabled(policy.allow);
-    return policy;
+    return readSandboxPolicy(await this.policies(), network);
   }
 
-  /** What a fleet has was admitted by it, and stays so between two handles. */
   async #admit(sandbox: Sandbox, policy: EgressPolicy): Promise<void> {
-    const policies = await this.policies();
-    if (policies.sandbox(sandbox.id) !== undefined) return;
-    policies.admit(sandbox.id, "default", { sandbox: policy });
-    void sandbox.left.then(() => policies.forget(sandbox.id));
+    admitSandbox(await this.policies(), sandbox, policy);
   }
 
   /** Becomes the owner of a kept sandbox; refused while another is. What its processes wrote meanwhile comes without the values to hide. */
-  async attachSandbox(id: string, { hide = [], network = {} }: AttachOptions = {}): Promise<Sandbox> {
+  async attachSandbox(id: string, { hide = [], network = {}, ...rooted }: AttachOptions = {}): Promise<Sandbox> {
     const policy = await this.#readPolicy(network);
-    const parts = await this.#sandboxParts(await this.#engineOf(id));
+    const parts = await this.#sandboxParts(await this.#engineOf(id), rooted);
     parts.redactor.hide(hide);
     const sandbox = await Sandbox.attach(parts, id);
     await this.#admit(sandbox, policy);
@@ -291,20 +231,23 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Runs a kept sandbox again that was stopped or has ended, and becomes its owner. */
-  async startSandbox(id: string, { network = {}, ...options }: StartOptions & Reachable = {}): Promise<Sandbox> {
+  async startSandbox(
+    id: string,
+    { network = {}, root, ...options }: StartOptions & Reachable & Rooted = {},
+  ): Promise<Sandbox> {
     const policy = await this.#readPolicy(network);
-    const parts = await this.#sandboxParts(await this.#engineOf(id));
+    const parts = await this.#sandboxParts(await this.#engineOf(id), defined({ root }));
     const sandbox = await Sandbox.start(parts, id, options);
     await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.started");
   }
 
   /** Copies of a running gVisor sandbox, with its memory: what runs in it runs on in each. */
-  async forkSandbox(original: Sandbox, { count = 1, fleet = false }: ForkOptions = {}): Promise<Sandbox[]> {
+  async forkSandbox(original: Sandbox, { count = 1, fleet = false, ...rooted }: ForkOptions = {}): Promise<Sandbox[]> {
     const engine = await this.#engines.open(original.engine);
     checkRange(count, forkLimits.copies, "count", String);
     const take = async (created: CreatedSandbox, contexts: readonly ContextState[]) => {
-      const parts = await this.#sandboxParts(engine);
+      const parts = await this.#sandboxParts(engine, rooted);
       parts.redactor.hide(original.redactor.hidden);
       return Sandbox.copy(parts, created, contexts);
     };
@@ -327,6 +270,21 @@ export class Caisson implements AsyncDisposable {
   async resetSandbox(id: string): Promise<void> {
     const own = this.#find(id);
     await (own === undefined ? (await this.#engineOf(id)).reset(id) : own.reset());
+  }
+
+  /** Frozen volumes of the data folder. */
+  async layers(): Promise<LayerInfo[]> {
+    return (await this.#someEngine()).layers();
+  }
+
+  /** Refused while a sandbox or another layer needs it. */
+  async removeLayer(id: LayerId): Promise<void> {
+    await (await this.#someEngine()).removeLayer(id);
+  }
+
+  /** For what is all engines' alike. */
+  async #someEngine(): Promise<Engine> {
+    return this.#engines.open(await this.#engines.choose("auto"));
   }
 
   async #engineOf(id: string): Promise<Engine> {

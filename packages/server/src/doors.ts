@@ -5,6 +5,7 @@ import { approvalRoutes } from "./http/approvals.ts";
 import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
+import { imageRoutes } from "./http/images.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
 import { mcpRoutes } from "./http/mcp.ts";
 import { packageRoutes } from "./http/packages.ts";
@@ -90,6 +91,7 @@ export async function openDoors(
       ...skillRoutes(fleet, storage.skills),
       ...keptArtifactRoutes(storage.artifacts),
       ...packageRoutes(service.packages),
+      ...imageRoutes(service.images),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),

@@ -3,10 +3,12 @@ import type { Caisson } from "./app.ts";
 import { ApprovalDesk } from "./approvals/desk.ts";
 import { followSandboxes } from "./approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
+import { type AptSources, noApt } from "./core/apt.ts";
 import type { Clock } from "./core/clock.ts";
 import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { HostAccess } from "./core/host.ts";
+import type { CatalogueEntry } from "./core/image-spec.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
@@ -18,6 +20,8 @@ import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
+import { imageWorkbench } from "./image-workbench.ts";
+import { Images } from "./images/images.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -67,6 +71,10 @@ export interface PackageSettings {
   registries: Registries;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
+  /** Where packages of images come from; none are made unless given. */
+  apt?: AptSources;
+  /** Specifications that come with the program. */
+  catalogue?: readonly CatalogueEntry[];
   /** Of what is downloaded, for the next that asks; nothing unless given. */
   keepBytes?: number;
 }
@@ -85,6 +93,7 @@ export interface Service extends AsyncDisposable {
   fleet: SandboxFleet;
   ports: PortDesk;
   packages: Packages;
+  images: Images;
   host: HostAccess;
   web: Web;
   validation: Validation;
@@ -135,10 +144,38 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     log: attempts,
     secrets: vault,
     asking: (id) => {
-      const namespace = inForce.sandbox(id)?.namespace;
-      return namespace === undefined ? undefined : { approvals, namespace };
+      const found = inForce.sandbox(id);
+      return found === undefined || found.alone ? undefined : { approvals, namespace: found.namespace };
     },
   });
+  const {
+    registries = noRegistries,
+    mustPin = false,
+    keepBytes = 0,
+    apt = noApt,
+    catalogue = [],
+  } = parts.packages ?? {};
+  const keepsFiles = keepBytes > 0;
+  if (keepsFiles)
+    caisson.guard({
+      downloads: await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError }),
+    });
+  const images = await Images.open({
+    folder: join(folder, "images"),
+    records: store.images,
+    catalogue,
+    bench: imageWorkbench(caisson, settings.engine),
+    apt,
+    registries,
+    keepsFiles,
+    queue: (caller, signal, act) => fleet.queued(caller, signal, act),
+    emptyPools: (layerId) => fleet.emptyPools(layerId),
+    audit,
+    feed,
+    clock,
+    onError,
+  });
+  caisson.useImages((root) => images.configOf(root));
   const fleet = await SandboxFleet.open({
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
@@ -152,9 +189,12 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     egress: policies,
+    images,
     onError,
   });
   opened.use(fleet);
+  opened.use(images);
+  void fleet.swept.then(() => images.sweep()).catch(onError);
   const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
   await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);
@@ -163,12 +203,6 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
-  const { registries = noRegistries, mustPin = false, keepBytes = 0 } = parts.packages ?? {};
-  const keepsFiles = keepBytes > 0;
-  if (keepsFiles)
-    caisson.guard({
-      downloads: await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError }),
-    });
   const packages = new Packages({
     fleet,
     registries,
@@ -202,6 +236,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     fleet,
     ports,
     packages,
+    images,
     host,
     web,
     validation,

@@ -10,7 +10,7 @@ import type { Variables } from "./config/env.ts";
 import { fleetOptions } from "./config/fleet-options.ts";
 import { givenSecrets } from "./config/secrets.ts";
 import { systemClock } from "./core/clock.ts";
-import { AppError } from "./core/errors.ts";
+import { AppError, messageOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import { fleetLimits } from "./core/fleet-limits.ts";
 import type { Caller } from "./core/principal.ts";
@@ -22,6 +22,7 @@ import { makeHome } from "./host/access.ts";
 import { checkFolder } from "./host/folders.ts";
 import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folders.ts";
 import { report } from "./http/problem.ts";
+import { catalogueFolder, readCatalogue } from "./images/read-catalogue.ts";
 import { openLocalHost } from "./local-host.ts";
 import { Changes } from "./mcp/changes.ts";
 import { productOffers } from "./mcp/offers.ts";
@@ -137,16 +138,17 @@ function fleetSettings(configuration: Configuration): FleetSettings {
 }
 
 async function findRegistries(
-  { settings, home }: Configuration,
+  { settings, home, root }: Configuration,
   variables: Variables,
   log: StdioOptions["log"],
 ): Promise<PackageSettings> {
   const hosts = settings["packages.hosts"];
-  const { registries } = await findPackages({
+  const { registries, apt } = await findPackages({
     host: hostFiles(variables, checkAllowRule),
     hosts: hosts.length === 0 ? [] : await readRules(hosts),
     checkFolder: (folder) => checkFolder(folder, "input", home),
     log,
   });
-  return { registries, mustPin: settings["packages.pinned"] };
+  const catalogue = await readCatalogue(catalogueFolder(root), (error) => log(messageOf(error)));
+  return { registries, apt, catalogue, mustPin: settings["packages.pinned"] };
 }

@@ -9,7 +9,7 @@ import type { Variables } from "./config/env.ts";
 import { folderOptions } from "./config/folder-options.ts";
 import { hostOptions } from "./config/host-options.ts";
 import type { GivenSecrets } from "./config/secrets.ts";
-import { AppError } from "./core/errors.ts";
+import { AppError, messageOf } from "./core/errors.ts";
 import { folderRoles } from "./core/folder.ts";
 import { hostSocket } from "./core/host.ts";
 import { engineLimits } from "./core/limits.ts";
@@ -35,6 +35,7 @@ import { type ServiceUser, serviceUser } from "./host/service-user.ts";
 import { Supervisor } from "./host/supervisor.ts";
 import { readPolicy } from "./host-access/decide.ts";
 import type { HostConfiguration } from "./host-process.ts";
+import { catalogueFolder, readCatalogue } from "./images/read-catalogue.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
@@ -99,7 +100,10 @@ export async function openUp({ configuration, secrets, variables, version, code,
     ...daemonOptions(configuration),
     host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
-    packages: { registries: found.registries, mustPin, keepBytes: keepMb * 1024 ** 2 },
+    packages: {
+      ...{ registries: found.registries, apt: found.apt, mustPin, keepBytes: keepMb * 1024 ** 2 },
+      catalogue: await readCatalogue(catalogueFolder(configuration.root), (error) => log("caisson", messageOf(error))),
+    },
   };
   for (const role of folderRoles)
     for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);

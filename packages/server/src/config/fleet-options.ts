@@ -10,7 +10,7 @@ export function fleetOptions(configuration: Configuration): FleetSettings {
   return {
     engine,
     limits,
-    images: ["host"],
+    image: "host",
     idleTimeoutMs: Math.round(settings.idle_seconds * 1000),
     lifetimeMs: Math.round(Math.min(settings.lifetime_seconds, settings.max_lifetime_seconds) * 1000),
     maxLifetimeMs: Math.round(settings.max_lifetime_seconds * 1000),

@@ -9,8 +9,8 @@ import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
 /** What a fleet goes by. */
 export interface FleetSettings {
   engine: EngineChoice;
-  /** The first is for whoever names none. */
-  images: readonly string[];
+  /** For whoever names none. */
+  image: string;
   limits: Partial<SandboxLimits>;
   idleTimeoutMs: number;
   lifetimeMs: number;
@@ -126,6 +126,8 @@ export interface Fleet<Handle> {
    */
   run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Handle) => Promise<T>): Promise<T>;
   stats(caller: Caller, id: string): Promise<SandboxStats>;
+  /** A place in the queue for something that is no run; rejects at once when it is full. */
+  queued<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T>;
   /** Whose it is; undefined for one that waits in a pool, or is gone. */
   namespaceOf(id: string): string | undefined;
   pools(): PoolStatus[];

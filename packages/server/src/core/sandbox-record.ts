@@ -1,4 +1,5 @@
 import type { EngineName, SandboxLimits } from "./engine.ts";
+import type { LayerId } from "./layer.ts";
 import type { SandboxState } from "./lifecycle.ts";
 
 /** A sandbox as the daemon's store knows it; it outlives the process that made it. */
@@ -8,6 +9,8 @@ export interface SandboxRecord {
   status: SandboxState;
   engine: EngineName;
   image: string;
+  /** Of its image; null: the machine's own root. */
+  layerId: LayerId | null;
   sessionKey: string | null;
   limits: SandboxLimits;
   env: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@ import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
 import type { AttemptRecords, PolicyRecords } from "./egress-policies.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
+import type { ImageRecords } from "./image-record.ts";
 import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
 import type { PackageRecords } from "./package.ts";
 import type { PortRecords } from "./port.ts";
@@ -25,6 +26,7 @@ export interface RecordStore {
   readonly policies: PolicyRecords;
   readonly attempts: AttemptRecords;
   readonly packages: PackageRecords;
+  readonly images: ImageRecords;
   readonly idempotency: IdempotencyRecords;
 }
 

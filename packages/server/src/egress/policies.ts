@@ -9,6 +9,8 @@ export const emptyNamespace: NamespacePolicy = { ...emptyPolicy, agentsMayAllow:
 
 interface Entry extends SandboxPolicies {
   namespace: string;
+  /** It is nobody's: what is allowed to all is not meant for it, but what is denied is. */
+  alone: boolean;
   /** Layers that hold for a while. */
   passing: Set<{ layer: EgressLayer; policy: EgressPolicy }>;
 }
@@ -48,13 +50,20 @@ export class Policies implements PolicySource {
   }
 
   /** Undefined for one that is nobody's. */
-  sandbox(id: string): Readonly<SandboxPolicies & { namespace: string }> | undefined {
+  sandbox(id: string): Readonly<SandboxPolicies & { namespace: string; alone: boolean }> | undefined {
     return this.#sandboxes.get(id);
   }
 
   admit(id: string, namespace: string, policies: Partial<SandboxPolicies> = {}): void {
     const { sandbox = emptyPolicy, approval = emptyPolicy } = policies;
-    this.#sandboxes.set(id, { namespace, sandbox, approval, passing: new Set() });
+    this.#sandboxes.set(id, { namespace, sandbox, approval, alone: false, passing: new Set() });
+    this.#changed(id);
+  }
+
+  /** One that makes an image: it may reach what is opened for it, and nothing else. */
+  admitAlone(id: string): void {
+    const policies = { sandbox: emptyPolicy, approval: emptyPolicy };
+    this.#sandboxes.set(id, { ...policies, namespace: "system", alone: true, passing: new Set() });
     this.#changed(id);
   }
 
@@ -95,6 +104,10 @@ export class Policies implements PolicySource {
   }
 
   #layers(namespace: string, entry?: Entry): LayeredPolicy {
+    if (entry?.alone === true) {
+      const denied = { ...emptyPolicy, deny: this.#configuration.deny };
+      return [{ layer: "configuration", policy: denied }, ...entry.passing];
+    }
     const ofNamespace = this.namespace(namespace);
     const own = entry === undefined ? [] : [{ layer: "sandbox" as const, policy: entry.sandbox }, ...entry.passing];
     const layers = [

@@ -34,11 +34,15 @@ export async function builtIn(manager: PackageManager): ReturnType<HostFiles["bu
 
 /** Undefined where there is no such file that we may read. */
 export async function readStart(path: string, bytes: number): Promise<string | undefined> {
+  return (await readBytes(path, bytes))?.toString("utf8");
+}
+
+export async function readBytes(path: string, bytes: number): Promise<Buffer | undefined> {
   try {
     await using file = await open(path);
     if (!(await file.stat()).isFile()) return undefined;
     const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
-    return buffer.subarray(0, bytesRead).toString("utf8");
+    return buffer.subarray(0, bytesRead);
   } catch {
     return undefined;
   }

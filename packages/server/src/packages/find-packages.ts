@@ -1,13 +1,17 @@
+import type { AptSources } from "../core/apt.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { NamedFolder } from "../core/folder.ts";
 import type { PackageFolder, PackageManager, Registries, Registry } from "../core/package.ts";
 import { packageManagers } from "../core/package.ts";
+import { aptHost, readAptSources } from "./apt-sources.ts";
 import type { HostFiles } from "./host-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
 export interface FoundPackages {
   registries: Registries;
+  /** For images. */
+  apt: AptSources;
   /** That sandboxes are given, read-only. */
   folders: PackageFolder[];
 }
@@ -24,6 +28,8 @@ export interface FindParts {
 /** What this machine says about packages, for a daemon that sees nothing of it: folders by the paths in sandboxes alone. */
 export async function findPackages({ host, hosts, checkFolder, log }: FindParts): Promise<FoundPackages> {
   const found = await readRegistries(host);
+  const apt = await readAptSources(aptHost(host));
+  for (const left of apt.left) log(left);
   const folders: PackageFolder[] = [];
   for (const manager of packageManagers) {
     const { problem } = found[manager];
@@ -31,7 +37,7 @@ export async function findPackages({ host, hosts, checkFolder, log }: FindParts)
     folders.push(...(await usable(manager, found[manager].folders, checkFolder, log)));
   }
   const told = (registry: Registry) => ({ ...registry, hosts: [...registry.hosts, ...hosts], folders: [] });
-  return { registries: { pip: told(found.pip), npm: told(found.npm) }, folders };
+  return { registries: { pip: told(found.pip), npm: told(found.npm) }, apt, folders };
 }
 
 /** A folder that no sandbox may be given is left out: the package manager then says that it is not there. */

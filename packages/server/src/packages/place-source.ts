@@ -42,8 +42,12 @@ export class Sources {
     const host = hostname.replace(/^\[|\]$/g, "");
     const isSecure = protocol === "https:";
     const checked = isSecure && isIP(host) !== 0 ? "tcp" : isSecure ? "tls" : "http";
+    this.addRule({ host, port: Number(port || (isSecure ? 443 : 80)), protocol: checked });
+  }
+
+  addRule(rule: RuleDraft): void {
     try {
-      this.#keep(this.#check({ host, port: Number(port || (isSecure ? 443 : 80)), protocol: checked }));
+      this.#keep(this.#check(rule));
     } catch (error) {
       if (error instanceof AppError) throw this.#refuse(`names a place that no sandbox can reach: ${error.message}`);
       throw error;

@@ -73,7 +73,7 @@ function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
   return {
     arguments: commands[options.language],
     environment: environment(sandbox, options.env ?? {}),
-    folder: options.cwd ?? "/workspace",
+    folder: options.cwd ?? sandbox.folder,
     timeoutMs: sandbox.background.mostMs,
     cpuMs: requestLimits.cpuTimeMs.max,
     processes: Math.max(1, sandbox.limits.processes - sandbox.processSlack),

@@ -61,7 +61,7 @@ export function toSpec(
   return {
     arguments: argv,
     environment: environment(sandbox, request.env ?? {}),
-    folder: request.cwd ?? "/workspace",
+    folder: request.cwd ?? sandbox.folder,
     timeoutMs: limits.timeoutMs,
     cpuMs: limits.cpuTimeMs,
     processes: Math.max(1, limits.processes - sandbox.processSlack),
@@ -86,7 +86,7 @@ async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitReco
   const [found, oomKilled] = await Promise.all([sandbox.endRun(request.trackFiles !== false), sandbox.oomKilled()]);
   if (exit.startError !== null) {
     const program = typeof request.command === "string" ? "/bin/bash" : (request.command[0] ?? "");
-    throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? "/workspace"}`);
+    throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? sandbox.folder}`);
   }
   return {
     ...toProcessResult(exit, oomKilled),

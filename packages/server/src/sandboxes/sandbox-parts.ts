@@ -17,6 +17,8 @@ export interface SandboxParts {
   trust: () => { variables(): Readonly<Record<string, string>>; placed(): Promise<void> } | undefined;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
+  /** Where runs begin that name no folder. */
+  folder: string;
   /** What a run gets that asks for no limits of its own. */
   runLimits: Readonly<Partial<RunLimits>>;
   background: BackgroundPolicy;

@@ -13,6 +13,7 @@ import type {
 } from "../core/engine.ts";
 import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
+import type { FreezeOptions, LayerInfo } from "../core/layer.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
@@ -218,6 +219,11 @@ export class Sandbox implements AsyncDisposable {
     return this.wire.ping(timeoutMs);
   }
 
+  /** Where runs begin that name no folder. */
+  get folder(): string {
+    return this.#parts.folder;
+  }
+
   get runLimits(): Readonly<Partial<RunLimits>> {
     return this.#parts.runLimits;
   }
@@ -303,6 +309,13 @@ export class Sandbox implements AsyncDisposable {
   /** As stop, and the workspace is emptied. */
   reset(): Promise<void> {
     return this.#ending.stop(() => this.#parts.engine.reset(this.id));
+  }
+
+  /** As stop, and its workspace becomes a layer: the next start lies on it, or the sandbox is gone unless it is kept. */
+  async freeze(options: Omit<FreezeOptions, "copy">): Promise<LayerInfo> {
+    const { promise, resolve } = Promise.withResolvers<LayerInfo>();
+    await this.#ending.stop(async () => resolve(await this.#parts.engine.freeze(this.id, options)));
+    return promise;
   }
 
   /** Whether its stop was asked for. */

@@ -6,6 +6,7 @@ import { StoredApprovals } from "./approval-records.ts";
 import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
+import { StoredImages } from "./image-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";
@@ -31,6 +32,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
     policies: new StoredPolicies(db),
     attempts: new StoredAttempts(db),
     packages: new StoredPackages(db),
+    images: new StoredImages(db),
     idempotency: new StoredIdempotency(db, clock),
   };
 }

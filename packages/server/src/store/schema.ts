@@ -3,6 +3,7 @@ import type { ApprovalKind, ApprovalScope, ApprovalState } from "../core/approva
 import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { FeedType } from "../core/feed.ts";
+import type { ImageSource, ImageState } from "../core/image-record.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
 import type { PackageManager } from "../core/package.ts";
 import type { PortVisibility } from "../core/port.ts";
@@ -32,6 +33,7 @@ export interface Schema {
   egress_sandboxes: { sandbox_id: string; sandbox: string; approval: string };
   egress_attempts: AttemptRow;
   packages: PackageRow;
+  images: ImageRow;
 }
 
 interface SandboxRow {
@@ -40,6 +42,7 @@ interface SandboxRow {
   status: SandboxState;
   engine: EngineName;
   image: string;
+  layer_id: string | null;
   session_key: string | null;
   /** JSON, like env and labels. */
   limits: string;
@@ -231,6 +234,24 @@ interface SecretDeliveryRow {
   delivery: string;
   placeholder: string | null;
   delivered_at_ms: number;
+}
+
+interface ImageRow {
+  id: string;
+  name: string;
+  /** JSON, like config. */
+  aliases: string;
+  description: string;
+  source: ImageSource;
+  digest: string;
+  layer_id: string | null;
+  config: string;
+  bytes: number;
+  state: ImageState;
+  step: string | null;
+  error: string | null;
+  created_at_ms: number;
+  created_by: string;
 }
 
 interface PortRow {

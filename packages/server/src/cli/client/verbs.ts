@@ -6,6 +6,7 @@ import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { forkVerbs } from "./fork.ts";
 import { hostVerbs } from "./host.ts";
+import { imageVerbs } from "./images.ts";
 import { keyVerbs } from "./keys.ts";
 import { packageVerbs } from "./packages.ts";
 import { placeVerbs } from "./place.ts";
@@ -34,6 +35,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...snapshotVerbs,
   ...skillVerbs,
   ...packageVerbs,
+  ...imageVerbs,
   ...artifactVerbs,
   ...verifyVerbs,
   ...egressVerbs,

@@ -4,6 +4,7 @@ import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
+import type { ChosenImage, ImageChoice } from "../../core/image-record.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
@@ -12,8 +13,9 @@ import { checkEnvironment } from "../run.ts";
 
 export interface Asked
   extends Required<
-    Pick<CreateRequest, "image" | "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority" | "keepArtifactsMs">
+    Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority" | "keepArtifactsMs">
   > {
+  image: ChosenImage;
   engine: EngineChoice;
   limits: SandboxLimits;
   sessionKey: string | null;
@@ -30,13 +32,9 @@ export function resolveCreate(
   request: CreateRequest,
   settings: FleetSettings,
   checkNetwork: (asked: PolicyDraft) => EgressPolicy,
+  images: ImageChoice,
 ): Asked {
-  const image = request.image ?? settings.images[0] ?? "host";
-  if (!settings.images.includes(image))
-    throw new AppError("not_found", `there is no image ${JSON.stringify(image).slice(0, 80)}`, {
-      hint: `images: ${settings.images.join(", ")}`,
-      details: { images: [...settings.images] },
-    });
+  const image = images.choose(request.image ?? settings.image);
   const { sessionKeyChars } = fleetLimits;
   if (request.sessionKey !== undefined && (request.sessionKey === "" || request.sessionKey.length > sessionKeyChars))
     throw new AppError("invalid", `a session key has 1 to ${sessionKeyChars} characters`);

@@ -9,6 +9,7 @@ const record: SandboxRecord = {
   status: "running",
   engine: "container",
   image: "host",
+  layerId: null,
   sessionKey: null,
   limits: { memoryBytes: 1, cpus: 1, cpuShares: 1024, processes: 1, storageBytes: 1 },
   env: {},

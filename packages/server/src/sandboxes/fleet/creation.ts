@@ -103,7 +103,8 @@ function startCold(
 ): Promise<Made> {
   return queue.with({ namespace: caller.principal.namespace, priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
-    const folders = defined({ folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
+    const root = image.layerId ?? undefined;
+    const folders = defined({ root, folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
     const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folders }));
     try {
       await equipment.equip(caller, sandbox, termsOf(caller, env, limits));
@@ -181,7 +182,8 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
     namespace: caller.principal.namespace,
     status: asked.snapshotId === null ? "running" : "creating",
     engine: sandbox.engine,
-    image,
+    image: image.name,
+    layerId: image.layerId,
     sessionKey,
     limits: sandbox.limits,
     env,

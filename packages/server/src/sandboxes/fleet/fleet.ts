@@ -16,12 +16,15 @@ import type {
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
+import type { ImageChoice } from "../../core/image-record.ts";
+import type { LayerId } from "../../core/layer.ts";
 import { type Caller, isAllowed } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { hostAlone, noEgress, noSnapshots } from "./absent.ts";
 import { type Asked, checkEnv, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type LendFiles, type Restore } from "./creation.ts";
@@ -55,6 +58,8 @@ export interface FleetParts extends LedgerParts {
   secrets?: SecretSource;
   /** Without it nothing leaves a sandbox. */
   egress?: FleetEgress;
+  /** What sandboxes are made of; the machine's own root alone unless given. */
+  images?: ImageChoice;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
@@ -74,10 +79,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   #opening: Promise<void> = Promise.resolve();
   readonly #uses = new Uses();
   readonly #timers: Timers;
+  readonly #images: ImageChoice;
 
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
+    this.#images = parts.images ?? hostAlone;
     this.#registry = new Registry(parts.egress);
     this.#ledger = new Ledger(parts);
     const equipment = new Equipment(parts.secrets);
@@ -132,10 +139,15 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return fleet;
   }
 
+  /** Resolves when what the last daemon left behind is gone. */
+  get swept(): Promise<void> {
+    return this.#opening;
+  }
+
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
     this.#uses.checkOpen();
     const { settings, egress = noEgress } = this.#parts;
-    const asked = resolveCreate(request, settings, (network) => egress.check(caller, network));
+    const asked = resolveCreate(request, settings, (network) => egress.check(caller, network), this.#images);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
     const { namespace } = caller.principal;
@@ -318,6 +330,16 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return this.#registry.get(id)?.record.namespace;
   }
 
+  queued<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    this.#uses.checkOpen();
+    return this.#queue.with({ namespace: caller.principal.namespace, signal }, act);
+  }
+
+  /** Ends those that wait with that root. */
+  emptyPools(layerId: LayerId): Promise<void> {
+    return this.#pools.empty(layerId);
+  }
+
   pools(): PoolStatus[] {
     return this.#pools.status();
   }
@@ -330,7 +352,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { settings, onError } = this.#parts;
     try {
       const engine = await this.#creation.engines.choose(settings.engine);
-      this.#pools.open(settings.images[0] ?? "host", engine);
+      this.#pools.open(this.#images.choose(settings.image), engine);
     } catch (error) {
       onError(error);
     }
@@ -362,15 +384,6 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain(0);
   }
-}
-
-const noWayOut = () => {
-  throw new AppError("unsupported", "nothing leaves a sandbox here");
-};
-const noEgress: Pick<FleetEgress, "check" | "openRun"> = { check: noWayOut, openRun: noWayOut };
-
-async function noSnapshots(): Promise<never> {
-  throw new AppError("unsupported", "there are no snapshots here");
 }
 
 /** Whoever may only read wakes nothing up: a start costs what others could use. */

@@ -7,7 +7,7 @@ import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import { type CreationParts, createMember } from "./creation.ts";
-import { Member } from "./member.ts";
+import { Member, rootOf } from "./member.ts";
 
 /** Copies of a member: a place for each first, then all of them at once, then each recorded and somebody's. */
 export async function forkMember(
@@ -25,7 +25,9 @@ export async function forkMember(
     const copies = await parts.queue
       .with({ namespace }, async () => {
         const sandbox = await parts.lifecycle.running(original, caller);
-        return original.turn.take(() => parts.maker.forkSandbox(sandbox, { count, fleet: true }));
+        return original.turn.take(() =>
+          parts.maker.forkSandbox(sandbox, { count, fleet: true, ...rootOf(original.record) }),
+        );
       })
       .catch((error: unknown) => unsaveable(error, memory));
     if (typeof copies === "string") return copyFiles(parts, caller, original, count, copies);
@@ -64,10 +66,11 @@ async function copyFiles(
   return { records: members.map(({ record }) => record), memory: false, why, files: "copy" };
 }
 
-function askedLike({ image, engine, limits, env, labels, ...record }: SandboxRecord): Asked {
+function askedLike({ image, layerId, engine, limits, env, labels, ...record }: SandboxRecord): Asked {
   const { outputFolder, keepArtifactsMs, idleTimeoutMs, expiresAtMs, createdAtMs } = record;
   return {
-    ...{ image, engine, limits, env, labels, outputFolder, keepArtifactsMs, idleTimeoutMs },
+    image: { name: image, layerId },
+    ...{ engine, limits, env, labels, outputFolder, keepArtifactsMs, idleTimeoutMs },
     lifetimeMs: expiresAtMs - createdAtMs,
     sessionKey: null,
     snapshotId: null,

@@ -6,7 +6,7 @@ import type { Equipment } from "./equipment.ts";
 import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
 import type { Actor } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
-import type { Member } from "./member.ts";
+import { type Member, rootOf } from "./member.ts";
 import type { Removals } from "./removals.ts";
 import type { Slots } from "./slots.ts";
 
@@ -39,7 +39,7 @@ export class Lifecycle {
 
   async #running(member: Member, actor: Actor): Promise<Sandbox> {
     member.checkThere();
-    const { status, id } = member.record;
+    const { status, id, limits } = member.record;
     const { maker, ledger, starts } = this.#parts;
     if (status === "running" && member.sandbox !== undefined) return member.sandbox;
     if (status === "paused" && member.sandbox !== undefined) {
@@ -48,7 +48,7 @@ export class Lifecycle {
     }
     if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
     if (status === "failed") await maker.stopSandbox(id); // it may hang and not have ended
-    const sandbox = await starts.with(() => maker.startSandbox(id, { limits: member.record.limits }));
+    const sandbox = await starts.with(() => maker.startSandbox(id, { limits, ...rootOf(member.record) }));
     await this.#took(member, sandbox, actor);
     await member.become(ledger, "running", actor);
     await ledger.noteEnvironment(member.record, actor);

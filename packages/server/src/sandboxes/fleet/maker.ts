@@ -1,4 +1,5 @@
 import type { EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "../../core/engine.ts";
+import type { LayerId } from "../../core/layer.ts";
 import type { EngineChoice } from "../../core/request.ts";
 import type { Sandbox } from "../sandbox.ts";
 
@@ -8,6 +9,8 @@ interface MakeOptions {
   warm: WarmChoice;
   keep: true;
   fleet: true;
+  /** Its tree is the root, in place of the machine's own. */
+  root?: LayerId;
   /** The id of an input folder. */
   folder?: string;
   /** The id of an output folder. */
@@ -20,11 +23,11 @@ export interface SandboxMaker {
   chooseEngine(choice: EngineChoice): Promise<EngineName>;
   createSandbox(options: MakeOptions): Promise<Sandbox>;
   /** What its processes wrote meanwhile comes without the values to hide. */
-  attachSandbox(id: string, options?: { hide?: readonly Buffer[] }): Promise<Sandbox>;
+  attachSandbox(id: string, options?: { hide?: readonly Buffer[]; root?: LayerId }): Promise<Sandbox>;
   /** Copies of one that runs, with its memory; all of them or none. */
-  forkSandbox(original: Sandbox, options: { count: number; fleet: true }): Promise<Sandbox[]>;
+  forkSandbox(original: Sandbox, options: { count: number; fleet: true; root?: LayerId }): Promise<Sandbox[]>;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
-  startSandbox(id: string, options: { limits: SandboxLimits }): Promise<Sandbox>;
+  startSandbox(id: string, options: { limits: SandboxLimits; root?: LayerId }): Promise<Sandbox>;
   /** Ends what runs in it, whatever state it is in; its workspace stays. */
   stopSandbox(id: string): Promise<void>;
   /** Ends what runs in it, and empties its workspace. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
+import type { LayerId } from "../../core/layer.ts";
 import { checkTransition, type SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { Turn } from "../../core/turn.ts";
@@ -112,4 +113,9 @@ export class Member {
 
 export function noSuchSandbox(id: string): AppError {
   return new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`);
+}
+
+/** What it was made of, for whoever makes its boundary again. */
+export function rootOf({ layerId }: Pick<SandboxRecord, "layerId">): { root?: LayerId } {
+  return layerId === null ? {} : { root: layerId };
 }

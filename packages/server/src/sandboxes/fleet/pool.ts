@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
+import { defined } from "../../core/defined.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
 import { fleetLimits, poolLimits } from "../../core/fleet-limits.ts";
+import type { ChosenImage } from "../../core/image-record.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { eachOf, type Slots } from "./slots.ts";
 
 export interface PoolParts {
   maker: Pick<SandboxMaker, "createSandbox">;
-  image: string;
+  image: ChosenImage;
   engine: EngineName;
   size: number;
   limits: SandboxLimits;
@@ -47,6 +49,10 @@ export class WarmPool {
 
   constructor(parts: PoolParts) {
     this.#parts = parts;
+  }
+
+  get image(): ChosenImage {
+    return this.#parts.image;
   }
 
   get warm(): WarmChoice {
@@ -119,11 +125,12 @@ export class WarmPool {
   }
 
   async #add(): Promise<void> {
-    const { maker, starts, engine, limits, warm, clock } = this.#parts;
+    const { maker, starts, image, engine, limits, warm, clock } = this.#parts;
+    const root = defined({ root: image.layerId ?? undefined });
     this.#starting++;
     try {
       const sandbox = await starts.withPatience(() =>
-        maker.createSandbox({ engine, limits, warm, keep: true, fleet: true }),
+        maker.createSandbox({ engine, limits, warm, ...root, keep: true, fleet: true }),
       );
       await sandbox.prepare().catch(this.#parts.onError); // its first run does it then
       const ready = { sandbox, sinceMs: clock.monotonicMs() };
@@ -151,7 +158,7 @@ export class WarmPool {
     const { image, engine, size, clock } = this.#parts;
     const oldest = this.#ready[0];
     return {
-      image,
+      image: image.name,
       engine,
       size,
       ready: this.#ready.length,

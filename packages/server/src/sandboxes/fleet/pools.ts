@@ -1,6 +1,8 @@
 import type { EngineName } from "../../core/engine.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import { poolLimits } from "../../core/fleet-limits.ts";
+import type { ChosenImage } from "../../core/image-record.ts";
+import type { LayerId } from "../../core/layer.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { Asked } from "./asked.ts";
 import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
@@ -34,7 +36,7 @@ export class Pools {
   }
 
   /** For what works here: a pool that can never be filled would try for ever. */
-  open(image: string, engine: EngineName): void {
+  open(image: ChosenImage, engine: EngineName): void {
     const name = nameOf(image, engine);
     const { poolSize: size, limits } = this.#settings;
     if (this.#closed || this.#pools.has(name) || size === 0 || this.#pools.size >= poolLimits.pools) return;
@@ -50,6 +52,15 @@ export class Pools {
     pool.fill();
   }
 
+  /** Of an image that nobody is to start any more. */
+  async empty(layerId: LayerId): Promise<void> {
+    for (const [name, pool] of this.#pools) {
+      if (pool.image.layerId !== layerId) continue;
+      this.#pools.delete(name);
+      await pool.close();
+    }
+  }
+
   status(): PoolStatus[] {
     return [...this.#pools.values()].map((pool) => pool.status());
   }
@@ -60,8 +71,8 @@ export class Pools {
   }
 }
 
-function nameOf(image: string, engine: EngineName): string {
-  return JSON.stringify([image, engine]);
+function nameOf({ layerId }: ChosenImage, engine: EngineName): string {
+  return JSON.stringify([layerId, engine]);
 }
 
 /** What cannot be changed once a boundary stands. */

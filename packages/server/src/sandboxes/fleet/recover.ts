@@ -11,7 +11,7 @@ import type { Equipment } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
-import { Member } from "./member.ts";
+import { Member, rootOf } from "./member.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
 import { eachOf } from "./slots.ts";
@@ -67,7 +67,7 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
   const secrets = await parts.equipment.prepare(undefined, member.record);
   const hide = secrets === undefined ? [] : [...secrets.bring.map(({ value }) => value), ...secrets.known];
   try {
-    sandbox = await parts.maker.attachSandbox(member.record.id, { hide });
+    sandbox = await parts.maker.attachSandbox(member.record.id, { hide, ...rootOf(member.record) });
   } catch (error) {
     if (!(error instanceof AppError && error.code === "not_found"))
       return found(parts, member, "failed", `it could not be reached: ${hidePaths(messageOf(error))}`);

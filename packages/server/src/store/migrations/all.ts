@@ -10,6 +10,7 @@ import { egress } from "./0008-egress.ts";
 import { ports } from "./0009-ports.ts";
 import { packages } from "./0010-packages.ts";
 import { skillVersions } from "./0011-skill-versions.ts";
+import { images } from "./0012-images.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   ports,
   packages,
   skillVersions,
+  images,
 ];

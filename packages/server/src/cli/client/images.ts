@@ -1,0 +1,129 @@
+import { readFile, stat } from "node:fs/promises";
+import type { ImageInfo, ImportImage } from "@caisson/sdk";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { buildLimits } from "../../core/image-limits.ts";
+import { showBytes } from "../../core/size.ts";
+import { visible } from "../terminal.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import { quiet, type Verb, type VerbCall } from "./verb.ts";
+
+const list: Verb = {
+  summary: "list images that sandboxes can be made of, newest first",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.images.list();
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [one.id, one.name, stateOf(one), showBytes(one.bytes), tellTime(one.created_at)]);
+    return tellTable(io, ["ID", "NAME", "STATE", "SIZE", "CREATED"], rows);
+  },
+};
+
+function stateOf({ state, step }: ImageInfo): string {
+  return step === null ? state : `${state} (${step})`;
+}
+
+const catalogue: Verb = {
+  summary: "list what `image import` takes by its name",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.images.catalogue();
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [one.name, one.imported ? "yes" : "no", one.description]);
+    return tellTable(io, ["NAME", "IMPORTED", "DESCRIPTION"], rows);
+  },
+};
+
+const take: Verb = {
+  summary: "import an image: a name of the catalogue, or a file with a specification",
+  usage: "NAME|FILE.yaml",
+  words: [1, 1],
+  options: {
+    verbose: { type: "boolean", short: "v", help: "print all that is said while it is made" },
+    detach: { type: "boolean", help: "print its id and leave it to the daemon" },
+  },
+  run: async (call) => {
+    const { caisson, words, io, json, options } = call;
+    const image = await caisson.images.import(await whatIs(words[0] ?? ""));
+    if (image.state === "building" && !options.flag("detach")) {
+      const code = await follow(call, image, options.flag("verbose"));
+      if (code !== 0) return code;
+    }
+    return json ? tellJson(io, await caisson.images.get(image.id)) : tellLine(io, image.id);
+  },
+};
+
+/** A path has a slash or ends in .yaml; names of the catalogue have neither. */
+async function whatIs(word: string): Promise<ImportImage> {
+  if (!/\.ya?ml$/.test(word) && !/^[./]/.test(word)) return { catalogue: word };
+  try {
+    if ((await stat(word)).size > buildLimits.specBytes) throw new AppError("too_large", `'${word}' is too large`);
+    return { spec: await readFile(word, "utf8") };
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError("not_found", `'${word}' cannot be read (${errnoOf(error)})`, { cause: error });
+  }
+}
+
+/** Steps as they begin, and what they say where it is asked for; on a terminal the last line of it beside the step. */
+async function follow({ caisson, io }: VerbCall, image: ImageInfo, verbose: boolean): Promise<number> {
+  const screen: { isTTY?: boolean; columns?: number } = io.stderr;
+  const isLive = screen.isTTY === true && !verbose;
+  const line = (text: string) => {
+    const room = Math.max(20, (screen.columns ?? 80) - 1);
+    io.stderr.write(isLive ? `\r\x1b[K${visible(text).slice(0, room)}` : `${visible(text)}\n`);
+  };
+  let step = "";
+  for await (const message of caisson.images.log(image.id)) {
+    if (message.type === "step") {
+      step = `[${message.at}/${message.of}] ${message.step}`;
+      line(step);
+    } else if (message.type === "log") {
+      if (verbose) io.stderr.write(`${visible(message.data.replace(/\n$/, ""))}\n`);
+      else if (isLive && message.data.trim() !== "") line(`${step}  ${message.data.trim()}`);
+    } else {
+      if (isLive) io.stderr.write("\r\x1b[K");
+      if (message.state === "ready") return 0;
+      io.stderr.write(`caisson: ${image.name} could not be made\n`);
+      for (const text of (message.error ?? "").split("\n")) io.stderr.write(`${visible(text)}\n`);
+      return 1;
+    }
+  }
+  return 1;
+}
+
+const show: Verb = {
+  summary: "show an image, by its id, name or alias",
+  usage: "IMAGE",
+  words: [1, 1],
+  run: async ({ caisson, words, io }) => tellJson(io, await caisson.images.get(words[0] ?? "")),
+};
+
+const log: Verb = {
+  summary: "print what was said while an image was made, to its end",
+  usage: "IMAGE",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    for await (const message of caisson.images.log(words[0] ?? "")) {
+      if (json) io.stdout.write(`${JSON.stringify(message)}\n`);
+      else if (message.type === "step") tellLine(io, `==> ${message.step}`);
+      else if (message.type === "log") tellLine(io, message.data.replace(/\n$/, ""));
+      else return message.state === "failed" ? 1 : 0;
+    }
+    return 0;
+  },
+};
+
+const remove = quiet("delete an image, or end its making", ["IMAGE"], ({ caisson }, image) =>
+  caisson.images.delete(image),
+);
+
+export const imageVerbs: Record<string, Verb> = {
+  "image ls": list,
+  "image catalogue": catalogue,
+  "image import": take,
+  "image show": show,
+  "image log": log,
+  "image rm": remove,
+};

@@ -1,0 +1,54 @@
+import { AppError } from "./errors.ts";
+import type { ChosenImage, ImageRecord } from "./image-record.ts";
+import type { CatalogueEntry } from "./image-spec.ts";
+
+const host: ChosenImage = { name: "host", layerId: null };
+
+/** What a sandbox is made of: the newest that is ready under that name. */
+export function chooseImage(
+  records: readonly ImageRecord[],
+  asked: string,
+  catalogue: readonly CatalogueEntry[],
+): ChosenImage {
+  if (asked === host.name) return host;
+  const ready = records.filter(({ state }) => state === "ready");
+  const found = match(ready, asked);
+  if (found?.layerId != null) return { name: found.name, layerId: found.layerId };
+  const building = match(records, asked)?.state === "building";
+  const entry = catalogue.find(({ spec }) => spec.name === asked || spec.aliases.includes(asked));
+  const images = [host.name, ...new Set(ready.map(({ name }) => name))];
+  if (building)
+    throw new AppError("conflict", `the image ${asked} is being made`, {
+      hint: `caisson image log ${asked}`,
+      details: { images },
+    });
+  throw new AppError("not_found", `there is no image ${JSON.stringify(asked).slice(0, 80)}`, {
+    hint: entry === undefined ? `images: ${images.join(", ")}` : `caisson image import ${entry.spec.name}`,
+    details: { images, ...(entry === undefined ? {} : { catalogue: entry.spec.name }) },
+  });
+}
+
+/** By id, or by name: what is ready first, then what is under way, then what failed. */
+export function findImage(
+  records: readonly ImageRecord[],
+  asked: string,
+  catalogue: readonly CatalogueEntry[],
+): ImageRecord {
+  for (const state of ["ready", "building", "failed"] as const) {
+    const found = match(
+      records.filter((record) => record.state === state || record.id === asked),
+      asked,
+    );
+    if (found !== undefined) return found;
+  }
+  chooseImage(records, asked, catalogue); // says what there is
+  throw new AppError("invalid", "this is the machine's own root", { hint: "it is not made, and cannot be deleted" });
+}
+
+function match(records: readonly ImageRecord[], asked: string): ImageRecord | undefined {
+  return (
+    records.find(({ id }) => id === asked) ??
+    records.find(({ name }) => name === asked) ??
+    records.find(({ aliases }) => aliases.includes(asked))
+  );
+}

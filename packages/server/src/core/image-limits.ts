@@ -1,0 +1,40 @@
+/** What bounds images and how they are made, like limits.ts. */
+const MiB = 1024 ** 2;
+const GiB = 1024 * MiB;
+
+export const buildLimits = {
+  /** Records, those of failures included. */
+  images: 200,
+  /** Of failures that are remembered. */
+  failed: 20,
+  /** At the same time; each has a place in the queue too. */
+  atOnce: 2,
+  specBytes: 64 * 1024,
+  nameCharacters: 200,
+  aliases: 16,
+  descriptionCharacters: 500,
+  /** Of each package manager. */
+  packages: 200,
+  packageCharacters: 200,
+  files: 100,
+  runs: 50,
+  runCharacters: 4_096,
+  env: 100,
+  envCharacters: 4_096,
+  /** Of the catalogue that comes with the program. */
+  catalogue: 50,
+  logBytes: 4 * MiB,
+  /** Of it that an error tells. */
+  errorCharacters: 2_000,
+  /** Times that a build may take as a whole, and one of its steps. */
+  buildMs: 3_600_000,
+  stepMs: 1_800_000,
+  memoryBytes: 2 * GiB,
+  storageBytes: 10 * GiB,
+  processes: 256,
+  cpus: 2,
+  /** Of apt on this machine. */
+  aptSources: 64,
+  aptKeys: 64,
+  aptFileBytes: 256 * 1024,
+} as const;

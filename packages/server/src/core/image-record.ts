@@ -1,0 +1,72 @@
+/** Read-only roots that sandboxes start from. They belong to the installation: administrators bring them, every namespace may use them. */
+export const imageSources = ["catalogue", "spec", "oci"] as const;
+export type ImageSource = (typeof imageSources)[number];
+
+export const imageStates = ["building", "ready", "failed"] as const;
+export type ImageState = (typeof imageStates)[number];
+
+/** What an image says about running it. */
+export interface ImageConfig {
+  env: Readonly<Record<string, string>>;
+  /** PATH of user code; the usual one where it is null. */
+  searchPath: string | null;
+  /** Where runs begin that name no folder; /workspace where it is null. */
+  workdir: string | null;
+  /** Whom it would run as. Told, not obeyed: code is uid 1000 in every image. */
+  user: string | null;
+  entrypoint: readonly string[];
+  cmd: readonly string[];
+}
+
+export const plainConfig: ImageConfig = {
+  env: {},
+  searchPath: null,
+  workdir: null,
+  user: null,
+  entrypoint: [],
+  cmd: [],
+};
+
+export interface ImageRecord {
+  id: string;
+  /** Of several that are ready under one name the newest counts. */
+  name: string;
+  aliases: readonly string[];
+  description: string;
+  source: ImageSource;
+  /** What it was made from: of a specification, or of an OCI manifest. The same is not made twice. */
+  digest: string;
+  /** Null until it is ready. */
+  layerId: string | null;
+  config: ImageConfig;
+  bytes: number;
+  state: ImageState;
+  /** The one under way, or the one that failed. */
+  step: string | null;
+  error: string | null;
+  createdAtMs: number;
+  createdBy: string;
+}
+
+export type ImageChanges = Partial<Pick<ImageRecord, "layerId" | "bytes" | "state" | "step" | "error" | "config">>;
+
+export interface ImageRecords {
+  insert(record: ImageRecord): Promise<void>;
+  update(id: string, changes: ImageChanges): Promise<void>;
+  /** Newest first. */
+  list(): Promise<ImageRecord[]>;
+  delete(id: string): Promise<void>;
+}
+
+/** An image as whoever makes a sandbox of it needs it. */
+export interface ChosenImage {
+  name: string;
+  /** Null: the machine's own root. */
+  layerId: string | null;
+}
+
+/** What a fleet may make sandboxes of. */
+export interface ImageChoice {
+  /** By name, alias or id; refuses what is not there, and says what is. */
+  choose(image: string): ChosenImage;
+}

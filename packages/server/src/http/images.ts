@@ -1,0 +1,106 @@
+import { z } from "zod";
+import type { Images } from "../images/images.ts";
+import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
+import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/images";
+const one = `${path}/{image}`;
+const tag = "images";
+
+/** Read-only roots that sandboxes start from: made here, by one call each (IMG-02). */
+export function imageRoutes(images: Images): Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists images, newest first",
+      permission: "read",
+      audit: null,
+      responses: {
+        200: { description: "all of them; `host`, the machine's own root, is none", schema: z.array(image) },
+      },
+      handler: async () => ({ status: 200, json: images.list().map(showImage) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/catalogue`,
+      tag,
+      summary: "Lists what can be imported by its name alone",
+      permission: "read",
+      audit: null,
+      responses: { 200: { description: "all of it", schema: z.array(catalogueEntry) } },
+      handler: async () => {
+        const ready = new Set(images.list().flatMap(({ name, state }) => (state === "ready" ? [name] : [])));
+        return { status: 200, json: images.catalogue.map((entry) => showEntry(entry, ready.has(entry.spec.name))) };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Imports an image of the catalogue, or of a specification of your own",
+      permission: "administer",
+      audit: "fleet",
+      body: importBody,
+      responses: {
+        202: { description: "it is being made; its log tells how far it is", schema: image },
+        200: { description: "it is there already, or being made", schema: image },
+      },
+      handler: async ({ caller, body }) => {
+        const { catalogue = "", spec } = body;
+        const { record, isNew } = await (spec === undefined
+          ? images.importFromCatalogue(caller, catalogue)
+          : images.importSpec(caller, spec));
+        return { status: isNew ? 202 : 200, json: showImage(record), headers: { location: `${path}/${record.id}` } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: one,
+      tag,
+      summary: "Shows an image",
+      permission: "read",
+      audit: null,
+      params: imageId,
+      responses: { 200: { description: "as it is now", schema: image } },
+      handler: async ({ params }) => ({ status: 200, json: showImage(images.get(params.image)) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${one}/log`,
+      tag,
+      summary: "Follows what is said while an image is made, from the beginning to its end",
+      permission: "read",
+      audit: null,
+      params: imageId,
+      responses: {
+        200: {
+          description: "`step` with its place among all of them, `log`, and `end` as the last",
+          media: Object.values(mediaOf),
+        },
+      },
+      handler: (call) =>
+        streamed(call, streamFormat(call.request.headers.accept) ?? "sse", async (begin) => {
+          images.get(call.params.image);
+          const live = begin();
+          for await (const { type, ...data } of images.log(call.params.image, live.gone)) await live.send(type, data);
+        }),
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: one,
+      tag,
+      summary: "Deletes an image, or ends its making; refused while a sandbox has it for its root",
+      permission: "administer",
+      audit: "fleet",
+      params: imageId,
+      responses: { 204: { description: "it is gone" } },
+      handler: async ({ caller, params }) => {
+        await images.delete(caller, params.image);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,145 @@
+/** Makes the tree of a specification, in sandboxes that reach the machine's own registries and nothing else (S67). */
+import { posix } from "node:path";
+import type { AptSources } from "../core/apt.ts";
+import { aptFolder } from "../core/apt.ts";
+import { AppError } from "../core/errors.ts";
+import type { ImageSpec } from "../core/image-spec.ts";
+import type { LayerInfo } from "../core/layer.ts";
+import type { PackageManager, Registries, Registry } from "../core/package.ts";
+import { type Progress, runScript } from "./build-steps.ts";
+import { aptConfig, aptConfigPath, clean, debianScripts, type Script } from "./debian-steps.ts";
+import { lastScripts, settleScripts } from "./settle-steps.ts";
+import type { Builder, Workbench } from "./workbench.ts";
+
+export interface BuildParts {
+  bench: Workbench;
+  apt: AptSources;
+  registries: Registries;
+  /** Whether files of registries are kept for the next build. */
+  keepsFiles: boolean;
+}
+
+const filesStep = "files";
+const freezeStep = "freeze";
+const unpackStep = "unpack";
+const certificates = "/workspace/.build/registry.pem";
+
+/** Names of all steps, in their order. */
+export function stepsOf(spec: ImageSpec): string[] {
+  const first = debianScripts(spec).map(({ name }) => name);
+  const files = Object.keys(spec.files).length > 0 ? [filesStep] : [];
+  const then = [...settleScripts(spec), ...lastScripts(spec)].map(({ name }) => name);
+  const at = settleScripts(spec).length;
+  return [...first, freezeStep, ...then.slice(0, at), ...files, ...then.slice(at), freezeStep];
+}
+
+export const treeSteps = [unpackStep, clean.name, freezeStep];
+
+export async function buildImage(parts: BuildParts, spec: ImageSpec, progress: Progress): Promise<LayerInfo> {
+  checkSources(parts, spec);
+  const packages = await inBuilder(parts.bench, null, progress, (builder) =>
+    packageTree(parts, builder, spec, progress),
+  );
+  try {
+    await progress.holds(packages.id);
+    return await inBuilder(parts.bench, packages.id, progress, (builder) => wholeTree(parts, builder, spec, progress));
+  } finally {
+    await parts.bench.removeLayer(packages.id);
+    await progress.holds(null);
+  }
+}
+
+/** From a tar archive without whiteouts and devices, whose hard links name entries before them. */
+export function buildTree(
+  { bench }: Pick<BuildParts, "bench">,
+  archive: AsyncIterable<Uint8Array>,
+  progress: Progress,
+): Promise<LayerInfo> {
+  const unpack: Script = {
+    name: unpackStep,
+    text: `tar -x --no-same-owner --delay-directory-restore
+find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +`,
+  };
+  return inBuilder(bench, null, progress, async (builder) => {
+    await runScript(builder, unpack, progress, { stdin: archive });
+    await runScript(builder, clean, progress);
+  });
+}
+
+/** Whatever comes of it, no builder is left: it becomes the layer, or it is destroyed. */
+async function inBuilder(
+  bench: Workbench,
+  root: string | null,
+  { signal, begin }: Progress,
+  act: (builder: Builder) => Promise<void>,
+): Promise<LayerInfo> {
+  signal.throwIfAborted();
+  const builder = await bench.open(root);
+  try {
+    await act(builder);
+    await begin(freezeStep);
+    return await builder.freeze();
+  } catch (error) {
+    await builder.destroy();
+    throw error;
+  }
+}
+
+/** Before anything is started. */
+function checkSources({ apt, registries }: BuildParts, spec: ImageSpec): void {
+  const problems = [
+    apt.problem,
+    ...(["pip", "npm"] as const).map((name) => spec[name].length > 0 && registries[name].problem),
+  ];
+  const problem = problems.find((one) => typeof one === "string");
+  if (typeof problem === "string")
+    throw new AppError("unsupported", problem, { hint: "An operator configures it for the daemon." });
+}
+
+async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec, progress: Progress): Promise<void> {
+  const { apt, bench, keepsFiles } = parts;
+  for (const { path, base64 } of apt.files)
+    await builder.files.write(posix.join(aptFolder, path), Buffer.from(base64, "base64"));
+  await builder.files.write(aptConfigPath, aptConfig);
+  const [index, download, ...then] = debianScripts(spec);
+  if (index === undefined || download === undefined) return;
+  const env = { APT_CONFIG: aptConfigPath };
+  {
+    using _open = await bench.reach(builder.id, apt.hosts, { keepsFiles });
+    await runScript(builder, index, progress, { env });
+    await runScript(builder, download, progress, { env });
+  }
+  for (const script of then) await runScript(builder, script, progress);
+}
+
+async function wholeTree(parts: BuildParts, builder: Builder, spec: ImageSpec, progress: Progress): Promise<void> {
+  for (const script of settleScripts(spec)) {
+    const manager = script.name === "pip" || script.name === "npm" ? script.name : undefined;
+    if (manager === undefined) await runScript(builder, script, progress);
+    else await install(parts, builder, manager, script, progress);
+  }
+  if (Object.keys(spec.files).length > 0) await progress.begin(filesStep);
+  for (const [path, text] of Object.entries(spec.files))
+    await builder.files.write(posix.join("/workspace", path), text);
+  for (const script of lastScripts(spec)) await runScript(builder, script, progress);
+}
+
+async function install(
+  { bench, registries, keepsFiles }: BuildParts,
+  builder: Builder,
+  manager: PackageManager,
+  script: Script,
+  progress: Progress,
+): Promise<void> {
+  const registry: Registry = registries[manager];
+  const keeps = keepsFiles && registry.keepsFiles;
+  if (registry.certificates !== null) await builder.files.write(certificates, registry.certificates);
+  const trust = registry.certificates === null ? registry.trust : mapValues(registry.trust, certificates);
+  const own = manager === "pip" ? { PIP_BREAK_SYSTEM_PACKAGES: "1", PIP_PROGRESS_BAR: "off", PIP_NO_COLOR: "1" } : {};
+  using _open = await bench.reach(builder.id, registry.hosts, { keepsFiles: keeps });
+  await runScript(builder, script, progress, { env: { ...own, ...registry.variables, ...(keeps ? {} : trust) } });
+}
+
+function mapValues(record: Readonly<Record<string, string>>, value: string): Record<string, string> {
+  return Object.fromEntries(Object.keys(record).map((name) => [name, value]));
+}

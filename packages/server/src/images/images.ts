@@ -1,0 +1,366 @@
+import { createHash } from "node:crypto";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Audit, entryOf, type Note } from "../core/audit.ts";
+import { chooseImage, findImage } from "../core/choose-image.ts";
+import type { Clock } from "../core/clock.ts";
+import { AppError, messageOf } from "../core/errors.ts";
+import type { Feed, FeedNews } from "../core/feed.ts";
+import { buildLimits } from "../core/image-limits.ts";
+import {
+  type ChosenImage,
+  type ImageChanges,
+  type ImageChoice,
+  type ImageConfig,
+  type ImageRecord,
+  type ImageRecords,
+  plainConfig,
+} from "../core/image-record.ts";
+import type { CatalogueEntry, ImageSpec } from "../core/image-spec.ts";
+import type { LayerId, LayerInfo } from "../core/layer.ts";
+import type { Caller } from "../core/principal.ts";
+import { randomId } from "../core/random-id.ts";
+import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
+import { BuildLog, readLog } from "./build-log.ts";
+import { explainFailure, type Progress } from "./build-steps.ts";
+import { readSpec } from "./read-spec.ts";
+
+export interface ImagesParts extends BuildParts {
+  /** Where logs are kept. */
+  folder: string;
+  records: ImageRecords;
+  catalogue: readonly CatalogueEntry[];
+  /** A place in the queue of all jobs; rejects at once when that is full. */
+  queue: <T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>) => Promise<T>;
+  /** Sandboxes that wait in pools are no use of an image. */
+  emptyPools: (layerId: string) => Promise<void>;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  clock: Clock;
+  onError: (error: unknown) => void;
+}
+
+/** What an import says of the image to come. */
+export interface Draft extends Pick<ImageRecord, "name" | "aliases" | "description" | "source" | "digest" | "config"> {
+  steps: readonly string[];
+  build: (progress: Progress) => Promise<LayerInfo>;
+}
+
+/** A tree that comes as a tar archive; opened when its turn has come. */
+export interface TreeImport extends Pick<ImageRecord, "name" | "digest" | "description" | "config"> {
+  open: (progress: Progress) => AsyncIterable<Uint8Array>;
+  /** What happens before the tree is unpacked, in its order. */
+  steps?: readonly string[];
+}
+
+export interface Imported {
+  record: ImageRecord;
+  /** False when it was there, or is under way, already. */
+  isNew: boolean;
+}
+
+interface Build {
+  abort: AbortController;
+  log: BuildLog;
+  steps: readonly string[];
+  done: Promise<void>;
+}
+
+/** What a reader of a log is told. */
+export type LogMessage =
+  | { type: "step"; step: string; at: number; of: number }
+  | { type: "log"; data: string }
+  | { type: "end"; state: ImageRecord["state"]; step: string | null; error: string | null };
+
+/** Read-only roots of the installation, made here from what the machine's own registries have (IMG-02, IMG-04). */
+export class Images implements ImageChoice, AsyncDisposable {
+  readonly #parts: ImagesParts;
+  readonly #records = new Map<string, ImageRecord>();
+  readonly #builds = new Map<string, Build>();
+
+  private constructor(parts: ImagesParts) {
+    this.#parts = parts;
+  }
+
+  /** What the last daemon did not finish is over. */
+  static async open(parts: ImagesParts): Promise<Images> {
+    const images = new Images(parts);
+    await mkdir(parts.folder, { recursive: true, mode: 0o700 });
+    for (const record of (await parts.records.list()).reverse()) {
+      images.#records.set(record.id, record);
+      if (record.state !== "building") continue;
+      const error = explainFailure(record.step, new AppError("unavailable", "the daemon ended while it was made"));
+      await images.#change(record.id, { state: "failed", error });
+    }
+    return images;
+  }
+
+  /** Removes layers that became no image, once the builders that the last daemon left are gone. */
+  async sweep(): Promise<void> {
+    for (const { id, state, layerId } of this.list()) {
+      if (state !== "failed" || layerId === null) continue;
+      await this.#parts.bench.removeLayer(layerId).catch(ignoreMissing);
+      await this.#change(id, { layerId: null });
+    }
+  }
+
+  /** Newest first. */
+  list(): ImageRecord[] {
+    return [...this.#records.values()].reverse();
+  }
+
+  get catalogue(): readonly CatalogueEntry[] {
+    return this.#parts.catalogue;
+  }
+
+  /** By id, name or alias; failed ones by their id alone, unless there is no other. */
+  get(image: string): ImageRecord {
+    return findImage(this.list(), image, this.#parts.catalogue);
+  }
+
+  choose(image: string): ChosenImage {
+    return chooseImage(this.list(), image, this.#parts.catalogue);
+  }
+
+  /** What runs in a sandbox of it find; nothing of an image that is gone. */
+  configOf(layerId: string): ImageConfig | undefined {
+    for (const record of this.#records.values()) if (record.layerId === layerId) return record.config;
+    return undefined;
+  }
+
+  importFromCatalogue(caller: Caller, name: string): Promise<Imported> {
+    const entry = this.#parts.catalogue.find(({ spec }) => spec.name === name || spec.aliases.includes(name));
+    if (entry === undefined)
+      throw new AppError("not_found", `the catalogue has no ${JSON.stringify(name).slice(0, 80)}`, {
+        hint: `it has ${this.#parts.catalogue.map(({ spec }) => spec.name).join(", ")}`,
+      });
+    return this.#importSpec(caller, entry.spec, "catalogue");
+  }
+
+  async importSpec(caller: Caller, text: string): Promise<Imported> {
+    return this.#importSpec(caller, await readSpec(text), "spec");
+  }
+
+  importTree(caller: Caller, { open, steps = [], ...draft }: TreeImport): Promise<Imported> {
+    const build = (progress: Progress) => buildTree(this.#parts, open(progress), progress);
+    return this.import(caller, { ...draft, aliases: [], source: "oci", steps: [...steps, ...treeSteps], build });
+  }
+
+  #importSpec(caller: Caller, spec: ImageSpec, source: "catalogue" | "spec"): Promise<Imported> {
+    const { name, aliases, description, env } = spec;
+    const { PATH: searchPath = null, ...others } = env;
+    return this.import(caller, {
+      ...{ name, aliases, description, source, digest: digestOf(spec), steps: stepsOf(spec) },
+      config: { ...plainConfig, env: others, searchPath },
+      build: (progress) => buildImage(this.#parts, spec, progress),
+    });
+  }
+
+  /** Answers once the build has its place in the queue; it goes on whoever leaves. */
+  async import(caller: Caller, draft: Draft): Promise<Imported> {
+    const { name, digest } = draft;
+    const same = this.list().find((one) => one.name === name && one.digest === digest && one.state !== "failed");
+    if (same !== undefined) return { record: same, isNew: false };
+    if (this.#records.size >= buildLimits.images)
+      throw new AppError("limit_exceeded", `there are ${buildLimits.images} images already`, {
+        hint: "delete some first",
+      });
+    const record = await this.#insert(caller, draft);
+    const abort = new AbortController();
+    const limit = AbortSignal.any([abort.signal, AbortSignal.timeout(buildLimits.buildMs)]);
+    const log = await BuildLog.create(this.#logPath(record.id));
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#builds.set(record.id, { abort, log, steps: draft.steps, done });
+    const queued = this.#parts.queue(caller, limit, () =>
+      this.#build(caller, record.id, draft, { log, signal: limit }),
+    );
+    void this.#settle(caller, record.id, queued).then(resolve);
+    // A queue that is full says so at once, and then there was no build.
+    const refused = await Promise.race([
+      queued.then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+      nextTurn(undefined),
+    ]);
+    if (!(refused instanceof AppError && refused.code === "limit_exceeded" && refused.retryAfterMs !== undefined))
+      return { record: this.#records.get(record.id) ?? record, isNew: true };
+    await done;
+    await this.#forget(record.id);
+    throw refused;
+  }
+
+  async #insert(caller: Caller, { steps: _, build: __, ...draft }: Draft): Promise<ImageRecord> {
+    const record: ImageRecord = {
+      ...{ id: randomId(8, "hex"), ...draft, layerId: null, bytes: 0, state: "building", step: null, error: null },
+      ...{ createdAtMs: this.#parts.clock.wallMs(), createdBy: caller.principal.id },
+    };
+    const { id, name, source, digest } = record;
+    await this.#parts.records.insert(record);
+    try {
+      await this.#note(caller, { type: "image.requested", detail: { image_id: id, name, source, digest } });
+    } catch (error) {
+      await this.#parts.records.delete(id); // what the log cannot hold does not happen
+      throw error;
+    }
+    this.#records.set(id, record);
+    return record;
+  }
+
+  async #build(
+    caller: Caller,
+    id: string,
+    { name, steps, build }: Draft,
+    { log, signal }: Pick<Progress, "log" | "signal">,
+  ): Promise<void> {
+    let at = 0;
+    const begin = async (step: string) => {
+      signal.throwIfAborted();
+      at = Math.max(at, steps.indexOf(step, at) + 1);
+      await this.#change(id, { step });
+      await log.write(`==> ${step}\n`);
+      this.#tell(caller, "image.building", { image_id: id, name, step, at, of: steps.length });
+    };
+    const holds = (layerId: LayerId | null) => this.#change(id, { layerId });
+    const layer = await build({ log, signal, begin, holds });
+    try {
+      await this.#note(caller, { type: "image.ready", detail: { image_id: id, name, bytes: layer.bytes } });
+      await this.#change(id, { state: "ready", layerId: layer.id, bytes: layer.bytes, step: null });
+    } catch (error) {
+      await this.#parts.bench.removeLayer(layer.id);
+      throw error;
+    }
+    this.#tell(caller, "image.ready", { image_id: id, name, bytes: layer.bytes });
+    await this.#supersede(id, name);
+  }
+
+  /** What failed under this name before is of no interest, and who waits in a pool has an older one. */
+  async #supersede(id: string, name: string): Promise<void> {
+    for (const other of this.list()) {
+      if (other.id === id || other.name !== name) continue;
+      if (other.state === "failed") await this.#forget(other.id);
+      else if (other.layerId !== null) await this.#parts.emptyPools(other.layerId);
+    }
+  }
+
+  async #fail(caller: Caller, id: string, cause: unknown): Promise<void> {
+    const { step = null, name = "" } = this.#records.get(id) ?? {};
+    const error = explainFailure(step, cause);
+    await this.#builds.get(id)?.log.write(`\n${error}\n`);
+    await this.#change(id, { state: "failed", error });
+    await this.#note(caller, { type: "image.failed", detail: { image_id: id, name, step } });
+    this.#tell(caller, "image.failed", { image_id: id, name, step });
+    const failed = this.list().filter(({ state }) => state === "failed");
+    for (const old of failed.slice(buildLimits.failed)) await this.#forget(old.id);
+  }
+
+  /** Whatever comes of it is in the record before anybody hears of its end. */
+  async #settle(caller: Caller, id: string, queued: Promise<void>): Promise<void> {
+    try {
+      await queued.catch((error: unknown) => this.#fail(caller, id, error));
+    } catch (error) {
+      this.#parts.onError(error);
+    }
+    await this.#builds.get(id)?.log.end();
+    this.#builds.delete(id);
+  }
+
+  /** What it says from the beginning on, and its end as the last. */
+  async *log(image: string, gone: AbortSignal): AsyncGenerator<LogMessage> {
+    const { id } = this.get(image);
+    const build = this.#builds.get(id);
+    const texts = build?.log.follow(gone) ?? readLog(this.#logPath(id));
+    const steps = build?.steps ?? [];
+    let at = 0;
+    let rest = "";
+    for await (const text of texts) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const step = line.startsWith("==> ") ? line.slice(4) : undefined;
+        if (step === undefined) yield { type: "log", data: `${line}\n` };
+        else {
+          at = Math.max(at, steps.indexOf(step, at) + 1);
+          yield { type: "step", step, at, of: Math.max(steps.length, at) };
+        }
+      }
+    }
+    if (rest !== "") yield { type: "log", data: rest };
+    await build?.done.catch(() => undefined);
+    const record = this.#records.get(id);
+    if (!gone.aborted && record !== undefined)
+      yield { type: "end", state: record.state, step: record.step, error: record.error };
+  }
+
+  /** One that is being made is ended. Refused while a sandbox has it for its root. */
+  async delete(caller: Caller, image: string): Promise<void> {
+    const { id, name } = this.get(image);
+    const build = this.#builds.get(id);
+    build?.abort.abort(new AppError("conflict", "it was deleted"));
+    await build?.done;
+    const { layerId = null } = this.#records.get(id) ?? {};
+    if (layerId !== null) {
+      await this.#parts.emptyPools(layerId);
+      await this.#checkUnused(name, layerId);
+    }
+    await this.#note(caller, { type: "image.deleted", detail: { image_id: id, name } });
+    if (layerId !== null) await this.#parts.bench.removeLayer(layerId);
+    await this.#forget(id);
+    this.#tell(caller, "image.deleted", { image_id: id, name });
+  }
+
+  async #checkUnused(name: string, layerId: LayerId): Promise<void> {
+    const uses = (await this.#parts.bench.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
+    if (uses === 0) return;
+    throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes`, {
+      hint: "destroy them first",
+      details: { uses },
+    });
+  }
+
+  async #forget(id: string): Promise<void> {
+    await this.#parts.records.delete(id);
+    this.#records.delete(id);
+    await rm(this.#logPath(id), { force: true });
+  }
+
+  async #change(id: string, changes: ImageChanges): Promise<void> {
+    await this.#parts.records.update(id, changes);
+    const record = this.#records.get(id);
+    if (record !== undefined) this.#records.set(id, { ...record, ...changes });
+  }
+
+  #logPath(id: string): string {
+    return join(this.#parts.folder, `${id}.log`);
+  }
+
+  #tell({ principal }: Caller, type: FeedNews["type"], data: FeedNews["data"]): void {
+    this.#parts.feed.publish({ type, namespace: principal.namespace, sandboxId: null, data });
+  }
+
+  async #note(caller: Caller, note: Note): Promise<void> {
+    await this.#parts.audit.record(entryOf(caller, note));
+  }
+
+  /** Layers of images: whoever looks for what nobody needs must not take them. */
+  layerIds(): string[] {
+    return [...this.#records.values()].flatMap(({ layerId }) => (layerId === null ? [] : [layerId]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const builds = [...this.#builds.values()];
+    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
+    for (const { done } of builds) await done.catch((error: unknown) => this.#parts.onError(messageOf(error)));
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof AppError && error.code === "not_found")) throw error;
+}
+
+/** Of what it says, whatever its order and its comments. */
+function digestOf(spec: ImageSpec): string {
+  const { description: _, ...content } = spec;
+  return `sha256:${createHash("sha256").update(JSON.stringify(content)).digest("hex")}`;
+}

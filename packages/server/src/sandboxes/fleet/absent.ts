@@ -1,0 +1,17 @@
+/** What a fleet has in place of what it was not given. */
+import { chooseImage } from "../../core/choose-image.ts";
+import type { FleetEgress } from "../../core/egress-policies.ts";
+import { AppError } from "../../core/errors.ts";
+import type { ImageChoice } from "../../core/image-record.ts";
+
+/** Where nobody can bring images. */
+export const hostAlone: ImageChoice = { choose: (image) => chooseImage([], image, []) };
+
+const noWayOut = () => {
+  throw new AppError("unsupported", "nothing leaves a sandbox here");
+};
+export const noEgress: Pick<FleetEgress, "check" | "openRun"> = { check: noWayOut, openRun: noWayOut };
+
+export async function noSnapshots(): Promise<never> {
+  throw new AppError("unsupported", "there are no snapshots here");
+}

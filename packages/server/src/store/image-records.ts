@@ -1,0 +1,33 @@
+import type { Kysely } from "kysely";
+import { buildLimits } from "../core/image-limits.ts";
+import type { ImageChanges, ImageRecord, ImageRecords } from "../core/image-record.ts";
+import { mapRows } from "./columns.ts";
+import type { Schema } from "./schema.ts";
+
+const mapping = mapRows<ImageRecord, "aliases" | "config">(["aliases", "config"]);
+
+export class StoredImages implements ImageRecords {
+  readonly #db: Kysely<Schema>;
+
+  constructor(db: Kysely<Schema>) {
+    this.#db = db;
+  }
+
+  async insert(record: ImageRecord): Promise<void> {
+    await this.#db.insertInto("images").values(mapping.toRow(record)).execute();
+  }
+
+  async update(id: string, changes: ImageChanges): Promise<void> {
+    await this.#db.updateTable("images").set(mapping.toChanges(changes)).where("id", "=", id).execute();
+  }
+
+  async list(): Promise<ImageRecord[]> {
+    const query = this.#db.selectFrom("images").selectAll();
+    const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(buildLimits.images).execute();
+    return rows.map((row) => mapping.toRecord(row));
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#db.deleteFrom("images").where("id", "=", id).execute();
+  }
+}

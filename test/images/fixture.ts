@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import type { AptSources } from "../../packages/server/src/core/apt.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
+import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
+import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import type { LogMessage } from "../../packages/server/src/images/images.ts";
+import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { openService, type Service } from "../../packages/server/src/service.ts";
+import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
+import { names } from "../egress/rules.ts";
+import { settings } from "../fleet/fixture.ts";
+import { guestPath, root } from "../harness.ts";
+import { makeRepository } from "./made-repository.ts";
+
+export const admin: Caller = {
+  principal: { id: "key-admin", name: "admin", namespace: "default", role: "admin" },
+  requestId: "request",
+};
+export const command = (line: string) => ({ kind: "command", command: line }) as const;
+
+/** The registries of one machine, for daemons in this process and in others. */
+export interface TestRegistries extends AsyncDisposable {
+  apt: AptSources;
+  dns: string;
+  host: WebHost;
+}
+
+export async function openRegistries(): Promise<TestRegistries> {
+  const folder = await mkdtemp("/var/tmp/caisson-test-");
+  const repository = await makeRepository(folder);
+  const [dns, host] = await Promise.all([dnsHost(names), webHost({ answer: repository.answer })]);
+  return {
+    apt: repository.sources("allowed.example", host.port),
+    dns: dns.address,
+    host,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([dns[Symbol.asyncDispose](), host[Symbol.asyncDispose]()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+class KeptFeed extends EventFeed {
+  readonly told: FeedEvent[] = [];
+
+  override publish(news: FeedNews): FeedEvent {
+    const event = super.publish(news);
+    if (event.type.startsWith("image.")) this.told.push(event);
+    return event;
+  }
+}
+
+export interface TestImages extends Service {
+  events: FeedEvent[];
+  errors: unknown[];
+}
+
+export async function openImages(
+  home: string,
+  { apt, dns }: Pick<TestRegistries, "apt" | "dns">,
+  { catalogue = [], ...changed }: Partial<FleetSettings> & { catalogue?: readonly CatalogueEntry[] } = {},
+): Promise<TestImages> {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const caisson = openCaisson({ home, root, guestPath, network: { dnsServers: [dns] }, onError });
+  const feed = new KeptFeed();
+  const service = await openService({
+    folder: join(home, "daemon"),
+    caisson,
+    feed,
+    settings: { ...settings, ...changed },
+    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+    packages: { registries: noRegistries, apt, catalogue, mustPin: false },
+    clock: systemClock,
+    onError,
+  });
+  return {
+    ...service,
+    events: feed.told,
+    errors,
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]();
+      await caisson[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** All that is said of an image until its making has ended. */
+export function logOf({ images }: Pick<Service, "images">, id: string): Promise<LogMessage[]> {
+  return Array.fromAsync(images.log(id, new AbortController().signal));
+}
+
+export async function runIn(service: Service, image: string, engine: "container" | "gvisor", line: string) {
+  const { record } = await service.fleet.create(admin, { image, engine });
+  try {
+    const done = await service.fleet.run(admin, record.id, command(line), (sandbox) => sandbox.exec({ command: line }));
+    return { ...done, record };
+  } finally {
+    await service.fleet.destroy(admin, record.id);
+  }
+}
