@@ -13,7 +13,10 @@ import { egress } from "./benchmarks/egress.ts";
 import { egressRules } from "./benchmarks/egress-rules.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
+import { forkFiles } from "./benchmarks/fork-files.ts";
 import { idle } from "./benchmarks/idle.ts";
+import { imageShare } from "./benchmarks/image-share.ts";
+import { imageStart } from "./benchmarks/image-start.ts";
 import { launcher } from "./benchmarks/launcher.ts";
 import { mcp } from "./benchmarks/mcp.ts";
 import { mcpStdio } from "./benchmarks/mcp-stdio.ts";
@@ -41,6 +44,9 @@ const benchmarks: Record<string, Benchmark> = {
   "bytes-out": bytesOut,
   idle,
   "files-changed": filesChanged,
+  "fork-files": forkFiles,
+  "image-start": imageStart,
+  "image-share": imageShare,
   launcher,
   terminal,
   upload: uploadFile,

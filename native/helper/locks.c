@@ -76,6 +76,7 @@ void lock_release(const char *folder) {
     if (strcmp((*at)->folder, folder) != 0) continue;
     struct held *gone = *at;
     *at = gone->next;
+    flock(gone->fd, LOCK_UN); /* a verb that was begun meanwhile, and takes its time, has the descriptor too */
     close(gone->fd);
     free(gone->folder);
     free(gone);
