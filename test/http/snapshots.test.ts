@@ -174,7 +174,9 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
       return server.blobs.read(digest);
     };
     const { blobs } = server;
-    const slow = snapshotsWith({ blobs: { read, begin: () => blobs.begin(), sweep: (mark) => blobs.sweep(mark) } });
+    const slow = snapshotsWith({
+      blobs: { read, begin: () => blobs.begin(), sweep: (mark) => blobs.sweep(mark), look: (mark) => blobs.look(mark) },
+    });
     const { id: snapshot } = (await api.post(`${at}/snapshots`)).json;
     const reading = slow.entries(caller("default"), snapshot, { limit: 9 });
     await expect(slow.delete(caller("default"), snapshot)).rejects.toMatchObject({ code: "conflict" });

@@ -67,6 +67,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["GET /api/v1/queue", "caisson.queue", "queue status"],
   ["GET /api/v1/pool", "caisson.pools", "pool"],
   ["GET /api/v1/stats", "caisson.stats", "stats"],
+  ["POST /api/v1/gc", "caisson.gc", "gc"],
   ["GET /api/v1/limits", "caisson.limits", "limits"],
   ["GET /api/v1/config", "caisson.config", "config"],
   ["POST /api/v1/sandboxes/{id}/snapshots", "sandbox.snapshots.create", "snapshot create"],

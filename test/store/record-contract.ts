@@ -284,7 +284,11 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(await store.artifacts.manifests()).toEqual([kept.manifest]);
       expect(await store.artifacts.expired(4_999)).toEqual([]);
       expect((await store.artifacts.expired(5_000)).map(({ id }) => id)).toEqual(["box-1"]);
-      await store.artifacts.delete("box-1");
+      await store.artifacts.put({ ...kept, id: "box-2", manifest: "later", createdAtMs: 2_000, expiresAtMs: 9_000 });
+      expect(await store.artifacts.manifests(5_000)).toEqual(["later"]);
+      await store.artifacts.delete("box-2", 8_999);
+      await store.artifacts.delete("box-1", 5_000);
+      expect(await store.artifacts.manifests()).toEqual(["later"]);
       expect(await store.artifacts.get("box-1")).toBeUndefined();
     });
   });

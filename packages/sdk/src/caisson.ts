@@ -2,6 +2,7 @@ import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
 import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
+import type { Collected } from "./gc.ts";
 import { Images } from "./images.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
@@ -90,6 +91,11 @@ export class Caisson {
 
   pools(): Promise<PoolInfo[]> {
     return this.#transport.json("GET", "/api/v1/pool");
+  }
+
+  /** Removes what nothing uses any more, of all namespaces; for administrators. */
+  gc(options: { dry_run?: boolean; cache?: boolean } = {}): Promise<Collected> {
+    return this.#transport.json("POST", "/api/v1/gc", { json: options, timeoutMs: null });
   }
 
   /** What a request may ask for. */

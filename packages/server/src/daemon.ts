@@ -46,6 +46,8 @@ export interface DaemonConfiguration {
   /** That a sandbox may have of its own. */
   sandboxRules: number;
   packages: PackageSettings;
+  /** Of the disk; past it what nothing uses is removed. */
+  gcWatermarkPercent: number;
   /** Search providers, in their order. */
   search: readonly string[];
   /** The sets of tools of MCP clients that name none. */
@@ -76,10 +78,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  const { fleet: settings, approvals, vault, sandboxRules, packages, search } = configuration;
+  const { fleet: settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(hostSocket));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
-  const given = { settings, approvals, vault, sandboxRules, packages, search, host };
+  const given = { settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
   const service = opened.use(
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );

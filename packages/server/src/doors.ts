@@ -4,6 +4,7 @@ import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
 import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
+import { gcRoutes } from "./http/gc.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
 import { imageRoutes } from "./http/images.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
@@ -90,6 +91,7 @@ export async function openDoors(
       ...snapshotRoutes(fleet, storage.snapshots),
       ...skillRoutes(fleet, storage.skills),
       ...keptArtifactRoutes(storage.artifacts),
+      ...gcRoutes(service.collection),
       ...packageRoutes(service.packages),
       ...imageRoutes(service.images),
       ...secretRoutes({ vault, fleet, keyring }),

@@ -7,6 +7,7 @@ import { type AptSources, noApt } from "./core/apt.ts";
 import type { Clock } from "./core/clock.ts";
 import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
+import type { Collector } from "./core/gc.ts";
 import type { HostAccess } from "./core/host.ts";
 import type { CatalogueEntry } from "./core/image-spec.ts";
 import type { Registries } from "./core/package.ts";
@@ -28,9 +29,14 @@ import { noRegistries } from "./packages/read-registries.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
+import { GarbageCollection } from "./sandboxes/gc/collection.ts";
+import { downloadCollector } from "./sandboxes/gc/download-collector.ts";
+import { layerCollector } from "./sandboxes/gc/layer-collector.ts";
+import { Watermark } from "./sandboxes/gc/watermark.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
+import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
 import { openStore } from "./store/open-store.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
@@ -57,6 +63,8 @@ interface ServiceParts {
   packages?: PackageSettings;
   /** The machine around it; closed unless given. */
   host?: OpenedHost | undefined;
+  /** Of the disk; past it what nothing uses is removed. Only when asked, unless given. */
+  gcWatermarkPercent?: number;
   /** Search providers, in their order; none unless given. */
   search?: readonly string[];
   clock: Clock;
@@ -86,6 +94,7 @@ export interface Service extends AsyncDisposable {
   store: Store;
   blobs: FileBlobs;
   storage: Storage;
+  collection: GarbageCollection;
   approvals: ApprovalDesk;
   vault: StoredVault;
   policies: PolicyDesk;
@@ -156,10 +165,12 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     catalogue = [],
   } = parts.packages ?? {};
   const keepsFiles = keepBytes > 0;
-  if (keepsFiles)
-    caisson.guard({
-      downloads: await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError }),
-    });
+  const collectors: Collector[] = [storage.collector];
+  if (keepsFiles) {
+    const downloads = await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError });
+    caisson.guard({ downloads });
+    collectors.push(downloadCollector(downloads, { mostBytes: keepBytes }));
+  }
   const images = await Images.open({
     folder: join(folder, "images"),
     records: store.images,
@@ -176,6 +187,15 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   caisson.useImages((root) => images.configOf(root));
+  collectors.push(
+    layerCollector({
+      layers: () => caisson.layers(),
+      remove: (id) => caisson.removeLayer(id),
+      // Every kind of record that names layers has its place here: a layer that none of them names is removed.
+      named: [() => images.list().map(({ layerId }) => layerId)],
+      clock,
+    }),
+  );
   const fleet = await SandboxFleet.open({
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
@@ -203,6 +223,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
+  const disk = () => diskRoom(folder);
+  const collection = new GarbageCollection({ collectors, disk, audit, feed, onError });
+  opened.defer(() => collection.settled());
+  const { gcWatermarkPercent: watermarkPercent = 100 } = parts;
+  if (watermarkPercent < 100) opened.use(new Watermark({ collection, disk, watermarkPercent, clock, onError }));
   const packages = new Packages({
     fleet,
     registries,
@@ -229,6 +254,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     store,
     blobs,
     storage,
+    collection,
     approvals,
     vault,
     policies,

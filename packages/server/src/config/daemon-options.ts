@@ -46,6 +46,7 @@ export function daemonOptions(configuration: Configuration) {
     caisson,
     sandboxRules: configuration.settings["network.max_rules"],
     search: configuration.settings["web.search"],
+    gcWatermarkPercent: configuration.settings["gc.watermark_percent"],
     mcpTools: configuration.settings["mcp.tools"],
     fleet: fleetOptions(configuration),
     approvals: approvalOptions(configuration),

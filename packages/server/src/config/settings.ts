@@ -7,6 +7,7 @@ import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { gcSettings } from "./gc-settings.ts";
 import { hostSettings } from "./host-settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";
 import { packageSettings } from "./package-settings.ts";
@@ -293,6 +294,7 @@ const settingSpecs = {
   },
   ...approvalSettings,
   ...packageSettings,
+  ...gcSettings,
   ...mcpSettings,
   ...webSettings,
   ...hostSettings,

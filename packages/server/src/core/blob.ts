@@ -5,8 +5,12 @@ export interface Blobs {
   /** Whole, and checked against its digest. */
   read(digest: string): Promise<Buffer>;
   /** Removes all that `mark` does not tell of. Sessions may be under way. */
-  sweep(mark: (live: (digest: string) => void) => Promise<void>): Promise<Swept>;
+  sweep(mark: BlobMark): Promise<Swept>;
+  /** What a sweep would do now, with sizes on the disk. */
+  look(mark: BlobMark): Promise<Swept & { keptBytes: number }>;
 }
+
+export type BlobMark = (live: (digest: string) => void) => Promise<void>;
 
 export interface BlobSession extends AsyncDisposable {
   /** Bytes that were not there before, as they lie on the disk. */
@@ -20,4 +24,5 @@ export interface BlobSession extends AsyncDisposable {
 export interface Swept {
   removed: number;
   kept: number;
+  removedBytes: number;
 }

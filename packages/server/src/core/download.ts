@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { Freed } from "./gc.ts";
 
 /**
  * Files of registries, kept under the address they came from for the next sandbox that asks (EXE-10). What is in one was asked for by
@@ -8,6 +9,10 @@ export interface Downloads {
   find(url: string): Promise<Download | undefined>;
   /** Takes a file of that size as it comes; undefined where it is not to be kept. */
   keep(url: string, bytes: number): Promise<DownloadDraft | undefined>;
+  /** Of all that is kept. */
+  heldBytes(): number;
+  /** Forgets those that nobody asked for longest until so many bytes are free; whoever reads one reads on. */
+  trim(bytes: number): Promise<Freed>;
 }
 
 export interface Download {

@@ -40,6 +40,7 @@ export const feedTypes = [
   "image.deleted",
   "disk.low",
   "disk.recovered",
+  "gc.completed",
   "record.failed",
   "webhook.failed",
   "key.created",

@@ -25,8 +25,10 @@ export interface KeptArtifactsRecords {
   get(id: string): Promise<KeptArtifacts | undefined>;
   list(query: KeptArtifactsQuery): Promise<KeptArtifacts[]>;
   usage(namespace: string): Promise<{ count: number; totalBytes: number }>;
-  delete(id: string): Promise<void>;
-  /** Those whose time is over. */
+  /** With a time, only if its own is over by then. */
+  delete(id: string, expiredAtMs?: number): Promise<void>;
+  /** Those whose time is over, a page of them. */
   expired(nowMs: number): Promise<KeptArtifacts[]>;
-  manifests(): Promise<string[]>;
+  /** Of all; with a time, of those whose own is not over by then. */
+  manifests(nowMs?: number): Promise<string[]>;
 }

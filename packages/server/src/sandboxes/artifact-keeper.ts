@@ -4,6 +4,7 @@ import type { BlobSession, Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo } from "../core/file.ts";
+import { InUse } from "../core/in-use.ts";
 import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import type { Artifact } from "../core/manifest.ts";
 import type { Caller } from "../core/principal.ts";
@@ -28,6 +29,7 @@ interface KeeperParts {
 /** Artifacts of sandboxes that are gone. A caller sees those of its own namespace, until their time is over. */
 export class ArtifactKeeper {
   readonly #parts: KeeperParts;
+  readonly #inUse = new InUse();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -95,8 +97,15 @@ export class ArtifactKeeper {
     const { manifest } = await this.#get(caller, id);
     const wanted = toBytes(path);
     for await (const entry of readManifest(this.#parts.blobs, manifest))
-      if (entry.path === wanted) return { sizeBytes: entry.size, bytes: readAhead(this.#parts.blobs, entry.chunks) };
+      if (entry.path === wanted) return { sizeBytes: entry.size, bytes: this.#bytes(caller, id, entry.chunks) };
     throw new AppError("not_found", `no artifact of sandbox ${id} is called '${path.slice(0, 256)}'`);
+  }
+
+  /** Whose time is over meanwhile stays until they are read. */
+  async *#bytes(caller: Caller, id: string, chunks: readonly string[]): AsyncGenerator<Buffer> {
+    using _ = this.#inUse.read(id);
+    await this.#get(caller, id);
+    yield* readAhead(this.#parts.blobs, chunks);
   }
 
   async delete(caller: Caller, id: string): Promise<void> {
@@ -107,23 +116,22 @@ export class ArtifactKeeper {
     sweeper.request();
   }
 
-  /** Removes those whose time is over. */
+  /** Removes those whose time is over and that nobody reads; what they held goes soon. */
   async expire(): Promise<void> {
-    const { audit, records, sweeper, clock } = this.#parts;
-    const over = await records.expired(clock.wallMs());
+    if ((await this.forgetExpired()) > 0) this.#parts.sweeper.request();
+  }
+
+  /** As expire, and what they held is left to the next sweep. Says how many. */
+  async forgetExpired(): Promise<number> {
+    const { audit, records, clock } = this.#parts;
+    const now = clock.wallMs();
+    const over = (await records.expired(now)).filter(({ id }) => !this.#inUse.isRead(id));
     for (const { id, namespace, files } of over) {
-      const detail = { files };
-      await audit.record({
-        type: "artifacts.expired",
-        namespace,
-        actor: "system",
-        sandboxId: id,
-        requestId: null,
-        detail,
-      });
-      await records.delete(id);
+      const who = { namespace, actor: "system", sandboxId: id, requestId: null };
+      await audit.record({ type: "artifacts.expired", ...who, detail: { files } });
+      await records.delete(id, now);
     }
-    if (over.length > 0) sweeper.request();
+    return over.length;
   }
 
   async #get(caller: Caller, id: string): Promise<KeptArtifacts> {

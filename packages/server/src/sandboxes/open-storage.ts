@@ -2,10 +2,12 @@ import type { Audit } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Feed } from "../core/feed.ts";
+import type { Collector } from "../core/gc.ts";
 import type { KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import type { SkillRecords } from "../core/skill.ts";
 import type { SnapshotRecords } from "../core/snapshot.ts";
 import { ArtifactKeeper } from "./artifact-keeper.ts";
+import { blobCollector } from "./gc/blob-collector.ts";
 import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Sweeper } from "./sweeper.ts";
@@ -26,6 +28,8 @@ export interface Storage {
   skills: Skills;
   artifacts: ArtifactKeeper;
   sweeper: Sweeper;
+  /** Of what they no longer need. */
+  collector: Collector;
 }
 
 /** Snapshots, skills and artifacts over one blob store. What a former daemon left half made is swept soon. */
@@ -34,12 +38,18 @@ export function openStorage(parts: StorageParts): Storage {
   const holders = [parts.snapshots, parts.skills, parts.artifacts];
   const manifests = async () => (await Promise.all(holders.map((records) => records.manifests()))).flat();
   const sweeper = new Sweeper(blobs, manifests, onError);
+  const notOver = async () => {
+    const others = [parts.snapshots.manifests(), parts.skills.manifests()];
+    return (await Promise.all([...others, parts.artifacts.manifests(clock.wallMs())])).flat();
+  };
   sweeper.request();
   const shared = { blobs, sweeper, audit, feed, clock };
+  const artifacts = new ArtifactKeeper({ ...shared, records: parts.artifacts });
   return {
     snapshots: new Snapshots({ ...shared, records: parts.snapshots }),
     skills: new Skills({ ...shared, records: parts.skills }),
-    artifacts: new ArtifactKeeper({ ...shared, records: parts.artifacts }),
+    artifacts,
     sweeper,
+    collector: blobCollector({ blobs, artifacts, sweeper, manifests: notOver }),
   };
 }

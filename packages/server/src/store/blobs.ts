@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { access, mkdir, open, readdir, readFile, rename, rm, statfs, unlink } from "node:fs/promises";
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, statfs, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
-import type { BlobSession, Blobs, Swept } from "../core/blob.ts";
+import type { BlobMark, BlobSession, Blobs, Swept } from "../core/blob.ts";
 import { AppError, errnoOf, explainFullDisk } from "../core/errors.ts";
 import { engineLimits } from "../core/limits.ts";
 import { blobLimits } from "../core/snapshot-limits.ts";
@@ -38,7 +38,7 @@ export class FileBlobs implements Blobs {
   /** Let go of while a sweep looks: what refers to them may be newer than its look. */
   readonly #released = new Set<string>();
   readonly #leaving = new Map<string, Promise<void>>();
-  #sweep: Promise<Swept> | undefined;
+  #sweep: Promise<unknown> | undefined;
 
   private constructor(folder: string, reserveBytes: number) {
     this.#folder = folder;
@@ -98,31 +98,70 @@ export class FileBlobs implements Blobs {
   }
 
   /** One at a time: a second caller gets a sweep that begins after its call. */
-  async sweep(mark: (live: (digest: string) => void) => Promise<void>): Promise<Swept> {
+  sweep(mark: BlobMark): Promise<Swept> {
+    return this.#alone(async () => {
+      const swept: Swept = { removed: 0, kept: 0, removedBytes: 0 };
+      const live = await marked(mark);
+      for await (const digest of this.#digests()) {
+        if (this.#isNeeded(digest, live)) swept.kept++;
+        else {
+          const bytes = await this.#sizeOf(digest);
+          if (this.#isNeeded(digest, live)) {
+            swept.kept++;
+            continue;
+          }
+          await this.#remove(digest);
+          swept.removed++;
+          swept.removedBytes += bytes;
+        }
+      }
+      return swept;
+    });
+  }
+
+  look(mark: BlobMark): Promise<Swept & { keptBytes: number }> {
+    return this.#alone(async () => {
+      const found = { removed: 0, kept: 0, removedBytes: 0, keptBytes: 0 };
+      const live = await marked(mark);
+      for await (const digest of this.#digests()) {
+        const bytes = await this.#sizeOf(digest);
+        if (this.#isNeeded(digest, live)) {
+          found.kept++;
+          found.keptBytes += bytes;
+        } else {
+          found.removed++;
+          found.removedBytes += bytes;
+        }
+      }
+      return found;
+    });
+  }
+
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
     while (this.#sweep !== undefined) await this.#sweep.catch(() => undefined);
-    this.#sweep = this.#sweepNow(mark).finally(() => {
+    const done = act().finally(() => {
       this.#sweep = undefined;
       this.#released.clear();
     });
-    return this.#sweep;
+    this.#sweep = done;
+    return done;
   }
 
-  async #sweepNow(mark: (live: (digest: string) => void) => Promise<void>): Promise<Swept> {
-    const live = new Set<string>();
-    await mark((digest) => live.add(digest));
-    const swept: Swept = { removed: 0, kept: 0 };
+  async *#digests(): AsyncGenerator<string> {
     for (const shard of await readdir(this.#folder)) {
       if (!/^[0-9a-f]{2}$/.test(shard)) continue;
-      for (const rest of await readdir(join(this.#folder, shard))) {
-        const digest = shard + rest;
-        if (live.has(digest) || this.#held.has(digest) || this.#released.has(digest)) swept.kept++;
-        else {
-          await this.#remove(digest);
-          swept.removed++;
-        }
-      }
+      for (const rest of await readdir(join(this.#folder, shard))) yield shard + rest;
     }
-    return swept;
+  }
+
+  #isNeeded(digest: string, live: ReadonlySet<string>): boolean {
+    return live.has(digest) || this.#held.has(digest) || this.#released.has(digest);
+  }
+
+  /** What it takes of the disk; 0 when it is gone. */
+  async #sizeOf(digest: string): Promise<number> {
+    const found = await stat(this.path(digest)).catch(() => undefined);
+    return found?.size ?? 0;
   }
 
   /** Whoever asks for the blob meanwhile waits, and finds it gone. */
@@ -144,6 +183,12 @@ export class FileBlobs implements Blobs {
     else this.#held.delete(digest);
     if (this.#sweep !== undefined) this.#released.add(digest);
   }
+}
+
+async function marked(mark: BlobMark): Promise<ReadonlySet<string>> {
+  const live = new Set<string>();
+  await mark((digest) => live.add(digest));
+  return live;
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -3,8 +3,10 @@ import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from "nod
 import { join } from "node:path";
 import type { Download, DownloadDraft, Downloads } from "../core/download.ts";
 import { errnoOf } from "../core/errors.ts";
+import type { Freed } from "../core/gc.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import { randomId } from "../core/random-id.ts";
+import { Turn } from "../core/turn.ts";
 
 interface DownloadsOptions {
   /** Together; the ones that nobody asked for longest go first. */
@@ -21,6 +23,8 @@ export class FileDownloads implements Downloads {
   #bytes: number;
   /** Of those that are being written: whoever reads slowly keeps them so. */
   #drafted = 0;
+  /** What is put in its place and what goes take turns. */
+  readonly #turn = new Turn();
 
   private constructor(folder: string, options: DownloadsOptions, sizes: Map<string, number>) {
     this.#folder = folder;
@@ -86,20 +90,43 @@ export class FileDownloads implements Downloads {
     }
   }
 
-  async #place(path: string, name: string, bytes: number): Promise<void> {
-    await this.#makeRoom(bytes);
-    await rename(path, join(this.#folder, name));
-    this.#forget(name);
-    this.#sizes.set(name, bytes);
-    this.#bytes += bytes;
+  heldBytes(): number {
+    return this.#bytes;
+  }
+
+  trim(bytes: number): Promise<Freed> {
+    return this.#turn.take(() => this.#free(bytes));
+  }
+
+  #place(path: string, name: string, bytes: number): Promise<void> {
+    return this.#turn.take(async () => {
+      await this.#makeRoom(bytes);
+      await rename(path, join(this.#folder, name));
+      this.#forget(name);
+      this.#sizes.set(name, bytes);
+      this.#bytes += bytes;
+    });
   }
 
   async #makeRoom(bytes: number): Promise<void> {
+    await this.#free(this.#bytes + bytes - this.#options.mostBytes);
+  }
+
+  /** A name is forgotten once its file is gone: until then nobody writes another under it. */
+  async #free(bytes: number): Promise<Freed> {
+    const freed: Freed = { items: 0, bytes: 0 };
     for (const name of [...this.#sizes.keys()]) {
-      if (this.#bytes + bytes <= this.#options.mostBytes) return;
+      if (freed.bytes >= bytes) break;
+      const size = this.#sizes.get(name);
+      if (size === undefined) continue;
+      await unlink(join(this.#folder, name)).catch((error: unknown) => {
+        if (errnoOf(error) !== "ENOENT") this.#options.onError(error);
+      });
       this.#forget(name);
-      await unlink(join(this.#folder, name)).catch(this.#options.onError);
+      freed.items++;
+      freed.bytes += size;
     }
+    return freed;
   }
 
   #forget(name: string): void {

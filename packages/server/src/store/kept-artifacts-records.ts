@@ -44,8 +44,10 @@ export class StoredKeptArtifacts implements KeptArtifactsRecords {
     return { count: Number(row.rows), totalBytes: Number(row.bytes ?? 0) };
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("kept_artifacts").where("id", "=", id).execute();
+  async delete(id: string, expiredAtMs?: number): Promise<void> {
+    let query = this.#db.deleteFrom("kept_artifacts").where("id", "=", id);
+    if (expiredAtMs !== undefined) query = query.where("expires_at_ms", "<=", expiredAtMs);
+    await query.execute();
   }
 
   async expired(nowMs: number): Promise<KeptArtifacts[]> {
@@ -59,8 +61,10 @@ export class StoredKeptArtifacts implements KeptArtifactsRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async manifests(): Promise<string[]> {
-    const rows = await this.#db.selectFrom("kept_artifacts").select("manifest").distinct().execute();
+  async manifests(nowMs?: number): Promise<string[]> {
+    let query = this.#db.selectFrom("kept_artifacts").select("manifest").distinct();
+    if (nowMs !== undefined) query = query.where("expires_at_ms", ">", nowMs);
+    const rows = await query.execute();
     return rows.map(({ manifest }) => manifest);
   }
 }

@@ -5,6 +5,7 @@ import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
 import { fileVerbs } from "./files.ts";
 import { forkVerbs } from "./fork.ts";
+import { gcVerbs } from "./gc.ts";
 import { hostVerbs } from "./host.ts";
 import { imageVerbs } from "./images.ts";
 import { keyVerbs } from "./keys.ts";
@@ -40,6 +41,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...verifyVerbs,
   ...egressVerbs,
   ...placeVerbs,
+  ...gcVerbs,
   ...sessionVerbs,
   ...keyVerbs,
   ...vaultVerbs,

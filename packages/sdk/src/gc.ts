@@ -1,0 +1,22 @@
+/** What a collection removed, or would have. */
+export interface Collected {
+  dry_run: boolean;
+  trigger: "asked" | "watermark" | "budget";
+  disk_used_percent: number;
+  disk_free_bytes: number;
+  freed_items: number;
+  freed_bytes: number;
+  kinds: CollectedKind[];
+}
+
+export interface CollectedKind {
+  kind: string;
+  /** Before, what is in use included. */
+  bytes: number;
+  budget_bytes: number;
+  over_budget: boolean;
+  freed_items: number;
+  freed_bytes: number;
+  /** Why nothing, or not all of it, went. */
+  error: string | null;
+}

@@ -1,0 +1,67 @@
+/** A kind of what lies in the data folder and may be of no more use (S77). Each is told to the collection when that is opened. */
+export interface Collector {
+  /** As results call it: `blobs`, `layers`. */
+  readonly kind: string;
+  /** What all of it together may take, what is in use included. */
+  readonly budgetBytes: number;
+  /** Removes nothing. */
+  look(): Promise<Holding>;
+  /**
+   * Removes what nothing uses; of what can be fetched again the part that nobody asked for longest, until so many bytes are
+   * free. Each thing is judged at the moment it goes: a use that began meanwhile keeps it.
+   */
+  collect(cacheBytes: number): Promise<Freed>;
+}
+
+export interface Holding {
+  bytes: number;
+  /** Of that, what nothing uses. */
+  unused: Freed;
+  /** Of that, what is used and can be fetched again. */
+  cacheBytes: number;
+}
+
+export interface Freed {
+  items: number;
+  bytes: number;
+}
+
+export interface CollectRequest {
+  /** Only tells what would go. */
+  dryRun?: boolean;
+  /** Whether all that can be fetched again goes too. */
+  cache?: boolean;
+}
+
+export const gcTriggers = ["asked", "watermark", "budget"] as const;
+export type GcTrigger = (typeof gcTriggers)[number];
+
+export interface GcReport {
+  trigger: GcTrigger;
+  dryRun: boolean;
+  /** Of the disk that holds the data folder, before. */
+  disk: DiskRoom;
+  kinds: KindReport[];
+  /** What went; of a dry run, what would. */
+  freed: Freed;
+}
+
+export interface KindReport {
+  kind: string;
+  /** Before. */
+  bytes: number;
+  budgetBytes: number;
+  freed: Freed;
+  /** Why nothing, or not all of it, went. */
+  error: string | null;
+}
+
+export interface DiskRoom {
+  totalBytes: number;
+  freeBytes: number;
+}
+
+/** As df counts: what is kept for root is neither. */
+export function usedPercent({ totalBytes, freeBytes }: DiskRoom): number {
+  return totalBytes === 0 ? 0 : (100 * (totalBytes - freeBytes)) / totalBytes;
+}

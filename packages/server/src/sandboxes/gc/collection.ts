@@ -1,0 +1,114 @@
+import { type Audit, entryOf, type Note } from "../../core/audit.ts";
+import { AppError } from "../../core/errors.ts";
+import type { Feed } from "../../core/feed.ts";
+import type {
+  Collector,
+  CollectRequest,
+  DiskRoom,
+  Freed,
+  GcReport,
+  GcTrigger,
+  Holding,
+  KindReport,
+} from "../../core/gc.ts";
+import type { Caller } from "../../core/principal.ts";
+import { Turn } from "../../core/turn.ts";
+
+export interface CollectionParts {
+  collectors: readonly Collector[];
+  /** Of the data folder. */
+  disk: () => Promise<DiskRoom>;
+  audit: Pick<Audit, "record">;
+  feed: Pick<Feed, "publish">;
+  onError: (error: unknown) => void;
+}
+
+/** Who collects when nobody asked. */
+const system: Caller = {
+  principal: { id: "system", name: "system", namespace: "default", role: "admin" },
+  requestId: "",
+};
+
+const nothing: Holding = { bytes: 0, unused: { items: 0, bytes: 0 }, cacheBytes: 0 };
+
+/** Clears the data folder of what nothing uses, kind by kind, one collection at a time. A kind that fails leaves the others to go on. */
+export class GarbageCollection {
+  readonly #parts: CollectionParts;
+  readonly #turn = new Turn();
+
+  constructor(parts: CollectionParts) {
+    this.#parts = parts;
+  }
+
+  run(caller: Caller, { dryRun = false, cache = false }: CollectRequest = {}): Promise<GcReport> {
+    return this.#turn.take(() => this.#run(caller, "asked", dryRun, cache ? Number.MAX_SAFE_INTEGER : 0));
+  }
+
+  /** `cacheBytes`: how much of what can be fetched again goes with it. */
+  runBySelf(trigger: Exclude<GcTrigger, "asked">, cacheBytes: number): Promise<GcReport> {
+    return this.#turn.take(() => this.#run(system, trigger, false, cacheBytes));
+  }
+
+  /** The kinds that take more than they may. */
+  overBudget(): Promise<string[]> {
+    return this.#turn.take(async () => {
+      const over: string[] = [];
+      for (const collector of this.#parts.collectors)
+        if ((await collector.look()).bytes > collector.budgetBytes) over.push(collector.kind);
+      return over;
+    });
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#turn.settled;
+  }
+
+  async #run(caller: Caller, trigger: GcTrigger, dryRun: boolean, cacheBytes: number): Promise<GcReport> {
+    const { collectors, disk, feed } = this.#parts;
+    const room = await disk();
+    if (!dryRun) await this.#note(caller, { type: "gc.started", detail: { trigger } });
+    const kinds: KindReport[] = [];
+    const freed: Freed = { items: 0, bytes: 0 };
+    for (const collector of collectors) {
+      const kind = await this.#collect(collector, dryRun, cacheBytes - freed.bytes);
+      kinds.push(kind);
+      freed.items += kind.freed.items;
+      freed.bytes += kind.freed.bytes;
+    }
+    if (!dryRun) {
+      const detail = { trigger, freed_items: freed.items, freed_bytes: freed.bytes };
+      await this.#note(caller, { type: "gc.completed", detail });
+      feed.publish({ type: "gc.completed", namespace: caller.principal.namespace, sandboxId: null, data: detail });
+    }
+    return { trigger, dryRun, disk: room, kinds, freed };
+  }
+
+  async #collect(collector: Collector, dryRun: boolean, cacheBytes: number): Promise<KindReport> {
+    const { kind, budgetBytes } = collector;
+    let held = nothing;
+    try {
+      held = await collector.look();
+      const over = Math.max(0, held.bytes - held.unused.bytes - budgetBytes);
+      const cache = Math.min(held.cacheBytes, Math.max(0, over, cacheBytes));
+      const freed = dryRun ? would(held, cache) : await collector.collect(cache);
+      return { kind, bytes: held.bytes, budgetBytes, freed, error: null };
+    } catch (error) {
+      this.#parts.onError(error);
+      const told =
+        error instanceof AppError && error.code !== "internal" ? error.message : "it failed; the log says why";
+      return { kind, bytes: held.bytes, budgetBytes, freed: { items: 0, bytes: 0 }, error: told };
+    }
+  }
+
+  async #note(caller: Caller, note: Note): Promise<void> {
+    await this.#parts.audit.record({
+      ...entryOf(caller, note),
+      requestId: caller.requestId === "" ? null : caller.requestId,
+    });
+  }
+}
+
+function would({ unused }: Holding, cacheBytes: number): Freed {
+  return { items: unused.items, bytes: unused.bytes + cacheBytes };
+}
