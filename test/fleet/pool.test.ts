@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, soak } from "../harness.ts";
 import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";
@@ -84,11 +85,14 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
 
   it("[LIF-02] throws away one that does not answer, and hands over the next", async () => {
     await using own = await makeHome();
-    await using test = await own.open({ engine, poolSize: 2 });
+    let laterMs = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + laterMs };
+    await using test = await own.open({ engine, poolSize: 2 }, clock);
     await until(() => isFull(test));
     const [oldest = "", next] = (await test.caisson.keptSandboxes()).map(({ id }) => id);
     for (const pid of processesOf(oldest)) process.kill(pid, "SIGSTOP");
     await until(() => processesOf(oldest).every(standsStill));
+    laterMs = 60_000; // what it said before that is old
     const { record } = await test.fleet.create(alice, {});
     expect(record).toMatchObject({ id: next, origin: "pool" });
     expect((await test.fleet.list(alice, { limit: 10 })).map(({ id }) => id)).toEqual([next]);
@@ -97,6 +101,21 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     await until(async () => (await test.caisson.keptSandboxes()).every(({ id }) => id !== oldest));
     await test.fleet.destroy(alice, record.id);
     expect(test.errors).toEqual([]);
+  });
+
+  it("[LIF-02] does not ask one again that has just said that it is well", async () => {
+    await using own = await makeHome();
+    const clock: Clock = { ...systemClock, monotonicMs: () => 0 }; // every answer is of now
+    await using test = await own.open({ engine, poolSize: 1 }, clock);
+    await until(() => isFull(test));
+    const [oldest = ""] = (await test.caisson.keptSandboxes()).map(({ id }) => id);
+    const stopped = processesOf(oldest);
+    for (const pid of stopped) process.kill(pid, "SIGSTOP");
+    await until(() => stopped.every(standsStill));
+    const { record } = await test.fleet.create(alice, {});
+    expect(record).toMatchObject({ id: oldest, origin: "pool" });
+    for (const pid of stopped) process.kill(pid, "SIGCONT");
+    await test.fleet.destroy(alice, record.id);
   });
 
   it("[LIF-02] knows the files of one that waits: its first run tells what it changed, and nothing else", async () => {

@@ -44,6 +44,8 @@ export const policyLimits = {
 export const poolLimits = {
   size: { default: 2, min: 0, max: 256 },
   pools: 8,
+  /** A member that said this long ago that it is well is handed over without being asked again: they are asked every 2 s. */
+  answeredMs: 2_500,
   /** A member that does not answer in this time is thrown away. Long, because a busy host can stall one for seconds. */
   healthMs: 5_000,
   /** A hand-over is followed by the next start once nobody has asked for anything for so long, or after so long. */

@@ -155,6 +155,8 @@ export interface Wire {
   /** Connections of the sandbox. */
   readonly tunnels: Tunnels;
   configure(configuration: WireConfiguration): void;
+  /** When the guest last answered whether it is well, by performance.now(): it is asked every `pingIntervalMs`. */
+  readonly answeredMs: number;
   /** Resolves when the guest has answered; fails when it does not in time. */
   ping(timeoutMs: number): Promise<void>;
   /** Expects no answers from now on: the guest is about to stand still. Resolves when it has taken in what was sent. */

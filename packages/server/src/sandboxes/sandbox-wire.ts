@@ -73,6 +73,11 @@ export class SandboxWire implements Wire {
     if (this.#holders.size === 0) this.configure(this.#configuration);
   }
 
+  /** One that stands still answers nothing. */
+  get answeredMs(): number {
+    return this.#holders.size > 0 || this.#inner === undefined ? Number.NEGATIVE_INFINITY : this.#inner.answeredMs;
+  }
+
   async ping(timeoutMs: number): Promise<void> {
     return this.#usable().ping(timeoutMs);
   }

@@ -73,11 +73,12 @@ async function takeWarm(
     const { sandbox, isWell } = taken;
     try {
       const limits = { ...asked.limits, storageBytes: sandbox.limits.storageBytes };
-      await whileWell(isWell, parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits)));
+      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits));
+      await (isWell === undefined ? equipped : whileWell(isWell, equipped));
       return { ...taken, origin: "pool" };
     } catch (error) {
       parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
-      if (!(await isWell)) continue;
+      if ((await isWell) === false) continue;
       parts.onError(error);
       return { cold: "the one from the pool could not be given its limits" };
     }

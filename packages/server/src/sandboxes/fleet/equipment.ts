@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from "node:util";
+import type { SandboxLimits } from "../../core/engine.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core/secret.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -30,7 +30,7 @@ export class Equipment {
 
   /** As far as it has others. */
   async equip(actor: Actor, sandbox: Sandbox, terms: Terms): Promise<void> {
-    if (!isDeepStrictEqual(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
+    if (!isSame(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
     sandbox.setEnvironment(terms.env);
     await this.refresh(actor, sandbox, terms);
   }
@@ -95,6 +95,10 @@ export class Equipment {
   #generation(namespace: string): number {
     return this.#generations.get(namespace) ?? 0;
   }
+}
+
+function isSame(left: SandboxLimits, right: SandboxLimits): boolean {
+  return Object.entries(left).every(([name, value]) => right[name as keyof SandboxLimits] === value);
 }
 
 type Variables = Record<string, string>;

@@ -28,8 +28,8 @@ export class Ledger {
     this.#parts = parts;
   }
 
-  async insert(record: SandboxRecord, happened: Happened): Promise<void> {
-    await this.#write(this.#parts.records.insert(record), record, happened);
+  insert(record: SandboxRecord, happened: Happened): Promise<void> {
+    return this.#write(this.#parts.records.insert(record), record, happened);
   }
 
   async update(

@@ -30,10 +30,10 @@ interface Ready {
   sinceMs: number;
 }
 
-/** One that nobody may have before it has answered. */
+/** One that nobody may have before it has answered; what has answered just now is not asked again. */
 export interface Candidate {
   sandbox: Sandbox;
-  isWell: Promise<boolean>;
+  isWell?: Promise<boolean>;
 }
 
 /** Sandboxes of one image and engine that run and are nobody's. One that was handed out never comes back (LIF-02). */
@@ -63,7 +63,7 @@ export class WarmPool {
     return this.#parts.limits;
   }
 
-  /** The oldest, which is asked at once whether it is well; undefined when there is none. */
+  /** The oldest, which is asked at once whether it is well unless it has just said so; undefined when there is none. */
   take(): Candidate | undefined {
     const ready = this.#ready.shift();
     this.#fillSoon();
@@ -72,7 +72,14 @@ export class WarmPool {
       return undefined;
     }
     const { sandbox } = ready;
-    return { sandbox, isWell: this.#check(sandbox) };
+    if (!this.#hasAnswered(sandbox)) return { sandbox, isWell: this.#check(sandbox) };
+    this.#hits++;
+    return { sandbox };
+  }
+
+  /** To the last question of those that every sandbox is asked all the time. */
+  #hasAnswered({ wire }: Sandbox): boolean {
+    return this.#parts.clock.monotonicMs() - wire.answeredMs <= poolLimits.answeredMs;
   }
 
   /** One round trip over the wire, under way while what its taker has to write is written. */
