@@ -10,8 +10,8 @@ export const storeLimits = {
   /** Requests in one commit. */
   group: 256,
   statements: 256,
-  /** What is committed without the worker: requests at once, and their text. After one past slowMs the worker has them all for that many times as long. */
-  direct: { requests: 4, characters: 16 * KiB, slowMs: 10, pauseTimes: 20, cacheBytes: 512 * KiB },
+  /** What is committed without the worker: requests at once, and their text; the worker hears of it so much later. After one past slowMs the worker has them all for that many times as long. */
+  direct: { requests: 4, characters: 16 * KiB, tellMs: 5, slowMs: 10, pauseTimes: 20, cacheBytes: 512 * KiB },
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
   /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */
@@ -19,7 +19,7 @@ export const storeLimits = {
   lockPauseMs: 50,
   lockWaitMs: 5_000,
   /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */
-  syncMs: 30,
+  syncMs: 25,
   /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
   walBytes: 128 * MiB,
   walRetryMs: 5_000,

@@ -14,9 +14,11 @@ const toField = remembered((column) => column.replace(/_([a-z])/g, (_, letter: s
 function remembered(translate: (name: string) => string): (name: string) => string {
   const known = new Map<string, string>();
   return (name) => {
-    const found = known.get(name) ?? translate(name);
-    known.set(name, found);
-    return found;
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const translated = translate(name);
+    known.set(name, translated);
+    return translated;
   };
 }
 
@@ -31,12 +33,12 @@ export function mapRows<R extends object, J extends keyof R & string = never>(
   json: readonly J[] = [],
 ): RowMapping<R, J> {
   const isJson = new Set<string>(json);
-  const toChanges = (record: Partial<R>) =>
-    Object.fromEntries(
-      Object.entries(record)
-        .filter(([, value]) => value !== undefined)
-        .map(([field, value]) => [toColumn(field), isJson.has(field) ? JSON.stringify(value) : value]),
-    );
+  const toChanges = (record: Partial<R>) => {
+    const row: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries(record))
+      if (value !== undefined) row[toColumn(field)] = isJson.has(field) ? JSON.stringify(value) : value;
+    return row;
+  };
   const toRecord = (row: object) =>
     Object.fromEntries(
       Object.entries(row).map(([column, value]) => {

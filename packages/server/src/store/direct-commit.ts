@@ -47,11 +47,13 @@ export class DirectCommit {
 
 const cacheKiB = storeLimits.direct.cacheBytes / 1024;
 
-/** Rows that are added, and no transaction of several steps. */
+const ofOneRow = /^(update|delete from) .* where "id" = \?$/;
+
+/** Rows that are added, one that is changed or goes, and no transaction of several steps. */
 function isSmall(request: Request): boolean {
   if (!isStep(request) || request.transaction !== undefined || request.op === "read") return false;
   if (request.op === "append") return true;
-  if (!request.sql.startsWith("insert into")) return false;
+  if (!request.sql.startsWith("insert into") && !ofOneRow.test(request.sql)) return false;
   let size = 0;
   for (const value of request.parameters)
     if (typeof value === "string" || value instanceof Uint8Array) size += value.length;

@@ -14,7 +14,7 @@ import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import { openSigner } from "./signing-key.ts";
 import { SqliteClient } from "./sqlite-client.ts";
-import { SqliteDialect } from "./sqlite-dialect.ts";
+import { executeBy, SqliteDialect } from "./sqlite-dialect.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
@@ -45,7 +45,7 @@ export async function openStore({
     await migrate(db, migrations);
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });
     return {
-      ...openRecords(db, clock),
+      ...openRecords(db, clock, executeBy(client)),
       audit,
       checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>

@@ -7,6 +7,7 @@ import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredImages } from "./image-records.ts";
+import type { Execute } from "./insert-rows.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";
@@ -18,9 +19,9 @@ import { StoredSnapshots } from "./snapshot-records.ts";
 import { StoredWebhooks } from "./webhooks.ts";
 
 /** Whatever database is behind them: their SQL is SQLite's and PostgreSQL's. */
-export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
+export function openRecords(db: Kysely<Schema>, clock: Clock, execute?: Execute): RecordStore {
   return {
-    sandboxes: new StoredSandboxes(db),
+    sandboxes: new StoredSandboxes(db, execute),
     keys: new StoredApiKeys(db),
     snapshots: new StoredSnapshots(db),
     skills: new StoredSkills(db),

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
 import { mapRows } from "./columns.ts";
-import { InsertRows } from "./insert-rows.ts";
+import { type Execute, InsertRows } from "./insert-rows.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
@@ -12,13 +12,13 @@ export class StoredSandboxes implements SandboxRecords {
   readonly #db: Kysely<Schema>;
   readonly #rows: InsertRows<"sandboxes">;
 
-  constructor(db: Kysely<Schema>) {
+  constructor(db: Kysely<Schema>, execute?: Execute) {
     this.#db = db;
-    this.#rows = new InsertRows(db, "sandboxes");
+    this.#rows = new InsertRows(db, "sandboxes", execute);
   }
 
-  async insert(record: SandboxRecord): Promise<void> {
-    await this.#rows.insert(mapping.toRow(record));
+  insert(record: SandboxRecord): Promise<void> {
+    return this.#rows.insert(mapping.toRow(record));
   }
 
   async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void> {

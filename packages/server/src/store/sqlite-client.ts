@@ -132,12 +132,12 @@ export class SqliteClient {
     this.#worker.postMessage(message);
   }
 
-  /** The worker brings it to the disk. It hears of it after whoever waits for the commit has gone on. */
+  /** The worker brings it to the disk. It hears of it when whoever waited for the commit is done: to wake a thread takes as long as a commit. */
   #tellSoon(): void {
     if (this.#unsynced === "none")
-      setImmediate(() => {
+      setTimeout(() => {
         if (this.#direct !== undefined) this.#tell("committed");
-      });
+      }, storeLimits.direct.tellMs);
     this.#unsynced = this.#unsynced === "none" ? "told" : "more";
   }
 

@@ -38,6 +38,12 @@ class Connection implements DatabaseConnection {
   }
 }
 
+/** Without a transaction, and without Kysely around it. */
+export function executeBy(client: SqliteClient): (statement: CompiledQuery) => Promise<unknown> {
+  const connection = new Connection(client);
+  return (statement) => connection.executeQuery(statement);
+}
+
 /** Each query is one request to the worker, which puts them in order: any number of connections share it. */
 class WorkerDriver implements Driver {
   readonly #client: SqliteClient;

@@ -5,6 +5,7 @@ const maxDepth = 16;
 
 /** SQLite ends a text at a NUL in places, and UTF-8 has no lone surrogates: what is hashed is what can be kept. */
 export function storable(text: string): string {
+  if (text.isWellFormed() && !text.includes("\0")) return text;
   return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
 
@@ -26,13 +27,22 @@ export function canonical(value: AuditValue | undefined, depth = 0): string {
 }
 
 function canonicalObject(value: { readonly [key: string]: AuditValue | undefined }, depth: number): string {
-  const parts: string[] = [];
+  const names = Object.keys(value);
+  if (names.some((name) => storable(name) !== name)) return canonicalObject(withStorableNames(value), depth);
+  let text = "";
+  for (const name of names.sort()) {
+    const item = value[name];
+    if (item === undefined) continue;
+    if (text !== "") text += ",";
+    text += `${JSON.stringify(name)}:${canonical(item, depth + 1)}`;
+  }
+  return `{${text}}`;
+}
+
+function withStorableNames(value: { readonly [key: string]: AuditValue | undefined }) {
   const seen = new Map<string, AuditValue>();
   for (const [key, item] of Object.entries(value)) if (item !== undefined) seen.set(storable(key), item);
-  for (const key of [...seen.keys()].sort()) {
-    parts.push(`${JSON.stringify(key)}:${canonical(seen.get(key), depth + 1)}`);
-  }
-  return `{${parts.join(",")}}`;
+  return Object.fromEntries(seen);
 }
 
 /** The columns of a row as they are kept: detail is canonical text already. */

@@ -11,6 +11,7 @@ import { ports } from "./0009-ports.ts";
 import { packages } from "./0010-packages.ts";
 import { skillVersions } from "./0011-skill-versions.ts";
 import { images } from "./0012-images.ts";
+import { sandboxIndexes } from "./0013-sandbox-indexes.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   packages,
   skillVersions,
   images,
+  sandboxIndexes,
 ];
