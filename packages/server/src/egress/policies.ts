@@ -56,8 +56,11 @@ export class Policies implements PolicySource {
 
   admit(id: string, namespace: string, policies: Partial<SandboxPolicies> = {}): void {
     const { sandbox = emptyPolicy, approval = emptyPolicy } = policies;
+    const isNew = !this.#sandboxes.has(id);
     this.#sandboxes.set(id, { namespace, sandbox, approval, alone: false, passing: new Set() });
-    this.#changed(id);
+    // What lets nothing out is what it had as nobody's, and nothing of it is open that could be cut.
+    const layers = [this.#configuration, this.namespace(namespace), sandbox, approval];
+    if (!isNew || layers.some(opensAnything)) this.#changed(id);
   }
 
   /** One that makes an image: it may reach what is opened for it, and nothing else. */
@@ -131,4 +134,8 @@ export class Policies implements PolicySource {
   #changed(id: string): void {
     for (const changed of [...(this.#watchers.get(id) ?? [])]) changed();
   }
+}
+
+function opensAnything({ allow, unknown, bytesPerSecond }: EgressPolicy): boolean {
+  return allow.length > 0 || unknown !== undefined || bytesPerSecond !== undefined;
 }

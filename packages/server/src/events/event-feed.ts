@@ -14,12 +14,13 @@ export class EventFeed implements Feed, Disposable {
   readonly #waiting = new Set<() => void>();
   #readers = 0;
   #last = 0;
+  #waking = false;
   #closed = false;
 
   publish(news: FeedNews): FeedEvent {
     const event = Object.freeze({ ...news, id: ++this.#last, atMs: Date.now() });
     this.#ring[event.id % feedLimits.kept] = event;
-    this.#wake();
+    this.#wakeSoon();
     return event;
   }
 
@@ -81,6 +82,16 @@ export class EventFeed implements Feed, Disposable {
       },
       [Symbol.dispose]: end,
     };
+  }
+
+  /** After whoever has told it: an answer does not wait for those who hear of it. */
+  #wakeSoon(): void {
+    if (this.#waking || this.#waiting.size === 0) return;
+    this.#waking = true;
+    setImmediate(() => {
+      this.#waking = false;
+      this.#wake();
+    });
   }
 
   #wake(): void {

@@ -51,17 +51,19 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   });
   app.server.maxConnections = httpLimits.connections;
   app.server.on("checkExpectation", refuseExpectation);
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     setHeaders(reply, request.id);
     if (request.headers.upgrade !== undefined) reply.header("connection", "close");
     checkHost(request.headers.host, hosts);
     checkOrigin(request, origins);
     watchBody(request, bodyIdleMs);
-    if (allowOrigin(request, reply, origins) && request.method === "OPTIONS") return reply.status(204).send();
+    if (allowOrigin(request, reply, origins) && request.method === "OPTIONS") reply.status(204).send();
+    else done();
   });
   // A connection that asked for a WebSocket and got an ordinary answer is nobody's afterwards.
-  app.addHook("onResponse", async (request) => {
+  app.addHook("onResponse", (request, _reply, done) => {
     if (request.headers.upgrade !== undefined) request.raw.socket.destroy();
+    done();
   });
   app.setErrorHandler((error, request, reply) => {
     const { failure } = request.routeOptions.config as Pick<Route, "failure">;

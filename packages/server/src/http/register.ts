@@ -42,10 +42,8 @@ export function register(app: FastifyInstance, route: Route, parts: RegistrarPar
     url: toFastifyPath(route.path),
     config: { failure: route.failure },
     bodyLimit: route.bodyBytes ?? httpLimits.jsonBytes,
-    onRequest: async (request) => {
-      if (route.permission !== null) await admit(route, request, parts);
-    },
-    handler: async (request, reply) => respond(route, request, reply, parts),
+    onRequest: (request) => admit(route, request, parts),
+    handler: (request, reply) => respond(route, request, reply, parts),
     ...(route.socket === undefined
       ? {}
       : {
@@ -138,6 +136,7 @@ function openCall(
   const params = path === undefined ? named : { ...named, path };
   const caller = callers.get(request);
   if (route.permission !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
+  let gone: AbortSignal | undefined; // most calls never ask for it
   const writing: Promise<void>[] = [];
   const note = (note: Note) => {
     if (caller === undefined) return;
@@ -149,7 +148,10 @@ function openCall(
     ...parseRequest(route, params, request.query, route.raw === undefined ? request.body : bodyPieces(request.body)),
     request,
     requestId: request.id,
-    signal: goneSignal(request, reply),
+    get signal() {
+      gone ??= goneSignal(request, reply);
+      return gone;
+    },
     caller: caller as Caller,
     report: (error) => report(error, parts.onError),
     note,
@@ -165,10 +167,12 @@ function openCall(
 function goneSignal(request: FastifyRequest, reply: FastifyReply | undefined): AbortSignal {
   const controller = new AbortController();
   const source = reply?.raw ?? request.raw.socket;
-  source.once("close", () => {
+  const end = () => {
     if (reply === undefined || !reply.raw.writableFinished)
       controller.abort(new AppError("timeout", "the client went away"));
-  });
+  };
+  if (source.destroyed) end();
+  else source.once("close", end);
   return controller.signal;
 }
 
