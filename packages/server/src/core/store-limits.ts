@@ -10,8 +10,20 @@ export const storeLimits = {
   /** Requests in one commit. */
   group: 256,
   statements: 256,
-  /** What is committed without the worker: requests at once, and their text; the worker hears of it so much later. After one past slowMs the worker has them all for that many times as long. */
-  direct: { requests: 4, characters: 16 * KiB, tellMs: 5, slowMs: 10, pauseTimes: 20, cacheBytes: 512 * KiB },
+  /** What is committed without the worker. */
+  direct: {
+    /** Requests at once, and the text of each. */
+    requests: 16,
+    characters: 16 * KiB,
+    /** What comes so soon after the last is gathered for a round of the event loop. */
+    busyMs: 2,
+    /** The worker hears so much later that there is something to bring to the disk. */
+    tellMs: 5,
+    /** After one that took longer the worker has them all, for so many times as long. */
+    slowMs: 10,
+    pauseTimes: 20,
+    cacheBytes: 512 * KiB,
+  },
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
   /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */

@@ -32,6 +32,7 @@ export class SqliteClient {
   #outbox: Request[] = [];
   #lastId = 0;
   #ended: AppError | undefined;
+  #postedMs = Number.NEGATIVE_INFINITY;
   #direct: DirectCommit | undefined;
   /** What was committed here and is not known to be on the disk: the worker has been told of it, or not yet of all. */
   #unsynced: "none" | "told" | "more" = "none";
@@ -100,15 +101,24 @@ export class SqliteClient {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#pending.size >= storeLimits.pending) return Promise.reject(tooBusy());
     const id = ++this.#lastId;
-    // After all microtasks of this turn: what a caller asks together comes here in several of them.
-    if (this.#outbox.length === 0) queueMicrotask(() => nextTick(() => this.#post()));
+    if (this.#outbox.length === 0) this.#postSoon();
     this.#outbox.push({ ...ask, id });
     return new Promise<A>((resolve, reject) => {
       this.#pending.set(id, { resolve: (answer) => resolve(answer as A), reject });
     });
   }
 
+  /**
+   * After all microtasks of this turn: what a caller asks together comes here in several of them. While much comes, after
+   * all turns that are due: what several callers ask shares a commit.
+   */
+  #postSoon(): void {
+    if (performance.now() - this.#postedMs < storeLimits.direct.busyMs) setImmediate(() => this.#post());
+    else queueMicrotask(() => nextTick(() => this.#post()));
+  }
+
   #post(): void {
+    this.#postedMs = performance.now();
     const batch = this.#outbox;
     this.#outbox = [];
     if (this.#ended !== undefined) return;
