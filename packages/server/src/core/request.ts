@@ -25,6 +25,10 @@ export function resolveSandboxLimits(asked: Partial<SandboxLimits>): SandboxLimi
   };
 }
 
+export function hasLimits(left: SandboxLimits, right: SandboxLimits): boolean {
+  return Object.entries(left).every(([name, value]) => right[name as keyof SandboxLimits] === value);
+}
+
 /** Those of a sandbox that exists. Its workspace was made for its storage. */
 export function changeLimits(id: string, limits: SandboxLimits, asked: Partial<SandboxLimits>): SandboxLimits {
   if (asked.storageBytes !== undefined && asked.storageBytes !== limits.storageBytes)

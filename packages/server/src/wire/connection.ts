@@ -48,6 +48,7 @@ export interface WirePaths {
  */
 export class WireConnection implements Wire {
   readonly lost: Promise<string>;
+  answeredMs = Number.NEGATIVE_INFINITY;
   readonly #lostGate = Promise.withResolvers<string>();
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
@@ -72,7 +73,6 @@ export class WireConnection implements Wire {
   #pingTimer: NodeJS.Timeout | undefined;
   /** Counted in pings, not in time: an owner that was stopped for a minute asked nothing meanwhile. */
   #unanswered = 0;
-  #answeredMs = Number.NEGATIVE_INFINITY;
   #reason: string | undefined;
   #adopt: Adopt;
 
@@ -170,10 +170,6 @@ export class WireConnection implements Wire {
     this.#sender.send(frameTypes.config, 0, 0, 0, encodeConfiguration(configuration));
   }
 
-  get answeredMs(): number {
-    return this.#answeredMs;
-  }
-
   async ping(timeoutMs: number): Promise<void> {
     if (this.#reason !== undefined) throw this.#lostError(this.#reason);
     const gate = Promise.withResolvers<void>();
@@ -199,7 +195,7 @@ export class WireConnection implements Wire {
 
   #ponged(number: number): void {
     this.#unanswered = 0;
-    this.#answeredMs = performance.now();
+    this.answeredMs = performance.now();
     if (number === pausePing) this.#pauseGate?.resolve("guest");
     for (const [asked, gate] of this.#pings) if (asked <= number) gate.resolve();
   }
@@ -251,7 +247,7 @@ export class WireConnection implements Wire {
   close(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    this.#answeredMs = Number.NEGATIVE_INFINITY;
+    this.answeredMs = Number.NEGATIVE_INFINITY;
     clearInterval(this.#pingTimer);
     this.#writer.close();
     this.#socket.destroy();
@@ -352,7 +348,7 @@ export class WireConnection implements Wire {
     if (this.#statesDue !== undefined || live > guestStreams) throw new WireViolation(`a hello with ${live} streams`);
     this.#nextStream = highest + 1;
     this.#statesDue = live;
-    this.#answeredMs = performance.now();
+    this.answeredMs = performance.now();
     this.#attachedWhenAllKnown();
   }
 

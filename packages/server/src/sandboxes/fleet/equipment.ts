@@ -1,4 +1,4 @@
-import type { SandboxLimits } from "../../core/engine.ts";
+import { hasLimits } from "../../core/request.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core/secret.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -30,9 +30,14 @@ export class Equipment {
 
   /** As far as it has others. */
   async equip(actor: Actor, sandbox: Sandbox, terms: Terms): Promise<void> {
-    if (!isSame(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
+    if (!hasLimits(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
     sandbox.setEnvironment(terms.env);
     await this.refresh(actor, sandbox, terms);
+  }
+
+  /** Whether secrets may be bound to the sandboxes of a namespace. */
+  hasSecrets(namespace: string): boolean {
+    return this.#secrets?.concerns({ id: "", namespace }) === true;
   }
 
   /** The variables that are no secrets, for what starts from now on. */
@@ -95,10 +100,6 @@ export class Equipment {
   #generation(namespace: string): number {
     return this.#generations.get(namespace) ?? 0;
   }
-}
-
-function isSame(left: SandboxLimits, right: SandboxLimits): boolean {
-  return Object.entries(left).every(([name, value]) => right[name as keyof SandboxLimits] === value);
 }
 
 type Variables = Record<string, string>;

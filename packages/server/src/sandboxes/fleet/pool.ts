@@ -63,8 +63,8 @@ export class WarmPool {
     return this.#parts.limits;
   }
 
-  /** The oldest, which is asked at once whether it is well unless it has just said so; undefined when there is none. */
-  take(): Candidate | undefined {
+  /** The oldest, which is asked at once whether it is well, unless it has just said so and need not be; undefined when there is none. */
+  take(mustAsk: boolean): Candidate | undefined {
     const ready = this.#ready.shift();
     this.#fillSoon();
     if (ready === undefined) {
@@ -72,7 +72,7 @@ export class WarmPool {
       return undefined;
     }
     const { sandbox } = ready;
-    if (!this.#hasAnswered(sandbox)) return { sandbox, isWell: this.#check(sandbox) };
+    if (mustAsk || !this.#hasAnswered(sandbox)) return { sandbox, isWell: this.#check(sandbox) };
     this.#hits++;
     return { sandbox };
   }

@@ -3,7 +3,7 @@ import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import { poolLimits } from "../../core/fleet-limits.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
-import { resolveSandboxLimits } from "../../core/request.ts";
+import { hasLimits, resolveSandboxLimits } from "../../core/request.ts";
 import type { Asked } from "./asked.ts";
 import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
 
@@ -24,15 +24,21 @@ export class Pools {
     this.#settings = settings;
   }
 
-  /** A warm one, or why there is none for this request: that one starts cold and says so. */
-  take(asked: Asked, engine: EngineName): Taken {
+  /**
+   * A warm one, or why there is none for this request: that one starts cold and says so. One that has to be given more than
+   * its name must answer meanwhile.
+   */
+  take(asked: Asked, engine: EngineName, hasSecrets: boolean): Taken {
     if (asked.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
     if (asked.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
     const pool = this.#pools.get(nameOf(asked.image, engine));
     if (pool === undefined) return { cold: "there is no pool" };
     const cold = whyCold(asked, pool);
     if (cold !== undefined) return { cold };
-    return pool.take() ?? { cold: "the pool is empty" };
+    const { storageBytes } = pool.limits;
+    const mustAsk =
+      hasSecrets || asked.snapshotId !== null || !hasLimits({ ...asked.limits, storageBytes }, pool.limits);
+    return pool.take(mustAsk) ?? { cold: "the pool is empty" };
   }
 
   /** For what works here: a pool that can never be filled would try for ever. */
