@@ -163,5 +163,7 @@ describe("a collection", () => {
     ]);
     expect(entries[1]?.detail).toMatchObject({ trigger: "watermark", freed_items: 2 });
     expect(downloads.heldBytes()).toBe(0);
+    await new Watermark({ ...parts, watermarkPercent: 0 })[Symbol.asyncDispose]();
+    expect(entries).toHaveLength(2); // nothing to do is nothing to tell
   });
 });

@@ -66,12 +66,15 @@ export class GarbageCollection {
 
   async #run(caller: Caller, trigger: GcTrigger, dryRun: boolean, cacheBytes: number): Promise<GcReport> {
     const { collectors, disk, feed } = this.#parts;
-    const room = await disk();
+    const report: GcReport = { trigger, dryRun, disk: await disk(), kinds: [], freed: { items: 0, bytes: 0 } };
+    const looks: Look[] = [];
+    for (const collector of collectors) looks.push(await this.#look(collector));
+    // On a disk that others fill it would say every few minutes that there was nothing to do.
+    if (trigger !== "asked" && !looks.some(hasSomething)) return report;
     if (!dryRun) await this.#note(caller, { type: "gc.started", detail: { trigger } });
-    const kinds: KindReport[] = [];
-    const freed: Freed = { items: 0, bytes: 0 };
-    for (const collector of collectors) {
-      const kind = await this.#collect(collector, dryRun, cacheBytes - freed.bytes);
+    const { kinds, freed } = report;
+    for (const look of looks) {
+      const kind = await this.#collect(look, dryRun, cacheBytes - freed.bytes);
       kinds.push(kind);
       freed.items += kind.freed.items;
       freed.bytes += kind.freed.bytes;
@@ -81,24 +84,33 @@ export class GarbageCollection {
       await this.#note(caller, { type: "gc.completed", detail });
       feed.publish({ type: "gc.completed", namespace: caller.principal.namespace, sandboxId: null, data: detail });
     }
-    return { trigger, dryRun, disk: room, kinds, freed };
+    return report;
   }
 
-  async #collect(collector: Collector, dryRun: boolean, cacheBytes: number): Promise<KindReport> {
-    const { kind, budgetBytes } = collector;
-    let held = nothing;
+  async #look(collector: Collector): Promise<Look> {
     try {
-      held = await collector.look();
-      const over = Math.max(0, held.bytes - held.unused.bytes - budgetBytes);
-      const cache = Math.min(held.cacheBytes, Math.max(0, over, cacheBytes));
-      const freed = dryRun ? would(held, cache) : await collector.collect(cache);
-      return { kind, bytes: held.bytes, budgetBytes, freed, error: null };
+      return { collector, held: await collector.look(), error: null };
     } catch (error) {
-      this.#parts.onError(error);
-      const told =
-        error instanceof AppError && error.code !== "internal" ? error.message : "it failed; the log says why";
-      return { kind, bytes: held.bytes, budgetBytes, freed: { items: 0, bytes: 0 }, error: told };
+      return { collector, held: nothing, error: this.#tell(error) };
     }
+  }
+
+  async #collect({ collector, held, error }: Look, dryRun: boolean, cacheBytes: number): Promise<KindReport> {
+    const { kind, budgetBytes } = collector;
+    const report = { kind, bytes: held.bytes, budgetBytes };
+    if (error !== null) return { ...report, freed: { items: 0, bytes: 0 }, error };
+    const over = Math.max(0, held.bytes - held.unused.bytes - budgetBytes);
+    const cache = Math.min(held.cacheBytes, Math.max(0, over, cacheBytes));
+    try {
+      return { ...report, freed: dryRun ? would(held, cache) : await collector.collect(cache), error };
+    } catch (error) {
+      return { ...report, freed: { items: 0, bytes: 0 }, error: this.#tell(error) };
+    }
+  }
+
+  #tell(error: unknown): string {
+    this.#parts.onError(error);
+    return error instanceof AppError && error.code !== "internal" ? error.message : "it failed; the log says why";
   }
 
   async #note(caller: Caller, note: Note): Promise<void> {
@@ -107,6 +119,17 @@ export class GarbageCollection {
       requestId: caller.requestId === "" ? null : caller.requestId,
     });
   }
+}
+
+interface Look {
+  collector: Collector;
+  held: Holding;
+  /** Why it could not be measured. */
+  error: string | null;
+}
+
+function hasSomething({ held: { unused, cacheBytes } }: Look): boolean {
+  return unused.items > 0 || cacheBytes > 0;
 }
 
 function would({ unused }: Holding, cacheBytes: number): Freed {
