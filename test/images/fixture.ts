@@ -63,7 +63,11 @@ export interface TestImages extends Service {
 export async function openImages(
   home: string,
   { apt, dns }: Pick<TestRegistries, "apt" | "dns">,
-  { catalogue = [], ...changed }: Partial<FleetSettings> & { catalogue?: readonly CatalogueEntry[] } = {},
+  {
+    catalogue = [],
+    imageRegistries = [],
+    ...changed
+  }: Partial<FleetSettings> & { catalogue?: readonly CatalogueEntry[]; imageRegistries?: readonly string[] } = {},
 ): Promise<TestImages> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -75,7 +79,7 @@ export async function openImages(
     feed,
     settings: { ...settings, ...changed },
     approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
-    packages: { registries: noRegistries, apt, catalogue, mustPin: false },
+    packages: { registries: noRegistries, apt, catalogue, imageRegistries, mustPin: false },
     clock: systemClock,
     onError,
   });

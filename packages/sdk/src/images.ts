@@ -1,3 +1,4 @@
+import type { FileBody } from "./files.ts";
 import { type LiveOptions, readLive } from "./live.ts";
 import type { Transport } from "./transport.ts";
 
@@ -36,8 +37,18 @@ export interface CatalogueEntry {
   spec: string;
 }
 
-/** A name of the catalogue, or YAML of your own. */
-export type ImportImage = { catalogue: string } | { spec: string };
+/** A name of the catalogue, YAML of your own, or an image of a registry with a secret that holds USER:PASSWORD for it. */
+export type ImportImage =
+  | { catalogue: string }
+  | { spec: string }
+  | { reference: string; name?: string; credentials?: string };
+
+export interface LoadImage {
+  /** What it is called here; as the archive calls it unless given. */
+  name?: string;
+  /** Which of several images in the archive. */
+  image?: string;
+}
 
 export type ImageLogMessage =
   | { type: "step"; step: string; at: number; of: number }
@@ -65,6 +76,17 @@ export class Images {
   /** Answers at once, also while it is being made: `log` tells how far it is. */
   import(what: ImportImage): Promise<ImageInfo> {
     return this.#transport.json("POST", path, { json: what });
+  }
+
+  /** An OCI layout or a docker archive, in tar; answers when all of it is there, and while it is being made. */
+  load(archive: FileBody, query: LoadImage = {}): Promise<ImageInfo> {
+    const headers = { "content-type": "application/x-tar" };
+    return this.#transport.json("POST", `${path}/archive`, {
+      body: archive,
+      query: { ...query },
+      headers,
+      timeoutMs: null,
+    });
   }
 
   /** By id, name or alias. */

@@ -24,6 +24,7 @@ import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { Once } from "./core/once.ts";
+import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunRecord } from "./core/run-record.ts";
 import { checkRange } from "./core/size.ts";
@@ -40,6 +41,7 @@ import { openPolicies, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
+import { openRegistryWay } from "./egress/registry-way.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
@@ -135,6 +137,11 @@ export class Caisson implements AsyncDisposable {
     const keeps = keepsFiles && this.#way.downloads !== undefined;
     const allow = await registryRules(this.#way.world, hosts, keeps);
     return (await this.policies()).open(sandboxId, "registry", { allow });
+  }
+
+  /** The way to registries of images; those of this machine and its networks are reached as far as they are named here. */
+  registryWay(registries: readonly string[]): RegistryWay {
+    return openRegistryWay({ world: this.#way.world, trust: this.#way.trust, registries });
   }
 
   /** Fetches something on behalf of a sandbox whose wire this process has: by its policy, and on its account. */

@@ -6,6 +6,7 @@ import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
 import { gcRoutes } from "./http/gc.ts";
 import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
+import { imageArchiveRoutes } from "./http/image-archive.ts";
 import { imageRoutes } from "./http/images.ts";
 import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
 import { mcpRoutes } from "./http/mcp.ts";
@@ -93,7 +94,8 @@ export async function openDoors(
       ...keptArtifactRoutes(storage.artifacts),
       ...gcRoutes(service.collection),
       ...packageRoutes(service.packages),
-      ...imageRoutes(service.images),
+      ...imageRoutes(service.images, service.oci),
+      ...imageArchiveRoutes(service.oci),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),

@@ -1,3 +1,4 @@
+import { arch } from "node:os";
 import { join } from "node:path";
 import type { Caisson } from "./app.ts";
 import { ApprovalDesk } from "./approvals/desk.ts";
@@ -23,6 +24,8 @@ import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
 import { Images } from "./images/images.ts";
+import { OciImages } from "./oci/oci-images.ts";
+import { platformOf } from "./oci/platform.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -81,6 +84,8 @@ export interface PackageSettings {
   mustPin: boolean;
   /** Where packages of images come from; none are made unless given. */
   apt?: AptSources;
+  /** Of images, on this machine and its networks, that may be asked. */
+  imageRegistries?: readonly string[];
   /** Specifications that come with the program. */
   catalogue?: readonly CatalogueEntry[];
   /** Of what is downloaded, for the next that asks; nothing unless given. */
@@ -103,6 +108,7 @@ export interface Service extends AsyncDisposable {
   ports: PortDesk;
   packages: Packages;
   images: Images;
+  oci: OciImages;
   host: HostAccess;
   web: Web;
   validation: Validation;
@@ -163,6 +169,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     keepBytes = 0,
     apt = noApt,
     catalogue = [],
+    imageRegistries = [],
   } = parts.packages ?? {};
   const keepsFiles = keepBytes > 0;
   const collectors: Collector[] = [storage.collector];
@@ -184,6 +191,14 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     audit,
     feed,
     clock,
+    onError,
+  });
+  const oci = await OciImages.open({
+    folder: join(folder, "oci"),
+    images,
+    way: caisson.registryWay(imageRegistries),
+    lend: (caller, secret, registry) => vault.lend(caller, secret, registry),
+    platform: platformOf(arch()),
     onError,
   });
   caisson.useImages((root) => images.configOf(root));
@@ -263,6 +278,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     ports,
     packages,
     images,
+    oci,
     host,
     web,
     validation,

@@ -150,5 +150,8 @@ async function findRegistries(
     log,
   });
   const catalogue = await readCatalogue(catalogueFolder(root), (error) => log(messageOf(error)));
-  return { registries, apt, catalogue, mustPin: settings["packages.pinned"] };
+  return {
+    ...{ registries, apt, catalogue, mustPin: settings["packages.pinned"] },
+    imageRegistries: settings["images.registries"],
+  };
 }

@@ -18,6 +18,7 @@ import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
 import { checkAllowRule } from "./egress/check-rule.ts";
 import { readRules } from "./egress/open-policies.ts";
+import { readRegistry } from "./egress/read-registry.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeEngineFolders } from "./engines/oci/sandbox-folder.ts";
@@ -82,8 +83,10 @@ export async function openUp({ configuration, secrets, variables, version, code,
     "packages.pinned": mustPin,
     "packages.keep_mb": keepMb,
     "web.search": search,
+    "images.registries": imageRegistries,
   } = configuration.settings;
   readToolSets(configuration.settings["mcp.tools"]);
+  imageRegistries.forEach(readRegistry);
   readProviders(search); // what is wrong with them is told here, and not in a log
   const found = await findPackages({
     host: hostFiles(variables, checkAllowRule),
@@ -102,6 +105,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
     vault: await vaultOptions(configuration, secrets),
     packages: {
       ...{ registries: found.registries, apt: found.apt, mustPin, keepBytes: keepMb * 1024 ** 2 },
+      imageRegistries,
       catalogue: await readCatalogue(catalogueFolder(configuration.root), (error) => log("caisson", messageOf(error))),
     },
   };

@@ -9,6 +9,7 @@ import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
 import { gcSettings } from "./gc-settings.ts";
 import { hostSettings } from "./host-settings.ts";
+import { imageSettings } from "./image-settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";
 import { packageSettings } from "./package-settings.ts";
 import { inMb, inSeconds } from "./units.ts";
@@ -295,6 +296,7 @@ const settingSpecs = {
   ...approvalSettings,
   ...packageSettings,
   ...gcSettings,
+  ...imageSettings,
   ...mcpSettings,
   ...webSettings,
   ...hostSettings,

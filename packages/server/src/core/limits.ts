@@ -129,6 +129,8 @@ export const archiveLimits = {
   packBytes: 100 * GiB,
   refusalBytes: 512,
   gzipLevel: 6,
+  /** Of zstd: what one archive may make this process hold is two to the power of it. */
+  zstdWindowBits: 27,
 } as const;
 
 /** Searching a workspace. */

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Images } from "../images/images.ts";
+import type { OciImages } from "../oci/oci-images.ts";
 import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
 import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -9,7 +11,7 @@ const one = `${path}/{image}`;
 const tag = "images";
 
 /** Read-only roots that sandboxes start from: made here, by one call each (IMG-02). */
-export function imageRoutes(images: Images): Route[] {
+export function imageRoutes(images: Images, oci: OciImages): Route[] {
   return [
     defineRoute({
       method: "GET",
@@ -40,7 +42,7 @@ export function imageRoutes(images: Images): Route[] {
       method: "POST",
       path,
       tag,
-      summary: "Imports an image of the catalogue, or of a specification of your own",
+      summary: "Imports an image: of the catalogue, of a specification of your own, or of a registry",
       permission: "administer",
       audit: "fleet",
       body: importBody,
@@ -49,10 +51,12 @@ export function imageRoutes(images: Images): Route[] {
         200: { description: "it is there already, or being made", schema: image },
       },
       handler: async ({ caller, body }) => {
-        const { catalogue = "", spec } = body;
-        const { record, isNew } = await (spec === undefined
-          ? images.importFromCatalogue(caller, catalogue)
-          : images.importSpec(caller, spec));
+        const { catalogue, spec, reference, name, credentials } = body;
+        const { record, isNew } = await (reference !== undefined
+          ? oci.pull(caller, { reference, ...defined({ name, credentials }) })
+          : spec !== undefined
+            ? images.importSpec(caller, spec)
+            : images.importFromCatalogue(caller, catalogue ?? ""));
         return { status: isNew ? 202 : 200, json: showImage(record), headers: { location: `${path}/${record.id}` } };
       },
     }),

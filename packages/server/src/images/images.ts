@@ -18,6 +18,7 @@ import {
   plainConfig,
 } from "../core/image-record.ts";
 import type { CatalogueEntry, ImageSpec } from "../core/image-spec.ts";
+import type { Imported, TreeImport, TreeImporter } from "../core/import-tree.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
@@ -47,19 +48,6 @@ export interface Draft extends Pick<ImageRecord, "name" | "aliases" | "descripti
   build: (progress: Progress) => Promise<LayerInfo>;
 }
 
-/** A tree that comes as a tar archive; opened when its turn has come. */
-export interface TreeImport extends Pick<ImageRecord, "name" | "digest" | "description" | "config"> {
-  open: (progress: Progress) => AsyncIterable<Uint8Array>;
-  /** What happens before the tree is unpacked, in its order. */
-  steps?: readonly string[];
-}
-
-export interface Imported {
-  record: ImageRecord;
-  /** False when it was there, or is under way, already. */
-  isNew: boolean;
-}
-
 interface Build {
   abort: AbortController;
   log: BuildLog;
@@ -74,7 +62,7 @@ export type LogMessage =
   | { type: "end"; state: ImageRecord["state"]; step: string | null; error: string | null };
 
 /** Read-only roots of the installation, made here from what the machine's own registries have (IMG-02, IMG-04). */
-export class Images implements ImageChoice, AsyncDisposable {
+export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   readonly #parts: ImagesParts;
   readonly #records = new Map<string, ImageRecord>();
   readonly #builds = new Map<string, Build>();
@@ -143,8 +131,12 @@ export class Images implements ImageChoice, AsyncDisposable {
   }
 
   importTree(caller: Caller, { open, steps = [], ...draft }: TreeImport): Promise<Imported> {
-    const build = (progress: Progress) => buildTree(this.#parts, open(progress), progress);
+    const build = async (progress: Progress) => buildTree(this.#parts, await open(progress), progress);
     return this.import(caller, { ...draft, aliases: [], source: "oci", steps: [...steps, ...treeSteps], build });
+  }
+
+  async settled(id: string): Promise<void> {
+    await this.#builds.get(id)?.done;
   }
 
   #importSpec(caller: Caller, spec: ImageSpec, source: "catalogue" | "spec"): Promise<Imported> {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { buildLimits } from "../core/image-limits.ts";
 import { type ImageRecord, imageSources, imageStates } from "../core/image-record.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
+import { ociLimits } from "../core/oci-limits.ts";
 
 const name = z.string().min(1).max(256);
 export const imageId = z.strictObject({ image: name.describe("its id, its name or an alias") });
@@ -47,8 +48,23 @@ export const importBody = z
   .strictObject({
     catalogue: name.optional().describe("a name of the catalogue"),
     spec: z.string().min(1).max(buildLimits.specBytes).optional().describe("YAML of your own, in place of it"),
+    reference: z
+      .string()
+      .min(1)
+      .max(ociLimits.referenceCharacters)
+      .optional()
+      .describe("of a registry, in place of both: debian:12, ghcr.io/owner/name:tag"),
+    name: name.optional().describe("what an image of a registry is called here; its reference unless given"),
+    credentials: z.string().min(1).max(64).optional().describe("a secret that holds USER:PASSWORD for the registry"),
   })
-  .refine(({ catalogue, spec }) => (catalogue === undefined) !== (spec === undefined), "one of catalogue and spec")
+  .refine(
+    ({ catalogue, spec, reference }) => [catalogue, spec, reference].filter((one) => one !== undefined).length === 1,
+    "one of catalogue, spec and reference",
+  )
+  .refine(
+    ({ reference, name, credentials }) => reference !== undefined || (name ?? credentials) === undefined,
+    "name and credentials go with a reference",
+  )
   .meta({ id: "ImportImage" });
 
 export function showImage(record: ImageRecord): z.output<typeof image> {

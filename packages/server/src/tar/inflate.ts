@@ -1,14 +1,15 @@
-import { pipeline, Readable } from "node:stream";
-import { createGunzip } from "node:zlib";
+import { pipeline, Readable, type Transform } from "node:stream";
+import { constants, createGunzip, createZstdDecompress } from "node:zlib";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { archiveLimits } from "../core/limits.ts";
 
-const magic = Buffer.from([0x1f, 0x8b]);
+const gzipMagic = Buffer.from([0x1f, 0x8b]);
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** The first bytes that come, two at least unless there are no more, and what follows them. */
+/** The first bytes that come, four at least unless there are no more, and what follows them. */
 async function begin(source: AsyncIterator<Uint8Array>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
-  while (head.length < magic.length) {
+  while (head.length < zstdMagic.length) {
     const next = await source.next();
     if (next.done) break;
     head = Buffer.concat([head, next.value]);
@@ -16,13 +17,28 @@ async function begin(source: AsyncIterator<Uint8Array>): Promise<Buffer> {
   return head;
 }
 
-export interface GunzipLimits {
+export interface InflateLimits {
   ratio: number;
   bytes: number;
+  /** Of an image: zstd is read too. */
+  zstd?: boolean;
 }
 
-/** An archive as it is, or inflated when it is gzip; a bomb ends with an error long before its end. */
-export async function* inflate(source: AsyncIterable<Uint8Array>, limits: GunzipLimits): AsyncGenerator<Uint8Array> {
+interface Inflater {
+  name: "gzip" | "zstd";
+  stream: Transform & { readonly bytesWritten: number };
+}
+
+function inflaterFor(head: Buffer, { zstd = false }: InflateLimits): Inflater | undefined {
+  const begins = (magic: Buffer) => head.subarray(0, magic.length).equals(magic);
+  if (begins(gzipMagic)) return { name: "gzip", stream: createGunzip({ rejectGarbageAfterEnd: true }) };
+  if (!zstd || !begins(zstdMagic)) return undefined;
+  const params = { [constants.ZSTD_d_windowLogMax]: archiveLimits.zstdWindowBits };
+  return { name: "zstd", stream: createZstdDecompress({ params }) };
+}
+
+/** An archive as it is, or inflated when it is compressed; a bomb ends with an error long before its end. */
+export async function* inflate(source: AsyncIterable<Uint8Array>, limits: InflateLimits): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
   let input = 0;
   async function* whole(head: Buffer): AsyncGenerator<Uint8Array> {
@@ -38,13 +54,14 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Gunzip
     }
   }
   const head = await begin(iterator);
-  if (!head.subarray(0, magic.length).equals(magic)) return yield* whole(head);
+  const inflater = inflaterFor(head, limits);
+  if (inflater === undefined) return yield* whole(head);
 
-  const gunzip = createGunzip();
-  pipeline(Readable.from(whole(head), { objectMode: false }), gunzip, () => undefined); // errors are the reader's
+  const { name, stream } = inflater;
+  pipeline(Readable.from(whole(head), { objectMode: false }), stream, () => undefined); // errors are the reader's
   let output = 0;
   try {
-    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
       output += chunk.length;
       if (output > archiveLimits.ratioFreeBytes && output > input * limits.ratio)
         throw new AppError(
@@ -56,8 +73,19 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Gunzip
       yield chunk;
     }
   } catch (error) {
-    if (errnoOf(error)?.startsWith("Z_"))
-      throw new AppError("invalid", "the archive is refused: its gzip is damaged or cut short", { cause: error });
-    throw error;
+    throw explain(error, name);
   }
+  // Node reads one frame of zstd and says nothing of what follows it.
+  if (stream.bytesWritten < input) throw trailing(name);
+}
+
+function trailing(name: string): AppError {
+  return new AppError("invalid", `the archive is refused: something follows the end of its ${name}`);
+}
+
+function explain(error: unknown, name: string): unknown {
+  const code = errnoOf(error);
+  if (code === "ERR_TRAILING_JUNK_AFTER_STREAM_END") return trailing(name);
+  if (!code?.startsWith("Z_") && !code?.startsWith("ZSTD_")) return error;
+  return new AppError("invalid", `the archive is refused: its ${name} is damaged or cut short`, { cause: error });
 }

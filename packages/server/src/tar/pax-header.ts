@@ -2,6 +2,7 @@ import { sandboxLimits } from "../core/limits.ts";
 import { refuseArchive } from "./archive-refusal.ts";
 import { extraTypes } from "./tar-header.ts";
 
+const attributePrefix = "SCHILY.xattr.";
 const damaged = "an extended header is damaged";
 
 /** What the extended headers before an entry say of it. */
@@ -10,6 +11,8 @@ export class PaxHeader {
   target: string | undefined;
   size: bigint | undefined;
   mtimeNs: bigint | undefined;
+  /** Names alone: no attribute is kept. */
+  readonly attributes: string[] = [];
 
   static isExtra(type: number): boolean {
     return Object.values(extraTypes).some((extra) => extra === type);
@@ -44,6 +47,7 @@ export class PaxHeader {
     else if (key === "linkpath") this.target = checkText(value);
     else if (key === "size") this.size = parseSize(value);
     else if (key === "mtime" && !isGlobal) this.mtimeNs = parseTime(value);
+    else if (key.startsWith(attributePrefix)) this.attributes.push(key.slice(attributePrefix.length));
     else if (key.startsWith("GNU.sparse")) throw refuseArchive("it holds a sparse file, which is not supported");
   }
 }

@@ -15,12 +15,18 @@ export interface TarEntry {
   mode: number;
   size: number;
   mtimeNs: bigint;
+  /** Only where such entries are let through: it was set-uid or set-gid, which its mode does not say. */
+  isSetId: boolean;
+  /** Names of its extended attributes, which are not kept. */
+  attributes: readonly string[];
 }
 
 export interface TarRules {
   depth: number;
   /** Of a workspace that packed itself: link targets are whatever they are, and some things could not be read. */
   exact?: boolean;
+  /** Of a layer of an image: link targets are whatever they are, and programs may be set-uid. */
+  image?: boolean;
 }
 
 /** The same rules as those of the guest's own reader (native/guest/untar.c), for archives that no sandbox has seen (S18). */
@@ -105,7 +111,8 @@ export class TarReader {
     const { path, depth } = checkName(name, this.#rules.depth);
     const target = extra.target ?? text(fieldBytes(header, fields.target));
     if (mode === undefined) throw refuseArchive(`${quoted(path)} has no mode`);
-    if ((mode & 0o6000n) !== 0n) throw refuseArchive(`${quoted(path)} is set-uid or set-gid`);
+    const isSetId = (mode & 0o6000n) !== 0n;
+    if (isSetId && !this.#rules.image) throw refuseArchive(`${quoted(path)} is set-uid or set-gid`);
     const size = extra.size ?? headerSize;
     const type = this.#type(code, path, name.endsWith("/"));
     if (type !== "file" && size !== 0n) throw refuseArchive(`${quoted(path)} is no file but has bytes`);
@@ -115,7 +122,7 @@ export class TarReader {
     const seconds = headerNumber(fieldBytes(header, fields.mtime)) ?? 0n;
     this.#left = Number(size);
     this.#padding = (blockBytes - (this.#left % blockBytes)) % blockBytes;
-    if (type === "link" && !this.#rules.exact) checkTarget(path, depth, target);
+    if (type === "link" && !this.#rules.exact && !this.#rules.image) checkTarget(path, depth, target);
     return {
       type,
       path,
@@ -124,6 +131,8 @@ export class TarReader {
       mode: Number(mode & 0o777n),
       size: this.#left,
       mtimeNs: extra.mtimeNs ?? seconds * 1_000_000_000n,
+      isSetId,
+      attributes: extra.attributes,
     };
   }
 

@@ -227,6 +227,23 @@ export class StoredVault implements Vault, Disposable {
     return had.some(({ delivery }) => delivery.as !== "header");
   }
 
+  /** A value for a registry that whoever may bind it anywhere names; in the audit log before anybody has it. The caller's own copy: wipe it. */
+  async lend(caller: Caller, name: string, registry: string): Promise<Buffer> {
+    const { namespace } = caller.principal;
+    const read = await readValue(this.#parts, namespace, name);
+    if (read === undefined) throw noSecret(name);
+    try {
+      const uses = (await this.#parts.records.get(namespace, name))?.usesLeft ?? null;
+      if (uses !== null)
+        throw new AppError("unsupported", `the secret ${name} is for a number of sandboxes, not for registries`);
+      await this.#note(caller, "secret.lent", { secret: name, version: read.version, registry });
+    } catch (error) {
+      read.value.fill(0);
+      throw error;
+    }
+    return read.value;
+  }
+
   /** Every value of a namespace, for what must show none of them; the caller's own copies. */
   async values(namespace: string): Promise<Buffer[]> {
     const { records, environment } = this.#parts;

@@ -35,24 +35,32 @@ const catalogue: Verb = {
   },
 };
 
+/** Options of whatever makes an image. */
+export const whileMade = {
+  verbose: { type: "boolean", short: "v", help: "print all that is said while it is made" },
+  detach: { type: "boolean", help: "print its id and leave it to the daemon" },
+} as const;
+
 const take: Verb = {
   summary: "import an image: a name of the catalogue, or a file with a specification",
   usage: "NAME|FILE.yaml",
   words: [1, 1],
-  options: {
-    verbose: { type: "boolean", short: "v", help: "print all that is said while it is made" },
-    detach: { type: "boolean", help: "print its id and leave it to the daemon" },
-  },
+  options: whileMade,
   run: async (call) => {
-    const { caisson, words, io, json, options } = call;
-    const image = await caisson.images.import(await whatIs(words[0] ?? ""));
-    if (image.state === "building" && !options.flag("detach")) {
-      const code = await follow(call, image, options.flag("verbose"));
-      if (code !== 0) return code;
-    }
-    return json ? tellJson(io, await caisson.images.get(image.id)) : tellLine(io, image.id);
+    const { caisson, words } = call;
+    return settleImage(call, await caisson.images.import(await whatIs(words[0] ?? "")));
   },
 };
+
+/** Waits until it is made, unless told not to, and prints its id. */
+export async function settleImage(call: VerbCall, image: ImageInfo): Promise<number> {
+  const { caisson, io, json, options } = call;
+  if (image.state === "building" && !options.flag("detach")) {
+    const code = await follow(call, image, options.flag("verbose"));
+    if (code !== 0) return code;
+  }
+  return json ? tellJson(io, await caisson.images.get(image.id)) : tellLine(io, image.id);
+}
 
 /** A path has a slash or ends in .yaml; names of the catalogue have neither. */
 async function whatIs(word: string): Promise<ImportImage> {

@@ -1,46 +1,22 @@
 import { createReadStream } from "node:fs";
-import { lstat, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Caisson, SkillInfo } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { skillLimits } from "../../core/snapshot-limits.ts";
-import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
+import { folderArchive } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const about = "A SKILL is named by its id, its name (the newest of that name) or name@version.";
 
-/** A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. */
-async function* archive(folder: string, below = ""): AsyncGenerator<Uint8Array> {
-  for (const name of (await readdir(join(folder, below))).sort()) {
-    const path = below === "" ? name : `${below}/${name}`;
-    const info = await lstat(join(folder, path));
-    const bytes = Buffer.from(path).toString("latin1");
-    if (info.isDirectory()) {
-      yield tarHeader({ type: "directory", path: bytes, mode: 0o755 });
-      yield* archive(folder, path);
-    } else if (info.isFile()) {
-      yield tarHeader({ type: "file", path: bytes, mode: info.mode & 0o111 ? 0o755 : 0o644, size: info.size });
-      let sent = 0;
-      for await (const piece of createReadStream(join(folder, path), { end: Math.max(0, info.size - 1) })) {
-        sent += piece.length;
-        yield piece;
-      }
-      if (sent !== info.size) throw new AppError("conflict", `'${path}' changed while it was read`);
-      yield tarPadding(info.size);
-    } else throw new AppError("invalid", `'${path}' is neither a file nor a folder`);
-  }
-  if (below === "") yield tarEnd;
-}
-
 async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
   const info = await stat(path).catch((error: unknown) => {
     throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
   });
-  const source = info.isDirectory() ? Readable.from(archive(path)) : createReadStream(path);
+  const source = info.isDirectory() ? Readable.from(folderArchive(path)) : createReadStream(path);
   return caisson.skills.add(Readable.toWeb(source) as ReadableStream<Uint8Array>);
 }
 

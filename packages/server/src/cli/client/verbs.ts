@@ -7,6 +7,7 @@ import { fileVerbs } from "./files.ts";
 import { forkVerbs } from "./fork.ts";
 import { gcVerbs } from "./gc.ts";
 import { hostVerbs } from "./host.ts";
+import { imageSourceVerbs } from "./image-sources.ts";
 import { imageVerbs } from "./images.ts";
 import { keyVerbs } from "./keys.ts";
 import { packageVerbs } from "./packages.ts";
@@ -37,6 +38,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...skillVerbs,
   ...packageVerbs,
   ...imageVerbs,
+  ...imageSourceVerbs,
   ...artifactVerbs,
   ...verifyVerbs,
   ...egressVerbs,

@@ -1,0 +1,50 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { defined } from "../../core/defined.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { folderArchive } from "./folder-archive.ts";
+import { settleImage, whileMade } from "./images.ts";
+import type { Verb } from "./verb.ts";
+
+const name = { type: "string", value: "NAME", help: "what it is called here" } as const;
+
+const pull: Verb = {
+  summary: "import an image of a registry; prints its id",
+  usage: "REFERENCE",
+  words: [1, 1],
+  options: {
+    name,
+    ...whileMade,
+    credentials: { type: "string", value: "SECRET", help: "a secret that holds USER:PASSWORD for the registry" },
+  },
+  run: async (call) => {
+    const { caisson, words, options } = call;
+    const more = defined({ name: options.text("name"), credentials: options.text("credentials") });
+    return settleImage(call, await caisson.images.import({ reference: words[0] ?? "", ...more }));
+  },
+};
+
+const load: Verb = {
+  summary: "import an image of an archive: an OCI layout, or what docker save writes; prints its id",
+  usage: "FILE|FOLDER",
+  words: [1, 1],
+  options: {
+    name,
+    ...whileMade,
+    image: { type: "string", value: "NAME", help: "which of several images in the archive" },
+  },
+  run: async (call) => {
+    const { caisson, words, options } = call;
+    const [path = ""] = words;
+    const info = await stat(path).catch((error: unknown) => {
+      throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
+    });
+    const source = info.isDirectory() ? Readable.from(folderArchive(path)) : createReadStream(path);
+    const archive = Readable.toWeb(source) as ReadableStream<Uint8Array>;
+    const more = defined({ name: options.text("name"), image: options.text("image") });
+    return settleImage(call, await caisson.images.load(archive, more));
+  },
+};
+
+export const imageSourceVerbs: Record<string, Verb> = { "image pull": pull, "image load": load };

@@ -1,0 +1,59 @@
+/** Numbers that bound the import of OCI images. Units stand last in the name. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+export const ociLimits = {
+  /** Imports at the same time. */
+  atOnce: 4,
+  referenceCharacters: 512,
+  /** Of a manifest, an index or a configuration. */
+  documentBytes: 4 * MiB,
+  /** Indexes within indexes. */
+  indexDepth: 3,
+  /** Manifests of one index. */
+  manifests: 256,
+  layers: 128,
+  /** Of the blobs of one image as they come, and unpacked. */
+  blobBytes: 8 * GiB,
+  unpackedBytes: 16 * GiB,
+  /** Real layers compress below 20; a file of zeros may be part of one. */
+  ratio: 200,
+  /** Names in all layers together, and in the tree that they make. */
+  entries: 400_000,
+  /** Of the names and link targets of the tree. */
+  textBytes: 64 * MiB,
+  depth: 100,
+  /** Links that one name may lead through. */
+  hops: 40,
+  /** Members of an archive that holds an image: blobs, and what describes them. */
+  members: 1_024,
+  /** Told of what an image asked for and did not get. */
+  notes: 32,
+  variables: 256,
+  variableBytes: 32 * KiB,
+  arguments: 256,
+  argumentBytes: 32 * KiB,
+  pathCharacters: 1_024,
+  /** Left on the disk, whatever is imported. */
+  reserveBytes: 512 * MiB,
+  /** How much is written between looks at the room on the disk. */
+  checkBytes: 64 * MiB,
+} as const;
+
+/** The way to a registry. */
+export const registryLimits = {
+  redirects: 5,
+  /** Of one request, after failures that may pass; and the waits between. */
+  tries: 4,
+  waitMs: 500,
+  waitMostMs: 10_000,
+  /** Until an answer begins, and between two pieces of it. */
+  answerMs: 30_000,
+  connectMs: 10_000,
+  /** Until it is known what a reference names. */
+  lookMs: 60_000,
+  tokenBytes: 64 * KiB,
+  headBytes: 32 * KiB,
+} as const;

@@ -1,0 +1,15 @@
+/** The daemon's way to registries of images, for whoever named one. */
+import type { ErrandAnswer } from "./errand.ts";
+
+export interface RegistryRequest {
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+export interface RegistryWay {
+  /** What is spoken to a registry: TLS, unless an operator has said otherwise of this one. */
+  schemeOf(authority: string): "http" | "https";
+  /** Redirects are not followed. Rejects with an AppError that says why nothing was asked, or nothing answered. */
+  get(request: RegistryRequest): Promise<ErrandAnswer>;
+}

@@ -1,0 +1,112 @@
+/** What the daemon fetches from registries of images: by TLS from public addresses, unless an operator has named the place (S72). */
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import type { ErrandAnswer } from "../core/errand.ts";
+import { AppError, messageOf } from "../core/errors.ts";
+import { registryLimits } from "../core/oci-limits.ts";
+import type { RegistryRequest, RegistryWay } from "../core/registry-way.ts";
+import { isBlockedAddress } from "./blocked-ranges.ts";
+import { checkOutboundUrl, requestOver } from "./dialer.ts";
+import type { HostTrust } from "./inspection/host-trust.ts";
+import { openTls } from "./inspection/open-tls.ts";
+import { Outlet } from "./outlet.ts";
+import type { World } from "./reach.ts";
+import { readRegistry } from "./read-registry.ts";
+
+export interface RegistryWayParts {
+  world: World;
+  trust: HostTrust;
+  /** Registries of this machine and its networks: `registry.example.com`, or `http://127.0.0.1:5000` for one without TLS. */
+  registries: readonly string[];
+}
+
+const noToll = { up: () => undefined, down: () => undefined };
+
+export function openRegistryWay({ world, trust, registries }: RegistryWayParts): RegistryWay {
+  const known = new Map(registries.map(readRegistry).map(({ authority, scheme }) => [authority, scheme]));
+  return {
+    schemeOf: (authority) =>
+      known.get(withPort(authority, "https")) ?? known.get(withPort(authority, "http")) ?? "https",
+    get: async (request) => {
+      const url = checkOutboundUrl(request.url.href);
+      const scheme = url.protocol === "https:" ? "https" : "http";
+      const isKnown = known.get(withPort(url.host, scheme)) === scheme;
+      if (scheme === "http" && !isKnown)
+        throw new AppError("forbidden", `${url.host} is asked without TLS by no rule of this machine`, {
+          hint: `an operator allows it with images.registries: http://${url.host}`,
+        });
+      const outlet = await reachPlace(world, url, isKnown, request.signal);
+      return speak(trust, outlet, url, request);
+    },
+  };
+}
+
+function withPort(authority: string, scheme: "http" | "https"): string {
+  return /:\d+$/.test(authority) ? authority : `${authority}:${scheme === "https" ? 443 : 80}`;
+}
+
+/** One bad address among several refuses the name. */
+async function reachPlace(world: World, url: URL, isKnown: boolean, signal: AbortSignal): Promise<Outlet> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const addresses = isIP(host) === 0 ? await world.resolve(host) : [host];
+  const bad = (address: string) => isBlockedAddress(address) || world.isOwnAddress(address);
+  if (!isKnown && addresses.some(bad))
+    throw new AppError("forbidden", `${url.host} is an address of this machine or of its networks`, {
+      hint: `an operator allows it with images.registries: ${url.host}`,
+    });
+  let why: unknown = new Error("it has no address");
+  for (const address of addresses) {
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(registryLimits.connectMs)]);
+      const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+      return new Outlet(await world.dial(address, port, limited), noToll);
+    } catch (error) {
+      why = error;
+    }
+  }
+  throw unreachable(url, why);
+}
+
+async function speak(trust: HostTrust, outlet: Outlet, url: URL, request: RegistryRequest): Promise<ErrandAnswer> {
+  const { signal, headers } = request;
+  const abort = () => outlet.destroy(new AppError("timeout", "it was given up"));
+  signal.addEventListener("abort", abort, { once: true });
+  outlet.once("close", () => signal.removeEventListener("abort", abort));
+  outlet.on("error", () => undefined); // whoever reads the answer hears of it
+  if (signal.aborted) abort();
+  try {
+    const connection = url.protocol === "https:" ? await secure(trust, outlet, url.hostname) : outlet;
+    const path = `${url.pathname}${url.search}`;
+    const fields = ["Host", url.host, ...Object.entries(headers).flat(), "Connection", "close"];
+    return await ask(outlet, connection, path, fields);
+  } catch (error) {
+    const cause = outlet.errored ?? error;
+    outlet.destroy();
+    throw cause instanceof AppError ? cause : unreachable(url, cause);
+  }
+}
+
+async function secure(trust: HostTrust, outlet: Outlet, host: string): Promise<Duplex> {
+  if (isIP(host.replace(/^\[|\]$/g, "")) !== 0)
+    throw new AppError("unsupported", "TLS is spoken to names, not to addresses");
+  const { context } = await trust.load();
+  return openTls(outlet, host, ["http/1.1"], context);
+}
+
+async function ask(outlet: Outlet, connection: Duplex, path: string, headers: string[]): Promise<ErrandAnswer> {
+  const begun = Promise.withResolvers<IncomingMessage>();
+  const options = { method: "GET", path, headers, maxHeaderSize: registryLimits.headBytes };
+  const request = requestOver(connection, options);
+  const late = () => outlet.destroy(new AppError("timeout", "the registry does not answer"));
+  const timer = setTimeout(late, registryLimits.answerMs);
+  request.on("response", begun.resolve).on("error", begun.reject).end();
+  outlet.once("close", () => begun.reject(new AppError("unavailable", "the registry has ended the connection")));
+  const answer = await begun.promise.finally(() => clearTimeout(timer));
+  answer.once("close", () => outlet.destroy());
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: answer };
+}
+
+function unreachable(url: URL, error: unknown): AppError {
+  return new AppError("unavailable", `${url.host} cannot be reached: ${messageOf(error)}`, { cause: error });
+}

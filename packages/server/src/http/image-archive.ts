@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { defined } from "../core/defined.ts";
+import { ociLimits } from "../core/oci-limits.ts";
+import type { OciImages } from "../oci/oci-images.ts";
+import { image, showImage } from "../schemas/image.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { Upload } from "./upload.ts";
+
+const name = z.string().min(1).max(256).optional();
+
+/** An image in one body: an OCI layout, or what `docker save` writes (IMG-03). */
+export function imageArchiveRoutes(oci: OciImages): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/images/archive",
+      tag: "images",
+      summary: "Imports an image of an archive: an OCI layout or a docker archive in tar, plain, gzip or zstd",
+      permission: "administer",
+      audit: "fleet",
+      query: z.strictObject({
+        name: name.describe("what it is called here; as the archive calls it unless given"),
+        image: name.describe("which of several images in the archive"),
+      }),
+      raw: ["application/x-tar", "application/gzip", "*/*"],
+      bodyBytes: ociLimits.blobBytes,
+      responses: {
+        202: { description: "it is being made; its log tells how far it is", schema: image },
+        200: { description: "it is there already, or being made", schema: image },
+      },
+      handler: async ({ caller, query, body, openStream }) => {
+        const release = openStream();
+        try {
+          const { record, isNew } = await oci.load(caller, new Upload(body), defined(query));
+          const headers = { location: `/api/v1/images/${record.id}` };
+          return { status: isNew ? 202 : 200, json: showImage(record), headers };
+        } finally {
+          release();
+        }
+      },
+    }),
+  ];
+}

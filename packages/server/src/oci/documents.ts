@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { ociLimits } from "../core/oci-limits.ts";
+import { refuseImage } from "./refusal.ts";
+
+const text = z.string().max(4_096);
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, "not a sha256 digest");
+
+const platform = z.object({ os: text, architecture: text, variant: text.optional() });
+
+const descriptor = z.object({
+  mediaType: text,
+  digest,
+  size: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
+  platform: platform.optional(),
+  annotations: z.record(text, text).optional(),
+});
+/** Names bytes by what they are. */
+export type Descriptor = z.output<typeof descriptor>;
+
+const index = z.object({ manifests: z.array(descriptor).max(ociLimits.manifests) });
+const manifest = z.object({ config: descriptor, layers: z.array(descriptor).max(ociLimits.layers) });
+const layout = z.object({ imageLayoutVersion: z.literal("1.0.0") });
+const dockerManifest = z
+  .array(z.object({ Config: text, RepoTags: z.array(text).nullish(), Layers: z.array(text).max(ociLimits.layers) }))
+  .max(ociLimits.manifests);
+
+const words = z.array(z.string()).nullish();
+const config = z.object({
+  os: text,
+  architecture: text,
+  config: z
+    .object({
+      Env: words,
+      User: z.string().nullish(),
+      WorkingDir: z.string().nullish(),
+      Entrypoint: words,
+      Cmd: words,
+    })
+    .nullish(),
+  rootfs: z.object({ type: z.literal("layers"), diff_ids: z.array(digest).max(ociLimits.layers) }),
+});
+export type ConfigDocument = z.output<typeof config>;
+
+export const readIndex = reader("index", index);
+export const readManifest = reader("manifest", manifest);
+export const readConfig = reader("configuration", config);
+export const readLayout = reader("oci-layout", layout);
+export const readDockerManifest = reader("manifest.json", dockerManifest);
+
+function reader<S extends z.ZodType>(what: string, schema: S): (bytes: Buffer) => z.output<S> {
+  return (bytes) => {
+    const read = schema.safeParse(parse(what, bytes));
+    if (read.success) return read.data;
+    const [issue] = read.error.issues;
+    throw refuseImage(`its ${what} is wrong at ${issue?.path.join(".") || "its top"}: ${issue?.message}`);
+  };
+}
+
+function parse(what: string, bytes: Buffer): unknown {
+  if (bytes.length > ociLimits.documentBytes)
+    throw refuseImage(`its ${what} is larger than ${ociLimits.documentBytes} bytes`, "limit_exceeded");
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw refuseImage(`its ${what} is no JSON`);
+  }
+}

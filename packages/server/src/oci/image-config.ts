@@ -1,0 +1,68 @@
+import type { ImageConfig } from "../core/image-record.ts";
+import { ociLimits } from "../core/oci-limits.ts";
+import type { ConfigDocument } from "./documents.ts";
+import type { Notes } from "./notes.ts";
+import { quoted } from "./text.ts";
+
+/** Ours in every sandbox: where its connections go, who it is, and what gVisor needs to be loaded first. */
+const reserved =
+  /^(LD_PRELOAD|LD_AUDIT|(https?|all|no|ftp|socks)_proxy|HOME|USER|LOGNAME|TERM|PATH|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL|AWS)_CA_BUNDLE|PIP_CERT|DENO_CERT|GIT_SSL_CAINFO|NODE_EXTRA_CA_CERTS|CAISSON_.*)$/i;
+
+/** What an image asks for, within what a sandbox gives. */
+export function readImageConfig({ config }: ConfigDocument, notes: Notes): ImageConfig {
+  const user = bounded(config?.User);
+  const workdir = bounded(config?.WorkingDir);
+  const env = variables(config?.Env ?? [], notes);
+  if (user !== null && !["1000", "1000:1000"].includes(user))
+    notes.add(`it asks for the user ${quoted(user)}; code runs as uid 1000`);
+  if (workdir !== null && !workdir.startsWith("/")) notes.add(`its folder ${quoted(workdir)} is not absolute`);
+  return {
+    env: Object.fromEntries(env.filter(([name]) => !isReserved(name, notes))),
+    workdir: workdir?.startsWith("/") ? workdir : null,
+    user,
+    entrypoint: words("entrypoint", config?.Entrypoint ?? [], notes),
+    cmd: words("cmd", config?.Cmd ?? [], notes),
+    searchPath: searchPath(env.findLast(([name]) => name === "PATH")?.[1]),
+  };
+}
+
+function bounded(value: string | null | undefined): string | null {
+  return value === undefined || value === null || value === "" ? null : value.slice(0, ociLimits.pathCharacters);
+}
+
+function isReserved(name: string, notes: Notes): boolean {
+  if (!reserved.test(name)) return false;
+  if (name !== "PATH") notes.add(`its variable ${name} is left out: sandboxes have their own`);
+  return true;
+}
+
+function variables(list: readonly string[], notes: Notes): [string, string][] {
+  const kept: [string, string][] = [];
+  let bytes = 0;
+  for (const text of list) {
+    const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=([^\0]*)$/s.exec(text) ?? [];
+    if (name === undefined || value === undefined) {
+      notes.add(`its variable ${quoted(text.slice(0, 64))} is left out: it is none`);
+      continue;
+    }
+    bytes += text.length;
+    if (kept.length === ociLimits.variables || bytes > ociLimits.variableBytes) {
+      notes.add(`variables after ${quoted(name)} are left out: they are too many, or too long`);
+      break;
+    }
+    kept.push([name, value]);
+  }
+  return kept;
+}
+
+function words(what: string, list: readonly string[], notes: Notes): string[] {
+  const bytes = list.reduce((sum, word) => sum + word.length, 0);
+  if (list.length <= ociLimits.arguments && bytes <= ociLimits.argumentBytes) return [...list];
+  notes.add(`its ${what} is left out: it is too long`);
+  return [];
+}
+
+function searchPath(path: string | undefined): string | null {
+  const folders = (path ?? "").split(":").filter((folder) => folder.startsWith("/") && folder.length < 256);
+  return folders.length === 0 ? null : folders.slice(0, 32).join(":");
+}

@@ -1,0 +1,35 @@
+import type { Readable } from "node:stream";
+import { AppError, messageOf } from "../core/errors.ts";
+import { registryLimits } from "../core/oci-limits.ts";
+import { refuseImage } from "./refusal.ts";
+
+/** The pieces of an answer; one that says nothing for too long is over. */
+export async function* livelyPieces(body: Readable): AsyncGenerator<Buffer> {
+  const late = () => body.destroy(new AppError("timeout", "the registry says nothing any more"));
+  let timer = setTimeout(late, registryLimits.answerMs);
+  try {
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      clearTimeout(timer);
+      yield piece;
+      timer = setTimeout(late, registryLimits.answerMs);
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError("unavailable", `the registry ended its answer early: ${messageOf(error)}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    body.destroy();
+  }
+}
+
+export async function readBounded(body: Readable, mostBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of livelyPieces(body)) {
+    bytes += piece.length;
+    if (bytes > mostBytes)
+      throw refuseImage(`an answer of the registry is larger than ${mostBytes} bytes`, "limit_exceeded");
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}

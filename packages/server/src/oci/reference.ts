@@ -1,0 +1,47 @@
+import { AppError } from "../core/errors.ts";
+import { ociLimits } from "../core/oci-limits.ts";
+
+/** Which image of which registry. */
+export interface Reference {
+  /** Host, and port where it is not the usual one. */
+  registry: string;
+  repository: string;
+  /** Of tag and digest at least one; the digest counts. */
+  tag: string | null;
+  digest: string | null;
+}
+
+const part = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+const repositoryPattern = new RegExp(`^${part}(?:/${part})*$`);
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
+const tagPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
+const digestPattern = /^sha256:[0-9a-f]{64}$/;
+
+/** As everybody writes them: `debian:12` is `docker.io/library/debian:12`. */
+export function parseReference(text: string): Reference {
+  const wrong = (why: string) =>
+    new AppError("invalid", `${JSON.stringify(text.slice(0, 200))} names no image: ${why}`, {
+      hint: "debian:12, ghcr.io/owner/name:tag, localhost:5000/name@sha256:…",
+    });
+  if (text.length > ociLimits.referenceCharacters) throw wrong("it is too long");
+  const [name = "", digest, ...more] = text.split("@");
+  if (more.length > 0 || (digest !== undefined && !digestPattern.test(digest))) throw wrong("its digest is none");
+  const slash = name.indexOf("/");
+  const first = slash < 0 ? "" : name.slice(0, slash);
+  const hasHost = /[.:]|^localhost$/.test(first);
+  const rest = hasHost ? name.slice(slash + 1) : name;
+  const colon = rest.lastIndexOf(":");
+  const tag = colon < 0 ? null : rest.slice(colon + 1);
+  const path = colon < 0 ? rest : rest.slice(0, colon);
+  if (tag !== null && !tagPattern.test(tag)) throw wrong("its tag is none");
+  const host = hasHost ? first.toLowerCase() : "docker.io";
+  if (!hostPattern.test(host)) throw wrong("its registry is none");
+  const repository = host === "docker.io" && !path.includes("/") ? `library/${path}` : path;
+  if (!repositoryPattern.test(repository) || repository.length > 255) throw wrong("its name is none");
+  return {
+    registry: host === "docker.io" ? "registry-1.docker.io" : host,
+    repository,
+    tag: tag ?? (digest === undefined ? "latest" : null),
+    digest: digest ?? null,
+  };
+}
