@@ -54,6 +54,17 @@ open('elsewhere.png', 'wb').write(base64.b64decode('${png}'))
       expect(await beside("print(1)")).toEqual([]);
     });
 
+    it("[MCP-07] comes so from run_sandbox_code too", async () => {
+      await run("import os; os.makedirs('output', exist_ok=True)");
+      const code = `open('output/checked.svg', 'w').write('${svg}')\nopen('output/checked.csv', 'w').write('a')`;
+      const { content, isError = false } = await client.callTool({ name: "run_sandbox_code", arguments: { code } });
+      expect(isError, JSON.stringify(content)).toBe(false);
+      expect(content.slice(1)).toMatchObject([
+        { type: "image" },
+        { type: "resource_link", name: "output/checked.csv" },
+      ]);
+    });
+
     it("[MCP-07] is a link when it is too large or only named like an image, and is not without end", async () => {
       const { imageBytes, images, links } = toolLimits;
       const content = await beside(`
