@@ -1,8 +1,9 @@
 import { lstat, realpath } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { FolderRole, NamedFolder } from "../core/folder.ts";
 import { credentialPlaces, programTrees, systemRoots, systemTrees } from "./credential-places.ts";
+import { checkPlainFolder, isWithin } from "./plain-folder.ts";
 
 /** The path without links, for a caller who may name any. */
 export async function realFolder(path: string): Promise<string> {
@@ -13,36 +14,17 @@ export async function realFolder(path: string): Promise<string> {
   }
 }
 
-/**
- * Refuses what no sandbox may be given (S41). A path has no link in it: whoever owns a folder above could otherwise lead
- * root elsewhere once this has been asked.
- */
+/** Refuses what no sandbox may be given (S41). */
 export async function checkFolder({ id, path }: NamedFolder, role: FolderRole, home: string): Promise<void> {
   const refuse = (why: string, hint: string) =>
     new AppError("forbidden", `the folder '${id}': ${path} ${why}`, { hint });
-  if (!path.startsWith("/") || path.includes("\0") || resolve(path) !== path)
-    throw refuse(
-      "is not an absolute path in its plain form",
-      "name it from / on, without '.', '..' or a '/' at its end",
-    );
-  const real = await realpath(path).catch((error: unknown) => {
-    throw refuse(`cannot be opened (${errnoOf(error)})`, "make the folder, or take it out of the configuration");
-  });
-  if (real !== path) throw refuse("has a link in it", `name the folder that it leads to: ${real}`);
-  if (!(await lstat(path)).isDirectory()) throw refuse("is not a folder", "name the folder that the file is in");
-  const realHome = await realpath(home).catch(() => home);
-  if (isWithin(path, realHome) || isWithin(realHome, path))
-    throw refuse("holds Caisson's own data, or is part of it", "name a folder beside the data folder");
+  await checkPlainFolder(path, home, refuse);
   const trees = role === "output" ? [...systemTrees, ...programTrees] : systemTrees;
   const forbidden = systemRoots.includes(path) ? path : trees.find((tree) => isWithin(path, tree));
   if (forbidden !== undefined) throw refuse("belongs to the system", "name a folder that holds nothing but the data");
   for (const place of credentialPlaces)
     if (await touches(path, place))
       throw refuse(`is or holds a place of credentials (${place})`, "name a folder that holds nothing but the data");
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }
 
 /** Whether the path goes through the place, or the place lies in it: in `~`, and for `.config/gcloud` in `~/.config` too. */
