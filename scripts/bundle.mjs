@@ -7,6 +7,24 @@ import { build } from "esbuild";
 
 const root = dirname(import.meta.dirname);
 
+// Whoever imports node:http has Node read all its exports, of which some load fetch and all it needs: a good part of every start.
+const leanHttp = {
+  name: "lean http",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "builtin" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => {
+      const exported = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(path)));
+      const names = exported.flatMap(([name, { get }]) => (get === undefined ? [name] : []));
+      const contents = `const http = process.getBuiltinModule("${path}");
+        export default http;
+        export const { ${names.join(", ")} } = http;`;
+      return { contents };
+    });
+  },
+};
+
 const { outputFiles } = await build({
   absWorkingDir: root,
   entryPoints: {
@@ -29,6 +47,7 @@ const { outputFiles } = await build({
   target: "node24",
   sourcemap: true,
   plugins: [
+    leanHttp,
     {
       name: "english",
       setup: ({ onLoad }) => onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "" })),
