@@ -181,7 +181,8 @@ describe.each(engines)("tools of agents on %s", (engine) => {
   });
 
   it("list_runtimes, sandbox_stats and get_sandbox_metrics tell what there is and what is used", async () => {
-    const { languages, engines: known, engine: own } = await done("list_runtimes");
+    const { languages, engines: known, engine: own, images, image } = await done("list_runtimes");
+    expect([images, image]).toEqual([[{ name: "host", description: expect.any(String) }], "host"]);
     expect(languages.map(({ language, stateful }: Record<string, unknown>) => [language, stateful])).toEqual([
       ["python", true],
       ["node", true],

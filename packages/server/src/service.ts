@@ -293,6 +293,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
     snapshots: storage.snapshots,
     skills: storage.skills,
     packages: service.packages,
+    images: service.images,
     web: service.web,
     approvals: service.approvals,
     policies: service.policies,

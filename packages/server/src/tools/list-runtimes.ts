@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ImageRecord } from "../core/image-record.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
 import { sandbox } from "../schemas/sandbox.ts";
@@ -12,13 +13,20 @@ const script = Object.values(programs)
   .map((program) => `${program} --version 2>/dev/null | head -n 1 || true`)
   .join("; ");
 
+/** Those that are ready, once by each name. */
+function imagesOf(records: readonly ImageRecord[]): { name: string; description: string }[] {
+  const ready = records.filter(({ state }) => state === "ready").reverse();
+  const host = { name: "host", description: "the programs of the machine itself" };
+  return [host, ...new Map(ready.map(({ name, description }) => [name, { name, description }])).values()];
+}
+
 export const listRuntimes = defineTool({
   name: "list_runtimes",
   title: "List languages and engines",
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Lists the languages that execute_code takes, with the versions that your sandbox has and whether their variables can live on, and the engines that isolate sandboxes.",
+    "Lists the languages that execute_code takes, with the versions that your sandbox has and whether their variables can live on, the engines that isolate sandboxes, and the images that they are made of.",
     "Use it before you rely on a version. `engine` is what holds your session; `auto` the strongest that works on this machine.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -32,6 +40,7 @@ export const listRuntimes = defineTool({
       }),
     ),
     engines: z.array(z.string()).describe("for create_session"),
+    images: z.array(z.object({ name: z.string(), description: z.string() })).describe("for create_session"),
     auto: z.string(),
     ...sandbox.pick({ engine: true, image: true }).shape,
     ...where,
@@ -51,6 +60,8 @@ export const listRuntimes = defineTool({
     }));
     const { engine, image } = record;
     const auto = await parts.strongestEngine();
-    return { structured: { languages: found, engines: [...engineChoices], auto, engine, image, ...whereOf(record) } };
+    const images = imagesOf(parts.images.list());
+    const what = { languages: found, engines: [...engineChoices], auto, images, engine, image };
+    return { structured: { ...what, ...whereOf(record) } };
   },
 });

@@ -8,6 +8,7 @@ import type { Signer } from "../core/manifest.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
+import type { Images } from "../images/images.ts";
 import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
@@ -21,6 +22,7 @@ export interface ToolParts {
   snapshots: Snapshots;
   skills: Skills;
   packages: Packages;
+  images: Pick<Images, "list">;
   web: Web;
   approvals: Approvals;
   policies: PolicyDesk;
