@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
 import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
@@ -66,12 +67,20 @@ export async function openImages(
   {
     catalogue = [],
     imageRegistries = [],
+    keepBytes = 0,
+    allow = [],
     ...changed
-  }: Partial<FleetSettings> & { catalogue?: readonly CatalogueEntry[]; imageRegistries?: readonly string[] } = {},
+  }: Partial<FleetSettings> & {
+    catalogue?: readonly CatalogueEntry[];
+    imageRegistries?: readonly string[];
+    keepBytes?: number;
+    /** What all sandboxes may reach. */
+    allow?: readonly RuleDraft[];
+  } = {},
 ): Promise<TestImages> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
-  const caisson = openCaisson({ home, root, guestPath, network: { dnsServers: [dns] }, onError });
+  const caisson = openCaisson({ home, root, guestPath, network: { dnsServers: [dns], allow }, onError });
   const feed = new KeptFeed();
   const service = await openService({
     folder: join(home, "daemon"),
@@ -79,7 +88,7 @@ export async function openImages(
     feed,
     settings: { ...settings, ...changed },
     approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
-    packages: { registries: noRegistries, apt, catalogue, imageRegistries, mustPin: false },
+    packages: { registries: noRegistries, apt, catalogue, imageRegistries, mustPin: false, keepBytes },
     clock: systemClock,
     onError,
   });

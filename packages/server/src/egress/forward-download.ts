@@ -10,7 +10,7 @@ import type { Way } from "./http-forward.ts";
 import { reset } from "./relay.ts";
 
 /** What an index gives out under a name for good. */
-const lasting = /^\/[^?#]*\.(whl|tar\.gz|tgz|zip)$/;
+const lasting = /^\/[^?#]*\.(whl|tar\.gz|tgz|zip|deb)$/;
 
 /** Whether a request is for such a file, whole, by somebody whom the file is no secret to. */
 export function isDownload({ method, rawHeaders }: IncomingMessage, { target, permit }: Way): boolean {

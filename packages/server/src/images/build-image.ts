@@ -6,7 +6,7 @@ import { AppError } from "../core/errors.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
 import type { LayerInfo } from "../core/layer.ts";
 import type { PackageManager, Registries, Registry } from "../core/package.ts";
-import { type Progress, runScript } from "./build-steps.ts";
+import { type Progress, runScript, StepFailure } from "./build-steps.ts";
 import { aptConfig, aptConfigPath, clean, debianScripts, type Script } from "./debian-steps.ts";
 import { lastScripts, settleScripts } from "./settle-steps.ts";
 import type { Builder, Workbench } from "./workbench.ts";
@@ -104,11 +104,16 @@ async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec,
   const [index, download, ...then] = debianScripts(spec);
   if (index === undefined || download === undefined) return;
   const env = { APT_CONFIG: aptConfigPath };
-  {
-    using _open = await bench.reach(builder.id, apt.hosts, { keepsFiles });
+  const bring = async (keeps: boolean) => {
+    using _open = await bench.reach(builder.id, apt.hosts, { keepsFiles: keeps });
     await runScript(builder, index, progress, { env });
     await runScript(builder, download, progress, { env });
-  }
+  };
+  await bring(keepsFiles).catch(async (error: unknown) => {
+    if (!keepsFiles || !(error instanceof StepFailure)) throw error;
+    await progress.log.write("once more, without files that were kept\n"); // one of them may be a liar's, on a plain connection
+    await bring(false);
+  });
   for (const script of then) await runScript(builder, script, progress);
 }
 

@@ -18,7 +18,7 @@ export interface Progress {
 }
 
 /** In the words of a sandbox, whose paths are nobody else's. */
-class StepFailure extends AppError {}
+export class StepFailure extends AppError {}
 
 /** The end of what a step said, without what only terminals understand. */
 class Tail {

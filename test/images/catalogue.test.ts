@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
+import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
+import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
+import { findPackages } from "../../packages/server/src/packages/find-packages.ts";
+import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
+import { openService, type Service } from "../../packages/server/src/service.ts";
+import { type FleetHome, makeHome, settings } from "../fleet/fixture.ts";
+import { engines, guestPath, ordinary, root, soak } from "../harness.ts";
+import { admin, logOf, runIn } from "./fixture.ts";
+
+const GiB = 1024 ** 3;
+const errors: unknown[] = [];
+const catalogue = await readCatalogue(catalogueFolder(root), (error) => void errors.push(error));
+const entry = (name: string) => catalogue.find(({ spec }) => spec.name === name) as CatalogueEntry;
+
+describe("the catalogue", () => {
+  it("[IMG-02] has Skills Runtime and Data Science, each a small file that is read without a complaint", () => {
+    expect(errors).toEqual([]);
+    const skills = entry("skills-runtime").spec;
+    expect(skills.debian).toEqual(expect.arrayContaining(["python3", "nodejs", "git", "curl", "jq"]));
+    expect(skills.pip).toEqual(expect.arrayContaining(["requests", "pyyaml", "pillow", "openpyxl"]));
+    expect(skills.aliases).toContain("mcpgateway/sandbox-python:3.12");
+    const wanted = ["pandas", "numpy", "scipy", "scikit-learn", "matplotlib"];
+    expect(entry("data-science").spec.pip).toEqual(expect.arrayContaining(wanted));
+    for (const { text } of catalogue) expect(text.split("\n").length).toBeLessThan(60);
+  });
+});
+
+const imports = {
+  "skills-runtime":
+    'python3 -c "import requests, yaml, PIL.Image, openpyxl, docx, pypdf" && node -e "require(`typescript`)" && git --version && curl --version && jq --version',
+  "data-science":
+    'python3 -c "import numpy, pandas, scipy.stats, sklearn.linear_model, matplotlib.pyplot as plot; plot.plot([1, 2]); plot.savefig(`x.png`)"'.replaceAll(
+      "`",
+      "'",
+    ),
+};
+
+/** Minutes, and gigabytes of other people's packages: with this machine's own registries. */
+describe.skipIf(!soak || ordinary)("images of the catalogue, from this machine's registries", () => {
+  let home: FleetHome;
+  let service: Service & { close(): Promise<void> };
+
+  beforeAll(async () => {
+    home = await makeHome();
+    const onError = (error: unknown) => void errors.push(error);
+    const { registries, apt } = await findPackages({
+      host: hostFiles(process.env, checkAllowRule),
+      hosts: [],
+      checkFolder: async () => undefined,
+      log: () => undefined,
+    });
+    const caisson = openCaisson({ home: home.home, root, guestPath, onError });
+    const opened = await openService({
+      ...{ folder: `${home.home}/daemon`, caisson, feed: new EventFeed(), clock: systemClock, onError },
+      settings: { ...settings, limits: { memoryBytes: 2 * GiB, storageBytes: GiB, processes: 256 } },
+      approvals: { attended: false, timeoutMs: 60_000, holdMs: 0 },
+      packages: { registries, apt, catalogue, mustPin: false, keepBytes: 2 * GiB },
+    });
+    const close = async () => {
+      await opened[Symbol.asyncDispose]();
+      await caisson[Symbol.asyncDispose]();
+    };
+    service = { ...opened, close };
+  });
+  afterAll(async () => {
+    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    await service?.close();
+    await home?.[Symbol.asyncDispose]();
+  });
+
+  it.each(Object.keys(imports) as (keyof typeof imports)[])(
+    "[IMG-02] %s is brought by one call, and once",
+    async (name) => {
+      const { record } = await service.images.importFromCatalogue(admin, name);
+      expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready", error: null });
+      expect(await service.images.importFromCatalogue(admin, name)).toMatchObject({ isNew: false });
+      for (const engine of engines) {
+        const { exit_code, stderr } = await runIn(service, name, engine, imports[name]);
+        expect([engine, exit_code, stderr.slice(-2_000)]).toEqual([engine, 0, expect.any(String)]);
+      }
+    },
+  );
+});
