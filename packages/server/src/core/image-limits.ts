@@ -10,6 +10,7 @@ export const buildLimits = {
   /** At the same time; each has a place in the queue too. */
   atOnce: 2,
   specBytes: 64 * 1024,
+  specYaml: { tokens: 32_768, depth: 8 },
   nameCharacters: 200,
   aliases: 16,
   descriptionCharacters: 500,

@@ -42,6 +42,13 @@ describe("the specification of an image", () => {
     expect(String(refusal)).toContain(message);
   });
 
+  it.each([
+    ["keys of keys, which take the parser minutes", `name: a\n${"? ".repeat(5_000)}x`, "keys that begin with '?'"],
+    ["lists of lists", `name: a\nrun: ${"[".repeat(5_000)}`, "too deep"],
+  ])("is refused with %s, before it is parsed", async (_what, text, says) => {
+    await expect(readSpec(text)).rejects.toThrow(says);
+  });
+
   it("is refused when it is large, and when it names too much", async () => {
     await expect(readSpec(`name: a\n#${"x".repeat(buildLimits.specBytes)}`)).rejects.toMatchObject({
       code: "too_large",

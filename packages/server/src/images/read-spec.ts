@@ -3,6 +3,7 @@ import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
+import { whyNotYaml } from "../core/yaml-bounds.ts";
 
 /** What stands for the machine's own root, and what paths of the API mean. */
 const taken = ["host", "catalogue"];
@@ -74,6 +75,8 @@ export async function readSpec(text: string): Promise<ImageSpec> {
   if (Buffer.byteLength(text) > buildLimits.specBytes)
     throw new AppError("too_large", `a specification has at most ${buildLimits.specBytes} bytes`);
   const { default: yaml } = await import("yaml"); // few bring images
+  const why = whyNotYaml(text, yaml, buildLimits.specYaml);
+  if (why !== undefined) throw new AppError("invalid", `the specification is refused: ${why}`);
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
     schema: "core",
