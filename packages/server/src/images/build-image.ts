@@ -57,7 +57,7 @@ export function buildTree(
 ): Promise<LayerInfo> {
   const unpack: Script = {
     name: unpackStep,
-    text: `tar -x --no-same-owner --delay-directory-restore
+    text: `tar -x --same-permissions --no-same-owner --delay-directory-restore
 find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +`,
   };
   return inBuilder(bench, null, progress, async (builder) => {
