@@ -11,11 +11,11 @@ const programs = ["docker-registry", "skopeo", "umoci"];
 
 /** Why there is no registry to test with, if there is none: Debian's are installed where root may. */
 export function findNoRegistry(): string | undefined {
-  const missing = programs.filter((name) => !existsSync(join("/usr/bin", name)));
-  if (missing.length === 0) return undefined;
-  if (ordinary) return `only root installs Debian's ${missing.join(", ")}`;
-  for (const name of missing) installPackage(name);
-  return undefined;
+  const missing = () => programs.filter((name) => !existsSync(join("/usr/bin", name)));
+  if (missing().length === 0) return undefined;
+  if (ordinary) return `only root installs Debian's ${missing().join(", ")}`;
+  for (const name of missing()) installPackage(name);
+  return missing().length === 0 ? undefined : `Debian's ${missing().join(", ")} cannot be installed here`;
 }
 
 const run = promisify(execFile);
