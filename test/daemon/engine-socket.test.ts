@@ -56,6 +56,26 @@ describe.each(engines)("an engine behind its socket (%s)", (engine) => {
     expect(findLeaks(test.home)).toEqual([]);
   });
 
+  it("[SBX-19] freezes the volume of a sandbox, and knows layers by their ids alone", async () => {
+    await using client = await test.connect();
+    const remote = await client.open(engine);
+    const spec = { limits: { ...limits, cpus: 1, cpuShares: 1024, processes: 16 } };
+    const made = await remote.create({ ...spec, keep: true });
+    const exit = remote.waitExit(made.id);
+    const layer = await remote.freeze(made.id, { keep: true });
+    expect(await exit).toContain("frozen");
+    await expect(remote.stats(made.id)).rejects.toMatchObject({ code: "not_found" });
+    const copy = await remote.create({ ...spec, base: layer.id });
+    expect(await remote.layers()).toMatchObject([{ id: layer.id, uses: 2 }]);
+    expect(JSON.stringify([await remote.layers(), layer])).not.toContain(test.home);
+    const running = await remote.freeze(copy.id, { keep: true, copy: true });
+    expect((await remote.stats(copy.id)).processes).toBeGreaterThan(0);
+    await expect(remote.removeLayer(layer.id)).rejects.toMatchObject({ code: "conflict" });
+    for (const { id } of [copy, made]) await remote.destroyKept(id);
+    for (const { id } of [running, layer]) await remote.removeLayer(id);
+    expect(await remote.layers()).toEqual([]);
+  });
+
   it("[SBX-19] tells of a sandbox's end, and of what happens to its files", async () => {
     await using caisson = await test.open();
     await using sandbox = await caisson.createSandbox({ engine, limits });

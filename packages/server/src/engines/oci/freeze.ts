@@ -97,12 +97,12 @@ export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerI
 }
 
 async function describeLayer({ engineFolder }: EngineParts, record: LayerRecord): Promise<LayerInfo> {
-  const uses = await countUses(engineFolder);
+  const uses = await countUses(engineFolder, () => undefined);
   return toInfo(engineFolder, record, uses);
 }
 
-export async function describeLayers({ engineFolder }: EngineParts): Promise<LayerInfo[]> {
-  const uses = await countUses(engineFolder);
+export async function describeLayers({ engineFolder, onError }: EngineParts): Promise<LayerInfo[]> {
+  const uses = await countUses(engineFolder, (error) => void onError(error));
   const records = await listLayerRecords(engineFolder);
   const found = await Promise.all(records.map((record) => toInfo(engineFolder, record, uses).catch(() => undefined)));
   return found.filter((info) => info !== undefined).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
@@ -195,7 +195,10 @@ async function withDraft<T>(
     await writeLayerRecord(draft, layer);
     return await act(draft);
   } catch (error) {
-    const relied = (await countUses(engineFolder)).has(layer.id);
+    const relied = await countUses(engineFolder).then(
+      (uses) => uses.has(layer.id),
+      () => true,
+    );
     if (!relied) await removeTree(draft, layer.id, helper);
     throw error;
   }

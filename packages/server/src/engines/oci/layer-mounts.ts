@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AppError, messageOf } from "../../core/errors.ts";
+import { AppError, errnoOf, messageOf } from "../../core/errors.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { layerLimits } from "../../core/layer-limits.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
@@ -93,7 +93,10 @@ export class LayerMounts {
     const reply = await this.#helper.request("layer-digest", args).catch(() => undefined); // removed, or the engine ends
     if (reply?.digest === undefined) return;
     const record = await readLayerRecord(this.#engineFolder, id).catch(() => undefined);
-    if (record !== undefined) await writeLayerRecord(folder, { ...record, digest: reply.digest });
+    if (record === undefined) return;
+    await writeLayerRecord(folder, { ...record, digest: reply.digest }).catch((error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error; // removed meanwhile
+    });
   }
 
   /** Nothing of this engine needs it any more. */
@@ -117,7 +120,7 @@ export class LayerMounts {
 
   async #heldBySandboxes(): Promise<Set<LayerId>> {
     const held = new Set<LayerId>();
-    for (const { layers, kept } of await listRecords(this.#engineFolder))
+    for (const { layers, kept } of await listRecords(this.#engineFolder, () => undefined))
       for (const id of kept === null || kept.stopped ? [] : [layers.root, layers.base])
         if (id !== null) for (const layer of await this.chain(id).catch(() => [])) held.add(layer.id);
     return held;

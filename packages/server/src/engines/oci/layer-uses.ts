@@ -5,21 +5,28 @@ import { listLayerRecords } from "./layer-record.ts";
 import { readRecord, type SandboxRecord } from "./record.ts";
 import { isSandboxId } from "./sandbox-folder.ts";
 
-/** Of all sandboxes. One that cannot be read may need any layer: it is an error. */
-export async function listRecords(engineFolder: string): Promise<SandboxRecord[]> {
+type OnUnreadable = (error: unknown) => undefined;
+
+/** A record that cannot be read may need any layer. */
+const refuse: OnUnreadable = (error) => {
+  throw error;
+};
+
+/** Of all sandboxes. */
+export async function listRecords(engineFolder: string, onUnreadable = refuse): Promise<SandboxRecord[]> {
   const sandboxes = join(engineFolder, "sandboxes");
   const ids = (await readdir(sandboxes)).filter(isSandboxId);
-  const found = await Promise.all(ids.map((id) => readRecord(join(sandboxes, id), id)));
+  const found = await Promise.all(ids.map((id) => readRecord(join(sandboxes, id), id).catch(onUnreadable)));
   return found.filter((record) => record !== undefined);
 }
 
 /** How many sandboxes and layers need each layer. */
-export async function countUses(engineFolder: string): Promise<Map<LayerId, number>> {
+export async function countUses(engineFolder: string, onUnreadable = refuse): Promise<Map<LayerId, number>> {
   const uses = new Map<LayerId, number>();
   const count = (ids: Iterable<LayerId | null>) => {
     for (const id of new Set(ids)) if (id !== null) uses.set(id, (uses.get(id) ?? 0) + 1);
   };
-  for (const { layers } of await listRecords(engineFolder)) count(Object.values(layers));
+  for (const { layers } of await listRecords(engineFolder, onUnreadable)) count(Object.values(layers));
   for (const { below } of await listLayerRecords(engineFolder)) count(below);
   return uses;
 }
