@@ -147,5 +147,5 @@ void verb_checkpoint(const struct request *request) {
   ssize_t got = read(sentry, answer, ANSWER_BYTES);
   answer[got > 0 ? got : 0] = '\0';
   if (strncmp(answer, "{\"success\":true", 15) != 0) refuse(answer);
-  reply_ok("bytes=%llu", (unsigned long long)bytes);
+  reply_ok("bytes=%llu fd=%d", (unsigned long long)bytes, memory);
 }

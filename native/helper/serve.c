@@ -124,6 +124,16 @@ static void start_checkpoint(void) {
   start_job(verb_checkpoint, false);
 }
 
+/* For the owner to fill, who may open it by this process's number of it. */
+static void hold_memory(void) {
+  char line[64];
+  const char *memory = request_find(&request, "memory");
+  int error = memory == NULL ? EINVAL : memory_hold(memory);
+  if (error != 0) return say_result(request.seq, error, "memory");
+  snprintf(line, sizeof line, "%s ok fd=%d", request.seq, memory_descriptor(memory));
+  say(line);
+}
+
 /* A process that a job started is watched before the owner hears of it: its end is never missed. */
 static void end_job(struct job *job) {
   job->line[job->length] = '\0';
@@ -188,6 +198,7 @@ static void dispatch(char *bytes, size_t length) {
   const char *id = request_find(&request, "id");
   if (strcmp(verb, "launch") == 0) return start_launch();
   if (strcmp(verb, "checkpoint") == 0) return start_checkpoint();
+  if (strcmp(verb, "hold") == 0) return hold_memory();
   if (strcmp(verb, "forget") == 0) {
     const char *memory = request_find(&request, "memory");
     return say_result(request.seq, memory == NULL ? EINVAL : memory_forget(memory), "forget");

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
@@ -28,11 +30,18 @@ describe("[LIF-10] secrets and copies of a gVisor sandbox", () => {
     const id = await api.create();
     await bind("FILE_KEY", "value-in-a-file-0001", { as: "file" }, id);
     expect(await run(id, "test -s /run/secrets/FILE_KEY && echo here")).toBe("here\n");
-    const refused = await api.post(`${path}/${id}/fork`, { memory: "required" });
-    expect(refused.status).toBe(422);
+    await run(id, "cat /run/secrets/FILE_KEY /run/secrets/FILE_KEY >/workspace/copied");
+    for (const refused of ["fork", "checkpoints"]) {
+      const body = refused === "fork" ? { memory: "required" } : {};
+      const { status, json } = await api.post(`${path}/${id}/${refused}`, body);
+      expect({ status, detail: json.detail }).toEqual({ status: 422, detail: expect.stringContaining("secret") });
+    }
     await operator.delete("/api/v1/secrets/FILE_KEY");
     const { json } = await api.post(`${path}/${id}/fork`);
     expect(json).toMatchObject({ memory: false, why: expect.stringContaining("secret") });
+    const search = "grep -rl value-in-a-file-0001 /workspace /run /tmp /dev/shm; env | grep value-in; wc -c <copied";
+    expect(await run(json.sandboxes[0].id, search)).toBe("40\n");
+    expect(await readFile(join(server.home, "daemon/caisson.db"))).not.toContain("value-in-a-file-0001");
     for (const one of [id, json.sandboxes[0].id]) await api.delete(`${path}/${one}`);
   });
 

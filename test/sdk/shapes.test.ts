@@ -3,6 +3,7 @@ import type * as sdk from "../../packages/sdk/src/index.ts";
 import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
 import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as approvals from "../../packages/server/src/schemas/approval.ts";
+import type * as checkpoints from "../../packages/server/src/schemas/checkpoint.ts";
 import type * as contexts from "../../packages/server/src/schemas/context.ts";
 import type * as egress from "../../packages/server/src/schemas/egress.ts";
 import type * as forks from "../../packages/server/src/schemas/fork.ts";
@@ -21,6 +22,7 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.SandboxInfo>().toEqualTypeOf<keyof Shown<typeof sandboxes.sandbox>>();
   expectTypeOf<keyof sdk.CreateOptions>().toEqualTypeOf<keyof Asked<typeof sandboxes.createSandbox>>();
   expectTypeOf<keyof sdk.SandboxChanges>().toEqualTypeOf<keyof Asked<typeof sandboxes.changeSandbox>>();
+  expectTypeOf<keyof sdk.CheckpointInfo>().toEqualTypeOf<keyof Shown<typeof checkpoints.checkpoint>>();
   expectTypeOf<keyof sdk.ForkInfo>().toEqualTypeOf<keyof Shown<typeof forks.fork>>();
   expectTypeOf<keyof sdk.ForkOptions>().toEqualTypeOf<keyof Asked<typeof forks.forkSandbox>>();
   expectTypeOf<keyof sdk.ApprovalInfo>().toEqualTypeOf<keyof Shown<typeof approvals.approval>>();

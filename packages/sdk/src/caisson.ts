@@ -1,5 +1,6 @@
 import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
 import type { Collected } from "./gc.ts";
@@ -26,6 +27,7 @@ export class Caisson {
   readonly skills: Skills;
   readonly images: Images;
   readonly snapshots: Snapshots;
+  readonly checkpoints: Checkpoints;
   readonly artifacts: KeptArtifacts;
   readonly secrets: Secrets;
   readonly webhooks: Webhooks;
@@ -40,6 +42,7 @@ export class Caisson {
     this.skills = new Skills(this.#transport);
     this.images = new Images(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
+    this.checkpoints = new Checkpoints(this.#transport);
     this.artifacts = new KeptArtifacts(this.#transport);
     this.keys = new Keys(this.#transport);
     this.secrets = new Secrets(this.#transport);

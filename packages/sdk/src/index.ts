@@ -12,6 +12,7 @@ export type {
 export type { Artifact, Artifacts, Manifest } from "./artifacts.ts";
 export type { AuditFilter, AuditLog, AuditRow, AuditVerdict } from "./audit.ts";
 export { Caisson } from "./caisson.ts";
+export type { CheckpointInfo, Checkpoints } from "./checkpoints.ts";
 export type {
   Context,
   ContextEnd,

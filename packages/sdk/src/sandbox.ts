@@ -1,4 +1,5 @@
 import { Artifacts } from "./artifacts.ts";
+import type { CheckpointInfo } from "./checkpoints.ts";
 import { Contexts } from "./contexts.ts";
 import { SandboxEgressRules } from "./egress.ts";
 import { Files } from "./files.ts";
@@ -125,6 +126,11 @@ export class Sandbox implements AsyncDisposable {
       timeoutMs: null,
     });
     return { ...rest, sandboxes: sandboxes.map((info) => new Sandbox(this.#transport, info)) };
+  }
+
+  /** Saves it, memory and processes included; it goes on. `caisson.checkpoints` makes sandboxes of what was saved. */
+  checkpoint(name = ""): Promise<CheckpointInfo> {
+    return this.#transport.json("POST", `${this.#path}/checkpoints`, { json: { name }, timeoutMs: null });
   }
 
   async destroy(): Promise<void> {

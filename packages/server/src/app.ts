@@ -18,7 +18,6 @@ import type { EngineSource } from "./core/engine-source.ts";
 import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
-import { forkLimits } from "./core/fork-limits.ts";
 import type { ImageConfig } from "./core/image-record.ts";
 import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
@@ -27,7 +26,6 @@ import { Once } from "./core/once.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunRecord } from "./core/run-record.ts";
-import { checkRange } from "./core/size.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
 import { admitAlone, admitSandbox, readSandboxPolicy } from "./egress/admit-sandbox.ts";
@@ -47,8 +45,7 @@ import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
-import type { ContextState } from "./sandboxes/code-context.ts";
-import { forkSandbox } from "./sandboxes/fork.ts";
+import { Copies } from "./sandboxes/copies.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
 import { surroundings, usualSearchPath } from "./sandboxes/surroundings.ts";
@@ -70,6 +67,8 @@ export class Caisson implements AsyncDisposable {
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
+  /** Of a daemon's sandboxes: it admits them itself. */
+  readonly copies: Copies;
   #imageOf: (root: LayerId) => ImageConfig | undefined = () => undefined;
 
   constructor(options: CaissonOptions) {
@@ -84,6 +83,11 @@ export class Caisson implements AsyncDisposable {
         ...(guestPath === undefined ? {} : { guestPath }),
         ...(runtimePaths === undefined ? {} : { runtimePaths }),
       });
+    this.copies = new Copies({
+      open: (name) => this.#engines.open(name),
+      partsOf: (engine, rooted) => this.#sandboxParts(engine, rooted),
+      own: (sandbox) => this.#own(sandbox, "sandbox.created"),
+    });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
     this.#way = {
       log: new EventLog((happening) => this.#events.emit(happening)),
@@ -250,20 +254,10 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Copies of a running gVisor sandbox, with its memory: what runs in it runs on in each. */
-  async forkSandbox(original: Sandbox, { count = 1, fleet = false, ...rooted }: ForkOptions = {}): Promise<Sandbox[]> {
-    const engine = await this.#engines.open(original.engine);
-    checkRange(count, forkLimits.copies, "count", String);
-    const take = async (created: CreatedSandbox, contexts: readonly ContextState[]) => {
-      const parts = await this.#sandboxParts(engine, rooted);
-      parts.redactor.hide(original.redactor.hidden);
-      return Sandbox.copy(parts, created, contexts);
-    };
-    const copies = await forkSandbox(original, { engine, ownerFolder: original.ownerFolder, take }, count);
+  async forkSandbox(original: Sandbox, options: ForkOptions = {}): Promise<Sandbox[]> {
+    const copies = await this.copies.fork(original, options);
     const policy = await this.#readPolicy({});
-    for (const copy of copies) {
-      if (!fleet) await this.#admit(copy, policy);
-      this.#own(copy, "sandbox.created");
-    }
+    for (const copy of copies) await this.#admit(copy, policy);
     return copies;
   }
 

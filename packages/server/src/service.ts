@@ -220,6 +220,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     settings,
     approvals,
     restore: parts.restore ?? restore,
+    checkpointFolder: join(folder, "checkpoints"),
     lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),

@@ -122,7 +122,7 @@ function ephemeral(caisson: ReturnType<typeof openCaisson>) {
     chooseEngine: caisson.chooseEngine.bind(caisson),
     createSandbox: (options: object) => caisson.createSandbox({ ...options, keep: false }),
     attachSandbox: caisson.attachSandbox.bind(caisson),
-    forkSandbox: caisson.forkSandbox.bind(caisson),
+    copies: caisson.copies,
     startSandbox: caisson.startSandbox.bind(caisson),
     stopSandbox: caisson.stopSandbox.bind(caisson),
     resetSandbox: caisson.resetSandbox.bind(caisson),

@@ -50,8 +50,6 @@ export interface AttachOptions extends Reachable, Rooted {
 export interface ForkOptions extends Rooted {
   /** How many; one unless told. */
   count?: number;
-  /** Whether they are a daemon's, as the original is. */
-  fleet?: boolean;
 }
 
 export interface CreateOptions extends Reachable {

@@ -212,6 +212,14 @@ export interface Engine extends AsyncDisposable {
   restore(id: string, checkpoint: string): Promise<void>;
   /** A new sandbox with the memory and the files of the checkpoint, and of the same kind. */
   createFrom(checkpoint: string): Promise<CreatedSandbox>;
-  /** Gives up what was saved. Idempotent. */
+  /** Gives up what was saved, but for what is kept. Idempotent. */
   forgetCheckpoint(checkpoint: string): Promise<void>;
+  /** Writes it down, its memory sealed with this key of 32 bytes, which seals nothing else. */
+  keepCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
+  /** Brings one that is kept back, for `createFrom`; `forgetCheckpoint` gives its memory up again. */
+  loadCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
+  /** Of those that are kept. Idempotent. */
+  removeCheckpoint(checkpoint: string): Promise<void>;
+  /** The ids of those that are kept. */
+  checkpoints(): Promise<string[]>;
 }

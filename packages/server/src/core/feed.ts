@@ -30,6 +30,8 @@ export const feedTypes = [
   "output.failed",
   "artifacts.kept",
   "artifacts.failed",
+  "checkpoint.created",
+  "checkpoint.deleted",
   "snapshot.created",
   "snapshot.restored",
   "snapshot.deleted",

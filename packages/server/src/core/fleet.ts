@@ -1,3 +1,4 @@
+import type { FleetCheckpoints } from "./checkpoint.ts";
 import type { CommandPolicy } from "./command-policy.ts";
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
@@ -117,6 +118,7 @@ export interface Fleet<Handle> {
   reset(caller: Caller, id: string): Promise<SandboxRecord>;
   /** Copies of it, which are the caller's as if it had created them; all of them or none. */
   fork(caller: Caller, id: string, request: ForkRequest): Promise<Fork>;
+  readonly checkpoints: FleetCheckpoints;
   destroy(caller: Caller, id: string): Promise<void>;
   /** Lends the running sandbox, started or resumed if need be. While lent it is not idle. */
   use<T>(caller: Caller, id: string, act: (sandbox: Handle) => Promise<T>): Promise<T>;

@@ -7,6 +7,10 @@ export const checkpointLimits = {
   /** Held by one engine at a time. */
   atOnce: 16,
   saveTimeoutMs: 60_000,
+  /** Kept, of one namespace. */
+  perNamespace: 32,
+  nameCharacters: 200,
+  aboutBytes: 4 * 1024 ** 2,
 } as const;
 
 /** Copies of one sandbox. */

@@ -114,6 +114,10 @@ export interface SecretSource {
   deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover>;
   /** The sandbox is gone. */
   release(sandboxId: string): Promise<void>;
+  /** A key of the daemon's own, sealed like a value; made, read and destroyed by its name. */
+  newKey(name: string): Promise<Buffer>;
+  readKey(name: string): Promise<Buffer>;
+  dropKey(name: string): Promise<void>;
   /** Whether it ever had a value itself, in a file or a variable: its memory may hold it for good. */
   heldPlain(sandboxId: string): Promise<boolean>;
 }

@@ -157,6 +157,13 @@ export class HostSession {
     createFrom: async ({ engine, checkpoint }) => withoutPaths(await (await this.#open(engine)).createFrom(checkpoint)),
     forgetCheckpoint: async ({ engine, checkpoint }) =>
       nothing((await this.#open(engine)).forgetCheckpoint(checkpoint)),
+    keepCheckpoint: async ({ engine, checkpoint, key }) =>
+      nothing((await this.#open(engine)).keepCheckpoint(checkpoint, Buffer.from(key, "hex"))),
+    loadCheckpoint: async ({ engine, checkpoint, key }) =>
+      nothing((await this.#open(engine)).loadCheckpoint(checkpoint, Buffer.from(key, "hex"))),
+    removeCheckpoint: async ({ engine, checkpoint }) =>
+      nothing((await this.#open(engine)).removeCheckpoint(checkpoint)),
+    checkpoints: async ({ engine }) => (await this.#open(engine)).checkpoints(),
     copyOutput: async ({ engine, id, folder }) => {
       const opened = await this.#open(engine);
       return withFolder(this.#folders, "output", folder, (path) => opened.copyOutput(id, { path }));

@@ -39,6 +39,11 @@ interface OfSandbox {
   id: string;
 }
 
+interface OfCheckpoint {
+  engine: EngineName;
+  checkpoint: string;
+}
+
 /** Of each verb what it takes and what it answers. */
 interface Verbs {
   choose: [{ choice: EngineChoice }, EngineName];
@@ -68,8 +73,12 @@ interface Verbs {
   destroyKept: [OfSandbox, null];
   checkpoint: [OfSandbox, Checkpoint];
   restore: [OfSandbox & { checkpoint: string }, null];
-  createFrom: [{ engine: EngineName; checkpoint: string }, WithoutPaths<CreatedSandbox>];
-  forgetCheckpoint: [{ engine: EngineName; checkpoint: string }, null];
+  createFrom: [OfCheckpoint, WithoutPaths<CreatedSandbox>];
+  forgetCheckpoint: [OfCheckpoint, null];
+  keepCheckpoint: [OfCheckpoint & { key: string }, null];
+  loadCheckpoint: [OfCheckpoint & { key: string }, null];
+  removeCheckpoint: [OfCheckpoint, null];
+  checkpoints: [{ engine: EngineName }, string[]];
   watchFiles: [OfSandbox, number];
   watchNext: [{ watch: number }, { events: FileEvent[]; ended: boolean }];
   watchClose: [{ watch: number }, null];
@@ -82,6 +91,9 @@ const engine = oneOf<EngineName>(["gvisor", "container"]);
 const id = matching(/^[a-z2-7]{16}$/);
 const watch = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
 const ofSandbox = shape<OfSandbox>({ engine, id });
+const ofCheckpoint = shape<OfCheckpoint>({ engine, checkpoint: id });
+/** Of AES-256, in hex. */
+const key = matching(/^[0-9a-f]{64}$/);
 const none = shape<Record<never, never>>({});
 
 const limits = shape<SandboxLimits>({
@@ -145,8 +157,12 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   destroyKept: ofSandbox,
   checkpoint: ofSandbox,
   restore: shape({ engine, id, checkpoint: id }),
-  createFrom: shape({ engine, checkpoint: id }),
-  forgetCheckpoint: shape({ engine, checkpoint: id }),
+  createFrom: ofCheckpoint,
+  forgetCheckpoint: ofCheckpoint,
+  keepCheckpoint: shape({ engine, checkpoint: id, key }),
+  loadCheckpoint: shape({ engine, checkpoint: id, key }),
+  removeCheckpoint: ofCheckpoint,
+  checkpoints: shape({ engine }),
   watchFiles: ofSandbox,
   watchNext: shape({ watch }),
   watchClose: shape({ watch }),

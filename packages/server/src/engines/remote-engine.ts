@@ -150,6 +150,22 @@ export class RemoteEngine implements Engine {
     await this.#client.request("forgetCheckpoint", { engine: this.name, checkpoint });
   }
 
+  async keepCheckpoint(checkpoint: string, key: Buffer): Promise<void> {
+    await this.#client.request("keepCheckpoint", { engine: this.name, checkpoint, key: key.toString("hex") });
+  }
+
+  async loadCheckpoint(checkpoint: string, key: Buffer): Promise<void> {
+    await this.#client.request("loadCheckpoint", { engine: this.name, checkpoint, key: key.toString("hex") });
+  }
+
+  async removeCheckpoint(checkpoint: string): Promise<void> {
+    await this.#client.request("removeCheckpoint", { engine: this.name, checkpoint });
+  }
+
+  checkpoints(): Promise<string[]> {
+    return this.#client.request("checkpoints", { engine: this.name });
+  }
+
   /** The connection is the client's. */
   async [Symbol.asyncDispose](): Promise<void> {}
 

@@ -13,6 +13,7 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { archiveRoutes } from "./archive.ts";
 import { artifactRoutes } from "./artifacts.ts";
 import { auditRoutes } from "./audit.ts";
+import { checkpointRoutes } from "./checkpoints.ts";
 import { contextRoutes } from "./contexts.ts";
 import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
@@ -76,6 +77,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   const routes: Route[] = [
     ...sandboxRoutes(parts.fleet),
     ...forkRoutes(parts.fleet),
+    ...checkpointRoutes(parts.fleet),
     ...execRoutes(parts.fleet),
     ...fileRoutes(parts.fleet),
     ...folderRoutes(parts.fleet),

@@ -30,18 +30,7 @@ export async function forkSandbox(original: Sandbox, parts: ForkParts, count: nu
     });
     try {
       await tellGeneration(original.wire.tunnels, original.id);
-      return await makeAll(count, async () => {
-        const created = await engine.createFrom(checkpoint.id);
-        try {
-          await copyKnowledge(stage, created.ownerFolder);
-        } catch (error) {
-          await engine.destroy(created.id);
-          throw error;
-        }
-        const copy = await take(created, contexts);
-        await tellGeneration(copy.wire.tunnels, copy.id);
-        return copy;
-      });
+      return await makeAll(count, () => makeCopy({ engine, take }, checkpoint.id, stage, contexts));
     } finally {
       await engine.forgetCheckpoint(checkpoint.id);
     }
@@ -51,10 +40,29 @@ export async function forkSandbox(original: Sandbox, parts: ForkParts, count: nu
 }
 
 /** Logs, records and names are its own files, made by nobody but owners. */
-async function copyKnowledge(from: string, to: string): Promise<void> {
+export async function copyKnowledge(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   for (const name of await readdir(from))
     if (!name.startsWith(stagePrefix)) await cp(join(from, name), join(to, name), { recursive: true });
+}
+
+/** One that goes on from what the engine holds, with what its owner knew. */
+export async function makeCopy(
+  { engine, take }: Pick<ForkParts, "engine" | "take">,
+  checkpointId: string,
+  knowledge: string,
+  contexts: readonly ContextState[],
+): Promise<Sandbox> {
+  const created = await engine.createFrom(checkpointId);
+  try {
+    await copyKnowledge(knowledge, created.ownerFolder);
+  } catch (error) {
+    await engine.destroy(created.id);
+    throw error;
+  }
+  const copy = await take(created, contexts);
+  await tellGeneration(copy.wire.tunnels, copy.id);
+  return copy;
 }
 
 async function makeAll(count: number, make: () => Promise<Sandbox>): Promise<Sandbox[]> {

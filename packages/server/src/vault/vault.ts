@@ -29,6 +29,7 @@ import type { EnvironmentSecrets } from "./environment-secrets.ts";
 import { Expiry } from "./expiry.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";
 import { KeyRing, type KeySource } from "./key-ring.ts";
+import { keysNamespace, newKey, readKey } from "./own-keys.ts";
 import { Placeholders } from "./placeholders.ts";
 import { rewrapAll } from "./rotate.ts";
 import { environmentInfo, storedInfo } from "./secret-info.ts";
@@ -220,6 +221,18 @@ export class StoredVault implements Vault, Disposable {
 
   reveal(sandboxId: string, placeholder: string, host: string): Promise<Buffer | undefined> {
     return this.#placeholders.reveal(this.#parts, sandboxId, placeholder, host);
+  }
+
+  newKey(name: string): Promise<Buffer> {
+    return newKey(this.#parts, name);
+  }
+
+  readKey(name: string): Promise<Buffer> {
+    return readKey(this.#parts, name);
+  }
+
+  async dropKey(name: string): Promise<void> {
+    await this.#parts.records.delete(keysNamespace, name);
   }
 
   async heldPlain(sandboxId: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
+import { checkpointVerbs } from "./checkpoints.ts";
 import { egressVerbs } from "./egress.ts";
 import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
@@ -30,6 +31,7 @@ import { webhookVerbs } from "./webhooks.ts";
 export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...sandboxVerbs,
   ...forkVerbs,
+  ...checkpointVerbs,
   ...execVerbs,
   ...processVerbs,
   ...fileVerbs,

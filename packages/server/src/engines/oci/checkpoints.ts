@@ -1,16 +1,26 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Checkpoint } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
 import { checkChain, freezeSaved } from "./freeze.ts";
+import type { Reply } from "./helper-client.ts";
+import {
+  checkpointFolder,
+  memoryPath,
+  noCheckpoint,
+  readCheckpoint,
+  removeCheckpoint,
+  writeCheckpoint,
+} from "./kept-checkpoints.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
 import { noLayers } from "./record.ts";
 import { removePassing } from "./remove-passing.ts";
 import { awaitEnd } from "./remove-sandbox.ts";
 import { newSandboxId } from "./sandbox-folder.ts";
+import { sealMemory, unsealMemory } from "./sealed-memory.ts";
 import { type Origin, startBoundary } from "./start.ts";
 
 /** Whoever makes and ends sandboxes. */
@@ -22,12 +32,14 @@ interface Boundaries {
 /** A checkpoint as its engine has it: the memory is with the helper, the files are a layer. */
 interface Saved {
   id: string;
+  /** Where the helper has the memory. */
+  path: string;
   spec: SandboxSpec;
   hasInput: boolean;
   origin: Omit<Origin, "revival">;
 }
 
-/** The memory and the files of sandboxes at one moment. They end with this engine. */
+/** The memory and the files of sandboxes at one moment. They end with this engine, but for those that are kept. */
 export class Checkpoints {
   readonly #parts: EngineParts;
   readonly #boundaries: Boundaries;
@@ -47,21 +59,21 @@ export class Checkpoints {
       throw new AppError("conflict", `sandbox ${live.id} does not run`);
     if (live.freezer.held)
       throw new AppError("conflict", `sandbox ${live.id} stands still`, { hint: "resume it first" });
-    if (this.#saved.size >= checkpointLimits.atOnce)
-      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`);
+    this.#checkRoom();
     await checkChain(this.#parts, live);
   }
 
   /** Whoever calls has checked it, and lets nobody else touch the sandbox. */
   async save(live: Live): Promise<Checkpoint> {
     const id = newSandboxId();
-    const saved: Saved = { id, spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live) };
+    const saved: Saved = { id, path: "", spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live) };
     live.saved = true;
     try {
-      const memoryBytes = await this.#saveMemory(live, id);
+      const reply = await this.#saveMemory(live, id);
+      saved.path = this.#parts.helper.pathOf(reply.fd);
       this.#saved.set(id, saved);
       await this.#saveFiles(live, saved);
-      return { id, memoryBytes };
+      return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
       live.saved = false;
       await this.forget(id);
@@ -69,7 +81,7 @@ export class Checkpoints {
     }
   }
 
-  async #saveMemory(live: Live, id: string): Promise<number> {
+  async #saveMemory(live: Live, id: string): Promise<Reply> {
     const { helper } = this.#parts;
     try {
       const reply = await helper.request("checkpoint", [
@@ -80,7 +92,7 @@ export class Checkpoints {
         ["timeoutMs", checkpointLimits.saveTimeoutMs],
       ]);
       await awaitEnd(live);
-      return Number(reply.bytes);
+      return reply;
     } catch (error) {
       await helper.request("forget", [["memory", id]]);
       if (live.cgroup.processes().size === 0) live.exit.resolve(`its memory could not be saved: ${messageOf(error)}`);
@@ -131,9 +143,45 @@ export class Checkpoints {
     await removePassing(this.#parts);
   }
 
+  /** Writes it down, sealed with this key: it outlives this engine. */
+  async keep(id: string, key: Buffer): Promise<void> {
+    const { path, spec, hasInput, origin } = this.#find(id);
+    const { engineFolder, disk } = this.#parts;
+    await disk.checkRoom((await stat(path)).size);
+    const kept = { id, spec, hasInput, ...origin };
+    await writeCheckpoint(engineFolder, kept, (folder) => sealMemory(id, key, path, memoryPath(folder)));
+  }
+
+  /** Brings the memory of a kept one back, for sandboxes to go on from it. */
+  async load(id: string, key: Buffer): Promise<void> {
+    if (this.#saved.has(id)) throw new AppError("conflict", `checkpoint ${id} is in use`, { retryAfterMs: 1_000 });
+    this.#checkRoom();
+    const { engineFolder, helper } = this.#parts;
+    const { bundle, layers, ...kept } = await readCheckpoint(engineFolder, id);
+    const saved: Saved = { ...kept, path: "", origin: { bundle, layers } };
+    this.#saved.set(id, saved);
+    try {
+      saved.path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
+      await unsealMemory(id, key, memoryPath(checkpointFolder(engineFolder, id)), saved.path);
+    } catch (error) {
+      await this.forget(id);
+      throw error;
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    await removeCheckpoint(this.#parts.engineFolder, id);
+    await removePassing(this.#parts);
+  }
+
+  #checkRoom(): void {
+    if (this.#saved.size >= checkpointLimits.atOnce)
+      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`);
+  }
+
   #find(id: string): Saved {
     const saved = this.#saved.get(id);
-    if (saved === undefined) throw new AppError("not_found", `there is no checkpoint ${id}`);
+    if (saved === undefined) throw noCheckpoint(id);
     return saved;
   }
 }

@@ -28,6 +28,7 @@ import { findHost, type Host, type OciEngineOptions, ownerOf, warn } from "./eng
 import { copyVolume, describeLayers, freezeVolume } from "./freeze.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
+import { listCheckpoints } from "./kept-checkpoints.ts";
 import { mayPass } from "./launch.ts";
 import { LayerMounts } from "./layer-mounts.ts";
 import { type Live, newLive } from "./live.ts";
@@ -249,9 +250,11 @@ class OciEngine implements Engine {
     return this.#checkpoints.create(checkpoint);
   }
 
-  forgetCheckpoint(checkpoint: string): Promise<void> {
-    return this.#checkpoints.forget(checkpoint);
-  }
+  forgetCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.forget(checkpoint);
+  keepCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.keep(checkpoint, key);
+  loadCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.load(checkpoint, key);
+  removeCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.remove(checkpoint);
+  checkpoints = (): Promise<string[]> => listCheckpoints(this.#parts.engineFolder);
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watermark[Symbol.dispose]();

@@ -58,6 +58,11 @@ export class HelperClient implements AsyncDisposable {
     this.#process.stdout?.setEncoding("utf8").on("data", (text: string) => this.#read(text));
   }
 
+  /** A file of the helper's own memory, by its number there; for an engine that is root. */
+  pathOf(fd: string | undefined): string {
+    return `/proc/${this.#process.pid}/fd/${Number(fd)}`;
+  }
+
   request(verb: string, args: readonly Argument[]): Promise<Reply> {
     if (this.#death !== undefined) return Promise.reject(this.#death);
     const sequence = ++this.#sequence;

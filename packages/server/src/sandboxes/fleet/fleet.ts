@@ -18,7 +18,7 @@ import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
 import type { ImageChoice } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
-import { type Caller, isAllowed } from "../../core/principal.ts";
+import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
@@ -26,6 +26,8 @@ import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots } from "./absent.ts";
 import { type Asked, checkEnv, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
+import { checkMayStart } from "./check-may-start.ts";
+import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember, type LendFiles, type Restore } from "./creation.ts";
 import { Equipment } from "./equipment.ts";
@@ -53,6 +55,8 @@ export interface FleetParts extends LedgerParts {
   approvals: Approvals;
   restore?: Restore;
   lendFiles?: LendFiles;
+  /** Where checkpoints are known; the memory lies with the engine. */
+  checkpointFolder: string;
   keep?: Keep;
   /** What is bound to sandboxes; nothing unless given. */
   secrets?: SecretSource;
@@ -80,6 +84,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #uses = new Uses();
   readonly #timers: Timers;
   readonly #images: ImageChoice;
+  readonly checkpoints: CheckpointDesk;
 
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
@@ -120,6 +125,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       egress: parts.egress,
       onError,
     };
+    this.checkpoints = openCheckpoints(this.#creation, parts.checkpointFolder, parts.secrets);
     this.#timers = new Timers({
       registry: this.#registry,
       records,
@@ -384,12 +390,4 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain(0);
   }
-}
-
-/** Whoever may only read wakes nothing up: a start costs what others could use. */
-function checkMayStart({ principal }: Caller, { id, status }: SandboxRecord): void {
-  if (isAllowed(principal, "use")) return;
-  throw new AppError("conflict", `sandbox ${id} is ${status}, and the role ${principal.role} cannot start it`, {
-    hint: "a key with the role agent can, by any use of it",
-  });
 }

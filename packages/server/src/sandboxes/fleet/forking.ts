@@ -7,7 +7,8 @@ import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import { type CreationParts, createMember } from "./creation.ts";
-import { Member, rootOf } from "./member.ts";
+import { type Member, rootOf } from "./member.ts";
+import { settleCopy } from "./settle-copy.ts";
 
 /** Copies of a member: a place for each first, then all of them at once, then each recorded and somebody's. */
 export async function forkMember(
@@ -25,9 +26,7 @@ export async function forkMember(
     const copies = await parts.queue
       .with({ namespace }, async () => {
         const sandbox = await parts.lifecycle.running(original, caller);
-        return original.turn.take(() =>
-          parts.maker.forkSandbox(sandbox, { count, fleet: true, ...rootOf(original.record) }),
-        );
+        return original.turn.take(() => parts.maker.copies.fork(sandbox, { count, ...rootOf(original.record) }));
       })
       .catch((error: unknown) => unsaveable(error, memory));
     if (typeof copies === "string") return copyFiles(parts, caller, original, count, copies);
@@ -100,7 +99,7 @@ async function tellFork(
 }
 
 /** Null where the copies can have it. */
-async function reasonAgainstMemory({ equipment }: CreationParts, { record }: Member): Promise<string | null> {
+export async function reasonAgainstMemory({ equipment }: CreationParts, { record }: Member): Promise<string | null> {
   if (record.engine !== "gvisor") return `the engine ${record.engine} cannot save memory`;
   if (await equipment.heldPlain(record.id)) return "the sandbox has had a secret's value, which its memory may hold";
   return null;
@@ -115,7 +114,9 @@ async function settleAll(
   const { removals, onError } = parts;
   const settled: Member[] = [];
   try {
-    for (const copy of copies) settled.push(await settle(parts, caller, original, copy));
+    const { record } = original;
+    const like = { record, origin: `fork of ${record.id}`, policy: parts.egress?.ownPolicy(record.id) ?? null };
+    for (const copy of copies) settled.push(await settleCopy(parts, caller, like, copy));
     await tellFork(parts, caller, original, settled, true);
   } catch (error) {
     await destroyAll(parts, settled);
@@ -123,45 +124,4 @@ async function settleAll(
     throw error;
   }
   return settled.map(({ record }) => record);
-}
-
-async function settle(parts: CreationParts, caller: Caller, original: Member, copy: Sandbox): Promise<Member> {
-  const { ledger, lifecycle, registry, egress, equipment, clock } = parts;
-  const { id: copyOf, env, limits } = original.record;
-  const { namespace, id: createdBy } = caller.principal;
-  const record = recordOf(caller, original.record, copy, clock.wallMs());
-  try {
-    const policy = egress?.ownPolicy(copyOf);
-    if (policy !== undefined) await egress?.keep(record.id, policy);
-    await equipment.equip(caller, copy, { namespace, createdBy, env, limits, copyOf });
-    const detail = { status: record.status, engine: record.engine, image: record.image, origin: record.origin };
-    await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
-    await ledger.noteEnvironment(record, caller);
-  } catch (error) {
-    egress?.left(record.id);
-    throw error;
-  }
-  const member = new Member(record, clock);
-  lifecycle.hold(member, copy);
-  registry.add(member);
-  if (!equipment.isCurrent(copy, record)) await lifecycle.refresh(member);
-  return member;
-}
-
-/** As the original's, but for what is of one sandbox alone. Its time begins anew. */
-function recordOf(caller: Caller, original: SandboxRecord, copy: Sandbox, nowMs: number): SandboxRecord {
-  return {
-    ...original,
-    id: copy.id,
-    namespace: caller.principal.namespace,
-    status: "running",
-    sessionKey: null,
-    createdAtMs: nowMs,
-    lastUsedAtMs: nowMs,
-    expiresAtMs: nowMs + (original.expiresAtMs - original.createdAtMs),
-    pausedAtMs: null,
-    origin: `fork of ${original.id}`,
-    failure: null,
-    createdBy: caller.principal.id,
-  };
 }

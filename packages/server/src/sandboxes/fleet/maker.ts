@@ -1,6 +1,7 @@
 import type { EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { EngineChoice } from "../../core/request.ts";
+import type { Copies } from "../copies.ts";
 import type { Sandbox } from "../sandbox.ts";
 
 interface MakeOptions {
@@ -24,8 +25,7 @@ export interface SandboxMaker {
   createSandbox(options: MakeOptions): Promise<Sandbox>;
   /** What its processes wrote meanwhile comes without the values to hide. */
   attachSandbox(id: string, options?: { hide?: readonly Buffer[]; root?: LayerId }): Promise<Sandbox>;
-  /** Copies of one that runs, with its memory; all of them or none. */
-  forkSandbox(original: Sandbox, options: { count: number; fleet: true; root?: LayerId }): Promise<Sandbox[]>;
+  readonly copies: Pick<Copies, "fork" | "checkpoint" | "restore" | "remove" | "kept">;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
   startSandbox(id: string, options: { limits: SandboxLimits; root?: LayerId }): Promise<Sandbox>;
   /** Ends what runs in it, whatever state it is in; its workspace stays. */

@@ -1,0 +1,52 @@
+import { namedSandbox } from "./sandboxes.ts";
+import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+
+const create: Verb = {
+  summary: "save a running sandbox, memory and processes included, and print the checkpoint's id",
+  usage: "SANDBOX [NAME]",
+  words: [1, 2],
+  run: async (call) => {
+    const made = await (await namedSandbox(call)).checkpoint(call.words[1]);
+    return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
+  },
+};
+
+const list: Verb = {
+  summary: "list checkpoints, newest first",
+  usage: "",
+  words: [0, 0],
+  run: async ({ caisson, io, json }) => {
+    const found = await caisson.checkpoints.list();
+    if (json) return tellJson(io, found);
+    const rows = found.map((one) => [one.id, one.sandbox_id, tellTime(one.created_at), one.memory_mb, one.name]);
+    return tellTable(io, ["ID", "SANDBOX", "SAVED", "MB", "NAME"], rows);
+  },
+};
+
+const restore: Verb = {
+  summary: "make a sandbox that goes on from a checkpoint, and print its id",
+  usage: "CHECKPOINT",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const { id, info } = await caisson.checkpoints.restore(words[0] ?? "");
+    return json ? tellJson(io, info) : tellLine(io, id);
+  },
+};
+
+const remove: Verb = {
+  summary: "delete a checkpoint and the key that opens it",
+  usage: "CHECKPOINT",
+  words: [1, 1],
+  run: async ({ caisson, words }) => {
+    await caisson.checkpoints.delete(words[0] ?? "");
+    return 0;
+  },
+};
+
+export const checkpointVerbs: Record<string, Verb> = {
+  "checkpoint create": create,
+  "checkpoint list": list,
+  "checkpoint restore": restore,
+  "checkpoint rm": remove,
+};

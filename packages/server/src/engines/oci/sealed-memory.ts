@@ -1,0 +1,78 @@
+/**
+ * Saved memory at rest: pieces of it, each under AES-256-GCM with a key of this checkpoint's alone, which the daemon gives and
+ * its vault keeps (S75). A piece that is missing, changed or in another place opens nothing.
+ */
+import { createCipheriv, createDecipheriv } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+import { AppError } from "../../core/errors.ts";
+
+const pieceBytes = 1024 * 1024;
+const tagBytes = 16;
+const algorithm = "aes-256-gcm";
+
+/** No key seals twice: the number of the piece is nonce enough. */
+function nonceOf(piece: number): Buffer {
+  const nonce = Buffer.alloc(12);
+  nonce.writeUInt32LE(piece, 8);
+  return nonce;
+}
+
+const aboutOf = (id: string, isLast: boolean) => Buffer.from(`caisson checkpoint 1 ${id} ${isLast ? "last" : "more"}`);
+
+/** Fills the buffer, as far as the file goes. */
+async function fill(file: FileHandle, buffer: Buffer): Promise<number> {
+  let size = 0;
+  while (size < buffer.length) {
+    const { bytesRead } = await file.read(buffer, size, buffer.length - size);
+    if (bytesRead === 0) break;
+    size += bytesRead;
+  }
+  return size;
+}
+
+/** The last piece is shorter than the others, if only by being empty. */
+export async function sealMemory(id: string, key: Buffer, from: string, to: string): Promise<void> {
+  await using source = await open(from, "r");
+  await using target = await open(to, "wx", 0o600);
+  const plain = Buffer.alloc(pieceBytes);
+  for (let piece = 0; ; piece++) {
+    const size = await fill(source, plain);
+    const isLast = size < pieceBytes;
+    const cipher = createCipheriv(algorithm, key, nonceOf(piece), { authTagLength: tagBytes }).setAAD(
+      aboutOf(id, isLast),
+    );
+    const sealed = [cipher.update(plain.subarray(0, size)), cipher.final(), cipher.getAuthTag()];
+    await target.write(Buffer.concat(sealed));
+    if (!isLast) continue;
+    await target.sync();
+    return;
+  }
+}
+
+export async function unsealMemory(id: string, key: Buffer, from: string, to: string): Promise<void> {
+  await using source = await open(from, "r");
+  await using target = await open(to, "r+");
+  const sealed = Buffer.alloc(pieceBytes + tagBytes);
+  for (let piece = 0; ; piece++) {
+    const size = await fill(source, sealed);
+    if (size < tagBytes) throw damaged(id);
+    const isLast = size < sealed.length;
+    const decipher = createDecipheriv(algorithm, key, nonceOf(piece), { authTagLength: tagBytes });
+    decipher.setAAD(aboutOf(id, isLast)).setAuthTag(sealed.subarray(size - tagBytes, size));
+    const plain = decipher.update(sealed.subarray(0, size - tagBytes));
+    try {
+      decipher.final();
+    } catch {
+      throw damaged(id);
+    }
+    await target.write(plain);
+    if (isLast) return;
+  }
+}
+
+function damaged(id: string): AppError {
+  return new AppError(
+    "unavailable",
+    `checkpoint ${id} cannot be opened: its memory was changed, or its key is another's`,
+  );
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import type { Fleet } from "../core/fleet.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { checkpoint, checkpointId, createCheckpoint, showCheckpoint } from "../schemas/checkpoint.ts";
+import { sandbox, sandboxId, showSandbox } from "../schemas/sandbox.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/checkpoints";
+const tag = "checkpoints";
+
+/** Running sandboxes, saved with their memory (LIF-07). */
+export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoints">): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path: "/api/v1/sandboxes/{id}/checkpoints",
+      tag,
+      summary: "Saves a running gVisor sandbox, memory and processes included; it goes on",
+      permission: "use",
+      audit: "fleet",
+      params: sandboxId,
+      body: createCheckpoint,
+      bodyOptional: true,
+      idempotent: true,
+      responses: { 201: { description: "the checkpoint", schema: checkpoint } },
+      handler: async ({ caller, params, body }) => {
+        const record = await checkpoints.create(caller, params.id, body.name);
+        return { status: 201, json: showCheckpoint(record), headers: { location: `${path}/${record.id}` } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists checkpoints, newest first",
+      permission: "read",
+      audit: null,
+      responses: { 200: { description: "all of the namespace", schema: z.array(checkpoint) } },
+      handler: async ({ caller }) => ({ status: 200, json: (await checkpoints.list(caller)).map(showCheckpoint) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{checkpoint_id}`,
+      tag,
+      summary: "Shows a checkpoint",
+      permission: "read",
+      audit: null,
+      params: checkpointId,
+      responses: { 200: { description: "what is known of it", schema: checkpoint } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showCheckpoint(await checkpoints.get(caller, params.checkpoint_id)),
+      }),
+    }),
+    defineRoute({
+      method: "POST",
+      path: `${path}/{checkpoint_id}/restore`,
+      tag,
+      summary: "Makes a sandbox that goes on from a checkpoint",
+      permission: "use",
+      audit: "fleet",
+      params: checkpointId,
+      responses: { 201: { description: "a new one, running", schema: sandbox } },
+      handler: async ({ caller, params }) => {
+        const record = await checkpoints.restore(caller, params.checkpoint_id);
+        return { status: 201, json: showSandbox(record), headers: { location: `/api/v1/sandboxes/${record.id}` } };
+      },
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: `${path}/{checkpoint_id}`,
+      tag,
+      summary: "Deletes a checkpoint and the key that opens it",
+      permission: "use",
+      audit: "fleet",
+      params: checkpointId,
+      responses: { 204: { description: "it is gone" } },
+      handler: async ({ caller, params }) => {
+        await checkpoints.delete(caller, params.checkpoint_id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

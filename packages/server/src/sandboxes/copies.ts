@@ -1,0 +1,78 @@
+import type { ForkOptions, Rooted } from "../core/app-options.ts";
+import type { CreatedSandbox, Engine, EngineName } from "../core/engine.ts";
+import { forkLimits } from "../core/fork-limits.ts";
+import { checkRange } from "../core/size.ts";
+import type { ContextState } from "./code-context.ts";
+import { forkSandbox, makeCopy } from "./fork.ts";
+import { type KeptSandbox, keepCheckpoint } from "./keep-checkpoint.ts";
+import { Sandbox } from "./sandbox.ts";
+import type { SandboxParts } from "./sandbox-parts.ts";
+
+interface CopiesParts {
+  open: (engine: EngineName) => Promise<Engine>;
+  partsOf: (engine: Engine, rooted: Rooted) => Promise<SandboxParts>;
+  /** It is one of this process's from then on. */
+  own: (sandbox: Sandbox) => Sandbox;
+}
+
+/** Where what a checkpoint needs lies beside the engine: the key that seals it, and what its sandbox's owner knew. */
+export interface KeptPlace {
+  key: Buffer;
+  folder: string;
+}
+
+/** Sandboxes that go on from the memory of others. */
+export class Copies {
+  readonly #parts: CopiesParts;
+
+  constructor(parts: CopiesParts) {
+    this.#parts = parts;
+  }
+
+  /** All of them or none. */
+  async fork(original: Sandbox, { count = 1, ...rooted }: ForkOptions = {}): Promise<Sandbox[]> {
+    checkRange(count, forkLimits.copies, "count", String);
+    const engine = await this.#parts.open(original.engine);
+    const take = this.#taking(engine, rooted, original.redactor.hidden);
+    const copies = await forkSandbox(original, { engine, ownerFolder: original.ownerFolder, take }, count);
+    return copies.map(this.#parts.own);
+  }
+
+  /** Saves a running sandbox, which goes on, for a later one to go on from. */
+  async checkpoint(sandbox: Sandbox, place: KeptPlace): Promise<KeptSandbox> {
+    return keepCheckpoint(sandbox, await this.#parts.open(sandbox.engine), place);
+  }
+
+  async restore(
+    name: EngineName,
+    { checkpoint, contexts }: KeptSandbox,
+    { key, folder, ...rooted }: KeptPlace & Rooted,
+  ): Promise<Sandbox> {
+    const engine = await this.#parts.open(name);
+    await engine.loadCheckpoint(checkpoint.id, key);
+    try {
+      const copy = await makeCopy({ engine, take: this.#taking(engine, rooted, []) }, checkpoint.id, folder, contexts);
+      return this.#parts.own(copy);
+    } finally {
+      await engine.forgetCheckpoint(checkpoint.id);
+    }
+  }
+
+  /** What the engine keeps of it. */
+  async remove(name: EngineName, id: string): Promise<void> {
+    await (await this.#parts.open(name)).removeCheckpoint(id);
+  }
+
+  /** The ids of what the engine keeps. */
+  async kept(name: EngineName): Promise<string[]> {
+    return (await this.#parts.open(name)).checkpoints();
+  }
+
+  #taking(engine: Engine, rooted: Rooted, hide: readonly Buffer[]) {
+    return async (created: CreatedSandbox, contexts: readonly ContextState[]) => {
+      const parts = await this.#parts.partsOf(engine, rooted);
+      parts.redactor.hide(hide);
+      return Sandbox.copy(parts, created, contexts);
+    };
+  }
+}

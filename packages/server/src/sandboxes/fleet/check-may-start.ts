@@ -1,0 +1,11 @@
+import { AppError } from "../../core/errors.ts";
+import { type Caller, isAllowed } from "../../core/principal.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+
+/** Whoever may only read wakes nothing up: a start costs what others could use. */
+export function checkMayStart({ principal }: Caller, { id, status }: SandboxRecord): void {
+  if (isAllowed(principal, "use")) return;
+  throw new AppError("conflict", `sandbox ${id} is ${status}, and the role ${principal.role} cannot start it`, {
+    hint: "a key with the role agent can, by any use of it",
+  });
+}

@@ -1,0 +1,54 @@
+import type { EgressPolicy } from "../../core/egress.ts";
+import type { Caller } from "../../core/principal.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { CreationParts } from "./creation.ts";
+import { Member } from "./member.ts";
+
+/** What a sandbox is to be like that goes on from another's memory. */
+export interface Like {
+  record: SandboxRecord;
+  origin: string;
+  policy: EgressPolicy | null;
+}
+
+/** Recorded, equipped, and then somebody's. Where that fails it is nobody's: whoever made it removes it. */
+export async function settleCopy(parts: CreationParts, caller: Caller, like: Like, copy: Sandbox): Promise<Member> {
+  const { ledger, lifecycle, registry, egress, equipment, clock } = parts;
+  const { id: copyOf, env, limits } = like.record;
+  const { namespace, id: createdBy } = caller.principal;
+  const record = recordOf(caller, like, copy, clock.wallMs());
+  try {
+    if (like.policy !== null) await egress?.keep(record.id, like.policy);
+    await equipment.equip(caller, copy, { namespace, createdBy, env, limits, copyOf });
+    const detail = { status: record.status, engine: record.engine, image: record.image, origin: record.origin };
+    await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
+    await ledger.noteEnvironment(record, caller);
+  } catch (error) {
+    egress?.left(record.id);
+    throw error;
+  }
+  const member = new Member(record, clock);
+  lifecycle.hold(member, copy);
+  registry.add(member);
+  if (!equipment.isCurrent(copy, record)) await lifecycle.refresh(member);
+  return member;
+}
+
+/** As the original's, but for what is of one sandbox alone. Its time begins anew. */
+function recordOf(caller: Caller, { record, origin }: Like, copy: Sandbox, nowMs: number): SandboxRecord {
+  return {
+    ...record,
+    id: copy.id,
+    namespace: caller.principal.namespace,
+    status: "running",
+    sessionKey: null,
+    createdAtMs: nowMs,
+    lastUsedAtMs: nowMs,
+    expiresAtMs: nowMs + (record.expiresAtMs - record.createdAtMs),
+    pausedAtMs: null,
+    origin,
+    failure: null,
+    createdBy: caller.principal.id,
+  };
+}

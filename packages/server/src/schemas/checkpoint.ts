@@ -1,0 +1,34 @@
+import { z } from "zod";
+import type { CheckpointRecord } from "../core/checkpoint.ts";
+import { toMb } from "./amount.ts";
+
+export const checkpointId = z.strictObject({ checkpoint_id: z.string().min(1).max(64).describe("of the checkpoint") });
+
+export const createCheckpoint = z
+  .strictObject({ name: z.string().max(200).default("").describe("a name of your own choice") })
+  .meta({ id: "CreateCheckpoint" });
+
+export const checkpoint = z
+  .object({
+    id: z.string(),
+    sandbox_id: z.string(),
+    name: z.string(),
+    engine: z.enum(["gvisor", "container"]),
+    memory_mb: z.number().describe("as it is stored, compressed"),
+    created_at: z.iso.datetime(),
+    created_by: z.string(),
+  })
+  .meta({ id: "Checkpoint" });
+
+export function showCheckpoint(record: CheckpointRecord): z.output<typeof checkpoint> {
+  const { id, sandboxId, name, engine, memoryBytes, createdAtMs, createdBy } = record;
+  return {
+    id,
+    sandbox_id: sandboxId,
+    name,
+    engine,
+    memory_mb: toMb(memoryBytes),
+    created_at: new Date(createdAtMs).toISOString(),
+    created_by: createdBy,
+  };
+}
