@@ -15,9 +15,9 @@ export const ociLimits = {
   /** Manifests of one index. */
   manifests: 256,
   layers: 128,
-  /** Of the blobs of one image as they come, and unpacked. */
+  /** Of the blobs of one image as they come, and unpacked: less than a builder has room for. */
   blobBytes: 8 * GiB,
-  unpackedBytes: 16 * GiB,
+  unpackedBytes: 8 * GiB,
   /** Real layers compress below 20; a file of zeros may be part of one. */
   ratio: 200,
   /** Names in all layers together, and in the tree that they make. */

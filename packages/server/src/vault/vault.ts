@@ -1,4 +1,4 @@
-/** Where secrets are kept: values go in, and come out only into a sandbox that an operator has bound them to (S50). */
+/** Where secrets are kept: values go in, and come out only into a sandbox that an operator has bound them to (S50), or for a registry that an administrator names (S72). */
 
 import { randomUUID } from "node:crypto";
 import { type Audit, entryOf } from "../core/audit.ts";
