@@ -14,6 +14,7 @@ import { egressRules } from "./benchmarks/egress-rules.ts";
 import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { forkFiles } from "./benchmarks/fork-files.ts";
+import { forkMemory } from "./benchmarks/fork-memory.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { imageShare } from "./benchmarks/image-share.ts";
 import { imageStart } from "./benchmarks/image-start.ts";
@@ -45,6 +46,7 @@ const benchmarks: Record<string, Benchmark> = {
   idle,
   "files-changed": filesChanged,
   "fork-files": forkFiles,
+  "fork-memory": forkMemory,
   "image-start": imageStart,
   "image-share": imageShare,
   launcher,
