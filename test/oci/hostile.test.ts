@@ -155,6 +155,15 @@ describe("an image that would fill the machine is refused:", () => {
     await expect(read(archive)).rejects.toThrow("bytes together");
   });
 
+  it("but marks of removal may be there again and again", async () => {
+    const names = Array.from({ length: 2_000 }, (_, at) => file(`d/${at}`));
+    const marks = Array.from({ length: 2_000 }, (_, at) => file(at % 2 === 0 ? "d/.wh..wh..opq" : ".wh.d"));
+    const layers = [makeTar([file("d/old")]), makeTar([...names, ...marks])];
+    const { tree } = await read(imageLayout({ layers, compression: "none" }));
+    expect(Object.keys(tree)).toHaveLength(2_001);
+    expect(tree["d/old"]).toBeUndefined();
+  });
+
   it("more layers than there may be", async () => {
     const layers = Array.from({ length: ociLimits.layers + 1 }, (_, at) => makeTar([file(String(at))]));
     await expect(read(imageLayout({ layers }))).rejects.toThrow("its manifest is wrong at layers");

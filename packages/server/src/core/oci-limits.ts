@@ -26,7 +26,7 @@ export const ociLimits = {
   textBytes: 64 * MiB,
   depth: 100,
   /** Links that one name may lead through. */
-  hops: 40,
+  hops: 8,
   /** Members of an archive that holds an image: blobs, and what describes them. */
   members: 1_024,
   /** Told of what an image asked for and did not get. */

@@ -109,7 +109,10 @@ export class MergedTree {
     if (there !== undefined) this.#hide(folder, there, layer);
   }
 
+  /** Once a layer is enough: what comes later in it is its own. A mark may stand in it as often as strangers like. */
   #empty(folder: FolderName, layer: number): void {
+    if (folder.node.emptied === layer) return;
+    folder.node.emptied = layer;
     for (const there of [...folder.node.names.values()]) this.#hide(folder, there, layer);
   }
 
@@ -157,6 +160,8 @@ export class MergedTree {
       const there: TreeName | undefined = folder?.node.names.get(part);
       if (there?.node.type !== "link") {
         way.push(part);
+        if (way.length > ociLimits.depth)
+          throw refuseImage(`${quoted(path)} leads deeper than ${ociLimits.depth} folders`, "limit_exceeded");
         folder = asFolder(there);
         continue;
       }

@@ -23,6 +23,8 @@ export interface FolderNode {
   /** Bytes of its path. */
   length: number;
   depth: number;
+  /** The last layer that hid all of what the layers below had in it. */
+  emptied?: number;
 }
 
 export type TreeNode = FileNode | LinkNode | FolderNode;
