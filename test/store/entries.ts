@@ -35,6 +35,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     createdBy: "key-1",
     outputFolder: null,
     keepArtifactsMs: 0,
+    template: null,
     ...more,
   };
 }

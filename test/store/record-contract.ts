@@ -10,6 +10,7 @@ import { sandboxRecord } from "./entries.ts";
 import { imageContract } from "./image-contract.ts";
 import { packageContract } from "./package-contract.ts";
 import { secretContract } from "./secret-contract.ts";
+import { templateContract } from "./template-contract.ts";
 
 /** An empty store, which can be closed and opened again. */
 export interface StoreUnderTest<S = Store> extends AsyncDisposable {
@@ -298,4 +299,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   approvalContract(name, () => store, reopen);
   packageContract(name, () => store, reopen);
   imageContract(name, () => store, reopen);
+  templateContract(name, () => store, reopen);
 }

@@ -14,6 +14,7 @@ import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts"
 import { Secrets } from "./secrets.ts";
 import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
+import { Templates } from "./templates.ts";
 import { Tools } from "./tools.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 import { Webhooks } from "./webhooks.ts";
@@ -26,6 +27,7 @@ export class Caisson {
   readonly keys: Keys;
   readonly skills: Skills;
   readonly images: Images;
+  readonly templates: Templates;
   readonly snapshots: Snapshots;
   readonly checkpoints: Checkpoints;
   readonly artifacts: KeptArtifacts;
@@ -41,6 +43,7 @@ export class Caisson {
     this.approvals = new Approvals(this.#transport);
     this.skills = new Skills(this.#transport);
     this.images = new Images(this.#transport);
+    this.templates = new Templates(this.#transport);
     this.snapshots = new Snapshots(this.#transport);
     this.checkpoints = new Checkpoints(this.#transport);
     this.artifacts = new KeptArtifacts(this.#transport);

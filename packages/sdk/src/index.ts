@@ -100,6 +100,7 @@ export type {
   SnapshotInfo,
   Snapshots,
 } from "./snapshots.ts";
+export type { CreateTemplate, TemplateInfo, Templates, WarmUp } from "./templates.ts";
 export type { Terminal, TerminalEnd, TerminalOptions } from "./terminal.ts";
 export type { ToolContent, ToolInfo, ToolOptions, ToolOutcome, ToolSet, Tools } from "./tools.ts";
 export type { ClientOptions } from "./transport.ts";

@@ -30,6 +30,8 @@ export interface SandboxInfo {
   created_by: string;
   output_folder: string | null;
   keep_artifacts_seconds: number;
+  /** What it was made of: `memory` says whether it began with what the warm-up left in memory, `why` why not. */
+  template: { id: string; name: string; memory: boolean; why: string | null } | null;
 }
 
 export interface SandboxChanges {
@@ -46,6 +48,8 @@ export interface SandboxChanges {
 
 export interface CreateOptions extends SandboxChanges {
   image?: string;
+  /** The id or name of one; it decides about image, engine, files and storage. */
+  template?: string;
   engine?: EngineName | "auto";
   storage_mb?: number;
   /** The same key gets the same sandbox. */

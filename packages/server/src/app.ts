@@ -177,7 +177,12 @@ export class Caisson implements AsyncDisposable {
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
-      ...defined({ root: options.root, folder: options.folder, outputFolder: options.outputFolder }),
+      ...defined({
+        root: options.root,
+        base: options.base,
+        folder: options.folder,
+        outputFolder: options.outputFolder,
+      }),
     });
     if (options.alone === true) admitAlone(await this.policies(), sandbox);
     else if (options.fleet !== true) await this.#admit(sandbox, policy);

@@ -17,6 +17,7 @@ import { report } from "./http/problem.ts";
 import { secretRoutes } from "./http/secrets.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
+import { templateRoutes } from "./http/templates.ts";
 import { toolRoutes } from "./http/tools.ts";
 import { webhookRoutes } from "./http/webhooks.ts";
 import { Keyring } from "./identity/keyring.ts";
@@ -96,6 +97,7 @@ export async function openDoors(
       ...packageRoutes(service.packages),
       ...imageRoutes(service.images, service.oci),
       ...imageArchiveRoutes(service.oci),
+      ...templateRoutes(service.templates),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),

@@ -42,6 +42,7 @@ import { FileBlobs } from "./store/blobs.ts";
 import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
 import { openStore } from "./store/open-store.ts";
+import { Templates } from "./templates/templates.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
 import { CodeAndDataValidation } from "./validation/validation.ts";
@@ -109,6 +110,7 @@ export interface Service extends AsyncDisposable {
   packages: Packages;
   images: Images;
   oci: OciImages;
+  templates: Templates;
   host: HostAccess;
   web: Web;
   validation: Validation;
@@ -188,6 +190,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     keepsFiles,
     queue: (caller, signal, act) => fleet.queued(caller, signal, act),
     emptyPools: (layerId) => fleet.emptyPools(layerId),
+    needed: () => templates.layerIds(),
     audit,
     feed,
     clock,
@@ -202,12 +205,22 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   caisson.useImages((root) => images.configOf(root));
+  const templates = await Templates.open({
+    records: store.templates,
+    build: () => ({ fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
+    layers: () => caisson.layers(),
+    removeLayer: (id) => caisson.removeLayer(id),
+    audit,
+    feed,
+    clock,
+    onError,
+  });
   collectors.push(
     layerCollector({
       layers: () => caisson.layers(),
       remove: (id) => caisson.removeLayer(id),
       // Every kind of record that names layers has its place here: a layer that none of them names is removed.
-      named: [() => images.list().map(({ layerId }) => layerId)],
+      named: [() => images.list().map(({ layerId }) => layerId), () => templates.layerIds()],
       clock,
     }),
   );
@@ -226,11 +239,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     egress: policies,
     images,
+    templates,
     onError,
   });
   opened.use(fleet);
   opened.use(images);
-  void fleet.swept.then(() => images.sweep()).catch(onError);
+  opened.use(templates);
+  void fleet.swept.then(() => Promise.all([images.sweep(), templates.sweep()])).catch(onError);
   const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
   await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);
@@ -280,6 +295,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     packages,
     images,
     oci,
+    templates,
     host,
     web,
     validation,

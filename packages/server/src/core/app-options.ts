@@ -56,6 +56,8 @@ export interface CreateOptions extends Reachable {
   engine?: EngineChoice;
   /** A layer whose tree is the root, in place of the machine's own. */
   root?: LayerId;
+  /** A layer whose files it begins with. */
+  base?: LayerId;
   limits?: Partial<SandboxLimits>;
   inputFolder?: string;
   /** The same by the id that the configuration of an engine in another process gives it. */

@@ -3,9 +3,11 @@ import type { CommandPolicy } from "./command-policy.ts";
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
 import type { Fork, ForkRequest } from "./fork.ts";
+import type { LayerInfo } from "./layer.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
 import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
+import type { ReadyTemplate, TemplateMemory } from "./template.ts";
 
 /** What a fleet goes by. */
 export interface FleetSettings {
@@ -30,6 +32,8 @@ export interface FleetSettings {
 
 export interface CreateRequest {
   image?: string;
+  /** Says what image, engine and files it has; what else is asked for goes before what the template says. */
+  template?: string;
   engine?: EngineChoice;
   limits?: Partial<SandboxLimits>;
   env?: Readonly<Record<string, string>>;
@@ -102,6 +106,20 @@ export interface QueueStatus {
   maxConcurrent: number;
   maxWaiting: number;
   waitingByNamespace: Readonly<Record<string, number>>;
+}
+
+/** What the making of templates needs of a fleet. */
+export interface TemplateBench {
+  /** Stops a sandbox, and makes its files a layer that it goes on with. */
+  freeze(caller: Caller, id: string): Promise<LayerInfo>;
+  /** Whether it ever had the value of a secret. */
+  heldPlain(caller: Caller, id: string): Promise<boolean>;
+  /** Runs the warm-up and saves what it left in memory, where that can be. One that fails rejects. */
+  prime(template: ReadyTemplate, signal: AbortSignal): Promise<TemplateMemory>;
+  /** Gives up what was saved. */
+  forget(templateId: string): Promise<void>;
+  /** Destroys a sandbox that a template was made in, where it is still there. */
+  discard(id: string): Promise<void>;
 }
 
 /** Every sandbox of a daemon. A caller sees those of its own namespace, and others do not exist for it. */

@@ -1,6 +1,7 @@
 import type { EngineName, SandboxLimits } from "./engine.ts";
 import type { LayerId } from "./layer.ts";
 import type { SandboxState } from "./lifecycle.ts";
+import type { TemplateOrigin } from "./template.ts";
 
 /** A sandbox as the daemon's store knows it; it outlives the process that made it. */
 export interface SandboxRecord {
@@ -31,6 +32,8 @@ export interface SandboxRecord {
   outputFolder: string | null;
   /** How long its artifacts are kept once it is destroyed; 0: not at all. */
   keepArtifactsMs: number;
+  /** What it was made of beside its image. */
+  template: TemplateOrigin | null;
 }
 
 export interface SandboxQuery {

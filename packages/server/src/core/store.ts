@@ -11,6 +11,7 @@ import type { SandboxRecords } from "./sandbox-record.ts";
 import type { SecretRecords } from "./secret-record.ts";
 import type { SkillRecords } from "./skill.ts";
 import type { SnapshotRecords } from "./snapshot.ts";
+import type { TemplateRecords } from "./template.ts";
 import type { Webhooks } from "./webhook.ts";
 
 export interface RecordStore {
@@ -27,6 +28,7 @@ export interface RecordStore {
   readonly attempts: AttemptRecords;
   readonly packages: PackageRecords;
   readonly images: ImageRecords;
+  readonly templates: TemplateRecords;
   readonly idempotency: IdempotencyRecords;
 }
 

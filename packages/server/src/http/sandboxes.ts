@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import type { SandboxLimits } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { toBytes, toMs } from "../schemas/amount.ts";
+import { toMs } from "../schemas/amount.ts";
 import { toPolicy } from "../schemas/egress.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import {
@@ -15,26 +14,12 @@ import {
   sandboxId,
   sessionKey,
   showSandbox,
+  toLimits,
 } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/sandboxes";
 const tag = "sandboxes";
-
-type LimitFields = Pick<
-  z.output<typeof createSandbox>,
-  "memory_mb" | "cpus" | "cpu_shares" | "max_processes" | "storage_mb"
->;
-
-function toLimits(fields: LimitFields): Partial<SandboxLimits> {
-  return defined({
-    memoryBytes: toBytes(fields.memory_mb),
-    cpus: fields.cpus,
-    cpuShares: fields.cpu_shares,
-    processes: fields.max_processes,
-    storageBytes: toBytes(fields.storage_mb),
-  });
-}
 
 export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
   const create = defineRoute({
@@ -56,6 +41,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
         caller,
         defined({
           image: body.image,
+          template: body.template,
           engine: body.engine,
           limits: toLimits(body),
           env: body.env,

@@ -34,6 +34,8 @@ export interface ImagesParts extends BuildParts {
   catalogue: readonly CatalogueEntry[];
   /** A place in the queue of all jobs; rejects at once when that is full. */
   queue: <T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>) => Promise<T>;
+  /** Layers that somebody needs who has no sandbox of them. */
+  needed: () => readonly LayerId[];
   /** Sandboxes that wait in pools are no use of an image. */
   emptyPools: (layerId: string) => Promise<void>;
   audit: Pick<Audit, "record">;
@@ -304,6 +306,8 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
 
   async #checkUnused(name: string, layerId: LayerId): Promise<void> {
     const uses = (await this.#parts.bench.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
+    if (this.#parts.needed().includes(layerId))
+      throw new AppError("conflict", `a template is made of the image ${name}`, { hint: "delete that first" });
     if (uses === 0) return;
     throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes`, {
       hint: "destroy them first",

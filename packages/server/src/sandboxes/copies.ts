@@ -3,10 +3,12 @@ import type { CreatedSandbox, Engine, EngineName } from "../core/engine.ts";
 import { forkLimits } from "../core/fork-limits.ts";
 import { checkRange } from "../core/size.ts";
 import type { ContextState } from "./code-context.ts";
-import { forkSandbox, makeCopy } from "./fork.ts";
+import { forkSandbox } from "./fork.ts";
 import { type KeptSandbox, keepCheckpoint } from "./keep-checkpoint.ts";
+import { makeCopy } from "./make-copy.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
+import { dropSeed, growSeed, type Seed, saveSeed } from "./seed.ts";
 
 interface CopiesParts {
   open: (engine: EngineName) => Promise<Engine>;
@@ -34,8 +36,22 @@ export class Copies {
     checkRange(count, forkLimits.copies, "count", String);
     const engine = await this.#parts.open(original.engine);
     const take = this.#taking(engine, rooted, original.redactor.hidden);
-    const copies = await forkSandbox(original, { engine, ownerFolder: original.ownerFolder, take }, count);
+    const copies = await forkSandbox(original, { engine, take }, count);
     return copies.map(this.#parts.own);
+  }
+
+  /** Holds what copies are made of, in memory, until it is dropped. The original must not be destroyed before. */
+  save(original: Sandbox): Promise<Seed> {
+    return saveSeed(original);
+  }
+
+  async grow(name: EngineName, seed: Seed, rooted: Rooted = {}): Promise<Sandbox> {
+    const engine = await this.#parts.open(name);
+    return this.#parts.own(await growSeed(seed, { engine, take: this.#taking(engine, rooted, seed.hidden) }));
+  }
+
+  async drop(name: EngineName, seed: Seed): Promise<void> {
+    await dropSeed(seed, await this.#parts.open(name));
   }
 
   /** Saves a running sandbox, which goes on, for a later one to go on from. */

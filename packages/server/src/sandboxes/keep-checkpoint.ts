@@ -1,7 +1,7 @@
 import type { Checkpoint } from "../core/checkpoint.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ContextState } from "./code-context.ts";
-import { copyKnowledge } from "./fork.ts";
+import { copyKnowledge } from "./make-copy.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { tellGeneration } from "./save.ts";
 

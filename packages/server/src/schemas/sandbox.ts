@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { warmChoices } from "../core/engine.ts";
+import { defined } from "../core/defined.ts";
+import { type SandboxLimits, warmChoices } from "../core/engine.ts";
 import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
 import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
@@ -7,7 +8,7 @@ import { sandboxStates } from "../core/lifecycle.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import { amount, toMb } from "./amount.ts";
+import { amount, toBytes, toMb } from "./amount.ts";
 import { policyBody } from "./egress.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
@@ -39,6 +40,12 @@ const limitFields = {
 export const createSandbox = z
   .strictObject({
     image: z.string().min(1).max(256).optional(),
+    template: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .describe("the id or name of one; it decides about image, engine, files and storage"),
     engine: z.enum(engineChoices).optional(),
     ...limitFields,
     storage_mb: amount.optional(),
@@ -68,6 +75,21 @@ export const createSandbox = z
     network: policyBody.optional().describe("what it may reach beside what its namespace's policy lets out"),
   })
   .meta({ id: "CreateSandbox" });
+
+type LimitFields = Pick<
+  z.output<typeof createSandbox>,
+  "memory_mb" | "cpus" | "cpu_shares" | "max_processes" | "storage_mb"
+>;
+
+export function toLimits(fields: LimitFields): Partial<SandboxLimits> {
+  return defined({
+    memoryBytes: toBytes(fields.memory_mb),
+    cpus: fields.cpus,
+    cpuShares: fields.cpu_shares,
+    processes: fields.max_processes,
+    storageBytes: toBytes(fields.storage_mb),
+  });
+}
 
 export const changeSandbox = z
   .strictObject({
@@ -105,6 +127,14 @@ export const sandbox = z
     created_by: z.string(),
     output_folder: z.string().nullable(),
     keep_artifacts_seconds: z.number(),
+    template: z
+      .object({
+        id: z.string(),
+        name: z.string(),
+        memory: z.boolean().describe("whether it began with what the template's warm-up left in memory"),
+        why: z.string().nullable().describe("why not: the warm-up was run at its start, if there is one"),
+      })
+      .nullable(),
   })
   .meta({ id: "Sandbox" });
 
@@ -137,5 +167,6 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     created_by: record.createdBy,
     output_folder: record.outputFolder,
     keep_artifacts_seconds: record.keepArtifactsMs / 1000,
+    template: record.template,
   };
 }

@@ -16,6 +16,7 @@ import type { Schema } from "./schema.ts";
 import { StoredSecrets } from "./secret-records.ts";
 import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
+import { StoredTemplates } from "./template-records.ts";
 import { StoredWebhooks } from "./webhooks.ts";
 
 /** Whatever database is behind them: their SQL is SQLite's and PostgreSQL's. */
@@ -34,6 +35,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock, execute?: Execute)
     attempts: new StoredAttempts(db),
     packages: new StoredPackages(db),
     images: new StoredImages(db),
+    templates: new StoredTemplates(db),
     idempotency: new StoredIdempotency(db, clock),
   };
 }

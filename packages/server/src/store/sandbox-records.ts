@@ -6,7 +6,8 @@ import { type Execute, InsertRows } from "./insert-rows.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
-const mapping = mapRows<SandboxRecord, "limits" | "env" | "labels">(["limits", "env", "labels"]);
+const json = ["limits", "env", "labels", "template"] as const;
+const mapping = mapRows<SandboxRecord, (typeof json)[number]>(json);
 
 export class StoredSandboxes implements SandboxRecords {
   readonly #db: Kysely<Schema>;

@@ -8,6 +8,7 @@ import type { SandboxState } from "../core/lifecycle.ts";
 import type { PackageManager } from "../core/package.ts";
 import type { PortVisibility } from "../core/port.ts";
 import type { Role } from "../core/principal.ts";
+import type { TemplateState, TemplateStep } from "../core/template.ts";
 import type { Delivery } from "../core/webhook.ts";
 import type { Checkpoint } from "./audit/checkpoint.ts";
 
@@ -34,6 +35,7 @@ export interface Schema {
   egress_attempts: AttemptRow;
   packages: PackageRow;
   images: ImageRow;
+  templates: TemplateRow;
 }
 
 interface SandboxRow {
@@ -58,6 +60,8 @@ interface SandboxRow {
   created_by: string;
   output_folder: string | null;
   keep_artifacts_ms: number;
+  /** JSON. */
+  template: string;
 }
 
 interface KeptArtifactsRow {
@@ -277,4 +281,29 @@ interface AttemptRow {
   bytes_down: number;
   started_at_ms: number;
   duration_ms: number | null;
+}
+
+interface TemplateRow {
+  id: string;
+  namespace: string;
+  name: string;
+  description: string;
+  state: TemplateState;
+  step: TemplateStep | null;
+  error: string | null;
+  /** JSON, like limits, env, network, packages, warm_up and memory. */
+  image: string;
+  engine: EngineName;
+  limits: string;
+  env: string;
+  network: string;
+  packages: string;
+  warm_up: string;
+  layer_id: string | null;
+  bytes: number;
+  memory: string;
+  why: string | null;
+  builder_id: string | null;
+  created_at_ms: number;
+  created_by: string;
 }

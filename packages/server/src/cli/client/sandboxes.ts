@@ -14,16 +14,21 @@ const changeOptions = {
   label: { type: "string", multiple: true, value: "NAME=VALUE", help: "a name and value of your own" },
 } as const satisfies OptionSpecs;
 
+export const networkOptions = {
+  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "what it may reach: api.example.com" },
+  "deny-domain": { type: "string", multiple: true, value: "RULE", help: "what it may not, whoever allows it" },
+  unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
+} as const satisfies OptionSpecs;
+
 const createOptions = {
   engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: engineChoices.join(", ") },
   image: { type: "string", value: "NAME", help: "what it starts from" },
+  template: { type: "string", short: "t", value: "NAME", help: "likewise, with files, packages and memory" },
   storage: { type: "string", value: "SIZE", help: "workspace size" },
   env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in it" },
   session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
   snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
-  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "what it may reach: api.example.com" },
-  "deny-domain": { type: "string", multiple: true, value: "RULE", help: "what it may not, whoever allows it" },
-  unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
+  ...networkOptions,
   input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
   output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
   "keep-artifacts": { type: "string", value: "SECONDS", help: "keep ./output so long after it is destroyed" },
@@ -31,13 +36,13 @@ const createOptions = {
 } as const satisfies OptionSpecs;
 
 /** Undefined where none was given: an empty record would be one that was asked for. */
-function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
+export function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
   const rows = options.texts(name);
   return rows.length === 0 ? undefined : namedValues(rows, name);
 }
 
 /** Undefined where nothing was asked for. */
-function networkOf(options: ParsedOptions): CreateOptions["network"] {
+export function networkOf(options: ParsedOptions): CreateOptions["network"] {
   const [allow, deny] = [options.texts("allow-domain"), options.texts("deny-domain")];
   const unknown = options.text("unknown") as "ask" | undefined;
   if (allow.length + deny.length === 0 && unknown === undefined) return undefined;
@@ -75,6 +80,7 @@ const create: Verb = {
     const asked = defined({
       engine: options.text("engine") as CreateOptions["engine"],
       image: options.text("image"),
+      template: options.text("template"),
       storage_mb: megabytes(options, "storage"),
       env: pairs(options, "env"),
       session_key: options.text("session"),

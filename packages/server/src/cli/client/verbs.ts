@@ -19,6 +19,7 @@ import { sandboxVerbs } from "./sandboxes.ts";
 import { sessionVerbs } from "./sessions.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
+import { templateVerbs } from "./templates.ts";
 import { toolVerbs } from "./tools.ts";
 import { validationVerbs } from "./validate.ts";
 import { vaultVerbs } from "./vault.ts";
@@ -41,6 +42,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...packageVerbs,
   ...imageVerbs,
   ...imageSourceVerbs,
+  ...templateVerbs,
   ...artifactVerbs,
   ...verifyVerbs,
   ...egressVerbs,

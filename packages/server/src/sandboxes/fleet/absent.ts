@@ -3,6 +3,7 @@ import { chooseImage } from "../../core/choose-image.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import type { ImageChoice } from "../../core/image-record.ts";
+import type { TemplateChoice } from "../../core/template.ts";
 
 /** Where nobody can bring images. */
 export const hostAlone: ImageChoice = { choose: (image) => chooseImage([], image, []) };
@@ -15,3 +16,10 @@ export const noEgress: Pick<FleetEgress, "check" | "openRun"> = { check: noWayOu
 export async function noSnapshots(): Promise<never> {
   throw new AppError("unsupported", "there are no snapshots here");
 }
+
+export const noTemplates: TemplateChoice = {
+  choose: () => {
+    throw new AppError("unsupported", "there are no templates here");
+  },
+  warmUpOf: () => null,
+};

@@ -9,6 +9,7 @@ import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
 import { keptArtifactLimits } from "../../core/snapshot-limits.ts";
+import type { ReadyTemplate } from "../../core/template.ts";
 import { checkEnvironment } from "../run.ts";
 
 export interface Asked
@@ -25,6 +26,7 @@ export interface Asked
   warm: WarmChoice;
   /** Null: its namespace's alone. */
   network: EgressPolicy | null;
+  template: ReadyTemplate | null;
 }
 
 /** A request with its defaults filled in; what is past a cap is refused, and names it (SBX-13). */
@@ -54,6 +56,7 @@ export function resolveCreate(
     priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),
     warm: request.warm ?? "first-use",
     network: request.network === undefined ? null : checkNetwork(request.network),
+    template: null,
   };
 }
 

@@ -24,6 +24,7 @@ const record: SandboxRecord = {
   createdBy: "k",
   outputFolder: null,
   keepArtifactsMs: 0,
+  template: null,
 };
 
 const at = (wallMs: number, monotonicMs = 0) => ({ wallMs: () => wallMs, monotonicMs: () => monotonicMs });

@@ -5,6 +5,7 @@ import type { EngineName, SandboxLimits } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { TemplateOrigin } from "../../core/template.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import type { EngineChooser } from "./choice.ts";
@@ -17,7 +18,9 @@ import type { Pools } from "./pools.ts";
 import type { JobQueue } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
+import type { Seeds } from "./seeds.ts";
 import type { Slots } from "./slots.ts";
+import { startTemplate } from "./template-start.ts";
 
 /** Puts the files of a snapshot into a new workspace. */
 export type Restore = (caller: Caller, sandbox: Sandbox, snapshotId: string) => Promise<void>;
@@ -39,13 +42,15 @@ export interface CreationParts {
   clock: Clock;
   restore: Restore;
   lendFiles: LendFiles;
+  seeds: Seeds;
   egress: Pick<FleetEgress, "keep" | "ownPolicy" | "left"> | undefined;
   onError: (error: unknown) => void;
 }
 
-interface Made {
+export interface Made {
   sandbox: Sandbox;
   origin: string;
+  template?: TemplateOrigin;
   /** Whether it is well, where that is not known yet: known before anybody gets it. */
   isWell?: Promise<boolean>;
 }
@@ -54,11 +59,16 @@ interface Made {
 export async function createMember(parts: CreationParts, caller: Caller, asked: Asked): Promise<Member> {
   const engine = await parts.engines.choose(asked.engine);
   for (;;) {
-    const taken = await takeWarm(parts, caller, asked, engine);
-    const made = "cold" in taken ? await startCold(parts, caller, asked, engine, taken.cold) : taken;
+    const made = await make(parts, caller, asked, engine);
     const member = await settle(parts, caller, asked, made);
     if (member !== undefined) return member;
   }
+}
+
+async function make(parts: CreationParts, caller: Caller, asked: Asked, engine: EngineName): Promise<Made> {
+  if (asked.template !== null) return startTemplate(parts, caller, asked, asked.template);
+  const taken = await takeWarm(parts, caller, asked, engine);
+  return "cold" in taken ? startCold(parts, caller, asked, engine, taken.cold) : taken;
 }
 
 async function takeWarm(
@@ -118,7 +128,7 @@ function startCold(
   });
 }
 
-function termsOf({ principal }: Caller, env: Terms["env"], limits: SandboxLimits): Terms {
+export function termsOf({ principal }: Caller, env: Terms["env"], limits: SandboxLimits): Terms {
   return { namespace: principal.namespace, createdBy: principal.id, env, limits };
 }
 
@@ -127,13 +137,18 @@ async function settle(
   parts: CreationParts,
   caller: Caller,
   asked: Asked,
-  { sandbox, origin, isWell }: Made,
+  { sandbox, origin, template, isWell }: Made,
 ): Promise<Member | undefined> {
   const { ledger, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
-  const record = recordOf(caller, asked, sandbox, clock.wallMs(), origin);
+  const record = { ...recordOf(caller, asked, sandbox, clock.wallMs(), origin), template: template ?? null };
   const { status, engine, image, limits } = record;
   const { snapshotId, inputFolder, outputFolder } = asked;
-  const asks = { snapshot_id: snapshotId, input_folder: inputFolder, output_folder: outputFolder };
+  const asks = {
+    snapshot_id: snapshotId,
+    input_folder: inputFolder,
+    output_folder: outputFolder,
+    template_id: template?.id ?? null,
+  };
   const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {
     if (asked.network !== null) await egress?.keep(record.id, asked.network);
@@ -199,6 +214,7 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
     createdBy: caller.principal.id,
     outputFolder: asked.outputFolder,
     keepArtifactsMs: asked.keepArtifactsMs,
+    template: null,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Approvals } from "../../core/approval.ts";
 import type { Clock } from "../../core/clock.ts";
-import { defined } from "../../core/defined.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -13,19 +12,22 @@ import type {
   PoolStatus,
   QueueStatus,
   SandboxChanges,
+  TemplateBench,
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
 import type { ImageChoice } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
-import { resolveSandboxLimits } from "../../core/request.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
+import type { TemplateChoice } from "../../core/template.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { hostAlone, noEgress, noSnapshots } from "./absent.ts";
-import { type Asked, checkEnv, checkIdle, checkLabels, checkLifetime, resolveCreate } from "./asked.ts";
+import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
+import type { Asked } from "./asked.ts";
+import { type AskedParts, resolveAsked } from "./asked-template.ts";
+import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
 import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
@@ -41,10 +43,13 @@ import type { Member } from "./member.ts";
 import { Pools } from "./pools.ts";
 import { JobQueue } from "./queue.ts";
 import { recover } from "./recover.ts";
+import { refreshSecrets } from "./refresh-secrets.ts";
 import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
+import { Seeds } from "./seeds.ts";
 import { Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
+import { templateBench } from "./template-bench.ts";
 import { Timers } from "./timers.ts";
 import { Uses } from "./uses.ts";
 
@@ -64,6 +69,7 @@ export interface FleetParts extends LedgerParts {
   egress?: FleetEgress;
   /** What sandboxes are made of; the machine's own root alone unless given. */
   images?: ImageChoice;
+  templates?: TemplateChoice;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
@@ -79,26 +85,35 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #lifecycle: Lifecycle;
   readonly #ledger: Ledger;
   readonly #removals: Removals;
-  readonly #equipment: Equipment;
   #opening: Promise<void> = Promise.resolve();
   readonly #uses = new Uses();
   readonly #timers: Timers;
-  readonly #images: ImageChoice;
   readonly checkpoints: CheckpointDesk;
+  readonly #askedParts: AskedParts;
+  readonly bench: TemplateBench;
 
   private constructor(parts: FleetParts) {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
-    this.#images = parts.images ?? hostAlone;
     this.#registry = new Registry(parts.egress);
     this.#ledger = new Ledger(parts);
     const equipment = new Equipment(parts.secrets);
-    this.#equipment = equipment;
     this.#removals = new Removals({ maker, records, equipment, clock });
     const starts = new Slots(settings.startsAtOnce);
     const ledger = this.#ledger;
     const removals = this.#removals;
-    this.#lifecycle = new Lifecycle({ maker, ledger, removals, equipment, starts, keep: parts.keep, onError });
+    const { templates = noTemplates, egress = noEgress, images = hostAlone } = parts;
+    this.#askedParts = { settings, egress, images, templates };
+    this.#lifecycle = new Lifecycle({
+      maker,
+      ledger,
+      removals,
+      equipment,
+      starts,
+      keep: parts.keep,
+      warmUpOf: templates.warmUpOf,
+      onError,
+    });
     this.#queue = new JobQueue({
       maxConcurrent: settings.maxConcurrent,
       monotonicMs: () => clock.monotonicMs(),
@@ -122,10 +137,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       clock,
       restore: parts.restore ?? noSnapshots,
       lendFiles: parts.lendFiles ?? noSnapshots,
+      seeds: new Seeds({ maker, removals, starts, onError }),
       egress: parts.egress,
       onError,
     };
     this.checkpoints = openCheckpoints(this.#creation, parts.checkpointFolder, parts.secrets);
+    this.bench = templateBench(this.#creation);
     this.#timers = new Timers({
       registry: this.#registry,
       records,
@@ -152,8 +169,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
     this.#uses.checkOpen();
-    const { settings, egress = noEgress } = this.#parts;
-    const asked = resolveCreate(request, settings, (network) => egress.check(caller, network), this.#images);
+    const asked = resolveAsked(caller, request, this.#askedParts);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
     const { namespace } = caller.principal;
@@ -196,22 +212,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
     this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
-    const { env, labels, idleTimeoutMs, lifetimeMs } = changes;
-    if (env !== undefined) checkEnv(env);
-    if (labels !== undefined) checkLabels(labels);
-    if (idleTimeoutMs !== undefined) checkIdle(idleTimeoutMs);
-    if (lifetimeMs !== undefined) checkLifetime(lifetimeMs, this.#parts.settings);
-    await member.turn.take(async () => {
-      member.checkThere();
-      const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
-      if (changes.limits !== undefined && member.sandbox !== undefined) await member.sandbox.updateLimits(limits);
-      if (env !== undefined && member.sandbox !== undefined) this.#equipment.setPlain(member.sandbox, env);
-      const changed = { ...defined({ env, labels }), ...member.retime(changes), limits };
-      member.record = { ...member.record, ...changed };
-      const what = Object.keys(changes).sort().join(",");
-      await this.#ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
-      if (env !== undefined) await this.#ledger.noteEnvironment(member.record, caller);
-    });
+    await changeMember({ ...this.#creation, settings: this.#parts.settings }, caller, member, changes);
     return member.record;
   }
 
@@ -321,15 +322,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   /** Secrets of that namespace have changed: its sandboxes that run get and lose what they must. */
   async refreshSecrets(namespace: string): Promise<void> {
-    this.#equipment.changed(namespace);
-    const own = [...this.#registry.all].filter(({ record }) => record.namespace === namespace);
-    const failed = await eachOf(own, fleetLimits.recoveringAtOnce, (member) => this.#lifecycle.refresh(member));
-    for (const error of failed) this.#parts.onError(error);
-    if (failed.length === 0) return;
-    throw new AppError("unavailable", `the change did not reach ${failed.length} of the namespace's sandboxes`, {
-      hint: "it holds for all others; stop those that do not answer",
-      cause: failed[0],
-    });
+    await refreshSecrets(this.#creation, namespace);
   }
 
   namespaceOf(id: string): string | undefined {
@@ -358,7 +351,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { settings, onError } = this.#parts;
     try {
       const engine = await this.#creation.engines.choose(settings.engine);
-      this.#pools.open(this.#images.choose(settings.image), engine);
+      this.#pools.open(this.#askedParts.images.choose(settings.image), engine);
     } catch (error) {
       onError(error);
     }
@@ -380,6 +373,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     await this.#uses.close(limitMs);
     await this.#opening;
     await this.#pools.close();
+    await this.#creation.seeds.close();
     const failed = await eachOf([...this.#registry.all], fleetLimits.recoveringAtOnce, async (member) => {
       await this.#timers.saveUse(member);
       await member.turn.take(async () => member.sandbox?.[Symbol.asyncDispose]());

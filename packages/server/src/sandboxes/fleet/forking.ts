@@ -77,6 +77,7 @@ function askedLike({ image, layerId, engine, limits, env, labels, ...record }: S
     priority: 0,
     warm: "first-use",
     network: null,
+    template: null,
   };
 }
 

@@ -63,7 +63,7 @@ export async function runJob<T extends object>(
 }
 
 /** For the agent that asked: nothing is broken, and nothing to try again. */
-function denied({ rule, categories }: CommandDecision): AppError {
+export function denied({ rule, categories }: CommandDecision): AppError {
   const why = rule === null ? "no rule allows it" : `the rule '${rule}' forbids it`;
   return refused({ kind: "command", what: "this command", why, rule, details: { categories: [...categories] } });
 }

@@ -1,7 +1,10 @@
 import { AppError, messageOf } from "../../core/errors.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
+import type { LayerInfo } from "../../core/layer.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
+import type { WarmUp } from "../../core/template.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { runWarmUp } from "../warm-up.ts";
 import type { Equipment } from "./equipment.ts";
 import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
 import type { Actor } from "./ledger.ts";
@@ -16,6 +19,8 @@ export interface LifecycleParts extends HarvestParts {
   equipment: Equipment;
   /** Boundaries that are made at the same time. */
   starts: Slots;
+  /** What a new sandbox of that template runs; null for one that is gone. */
+  warmUpOf: (templateId: string) => WarmUp | null;
 }
 
 /** What can happen to a member. Each transition waits for its turn, and is done when store and log have it. */
@@ -37,7 +42,7 @@ export class Lifecycle {
     return member.ready ?? member.turn.take(() => this.#running(member, actor));
   }
 
-  async #running(member: Member, actor: Actor): Promise<Sandbox> {
+  async #running(member: Member, actor: Actor, warmUp: WarmUp | null = null): Promise<Sandbox> {
     member.checkThere();
     const { status, id, limits } = member.record;
     const { maker, ledger, starts } = this.#parts;
@@ -49,7 +54,7 @@ export class Lifecycle {
     if (status === "creating") throw new AppError("conflict", `sandbox ${id} is being created`);
     if (status === "failed") await maker.stopSandbox(id); // it may hang and not have ended
     const sandbox = await starts.with(() => maker.startSandbox(id, { limits, ...rootOf(member.record) }));
-    await this.#took(member, sandbox, actor);
+    await this.#took(member, sandbox, actor, warmUp);
     await member.become(ledger, "running", actor);
     await ledger.noteEnvironment(member.record, actor);
     return sandbox;
@@ -62,8 +67,10 @@ export class Lifecycle {
     await this.#parts.equipment.refresh(actor, sandbox, member.record);
   }
 
-  async #took(member: Member, sandbox: Sandbox, actor: Actor): Promise<void> {
+  async #took(member: Member, sandbox: Sandbox, actor: Actor, warmUp: WarmUp | null): Promise<void> {
     try {
+      sandbox.setEnvironment(member.record.env);
+      if (warmUp !== null) await runWarmUp(sandbox, warmUp);
       await this.#parts.equipment.equip(actor, sandbox, member.record);
     } catch (error) {
       await sandbox.stop().catch(this.#parts.onError);
@@ -125,7 +132,19 @@ export class Lifecycle {
     });
   }
 
-  /** An empty workspace, in which nothing runs yet. It is stopped on the way: a start is what gives it one. */
+  /** Stopped, and its files a layer that it goes on with. */
+  async freeze(member: Member, actor: Actor): Promise<LayerInfo> {
+    const sandbox = await this.running(member, actor);
+    return member.turn.take(async () => {
+      member.checkThere();
+      const { promise, resolve } = Promise.withResolvers<LayerInfo>();
+      await this.#end(member, actor, async () => resolve(await sandbox.freeze({ keep: true })));
+      await member.become(this.#parts.ledger, "stopped", actor, "its files are frozen");
+      return promise;
+    });
+  }
+
+  /** An empty workspace, or that of its template, in which nothing runs yet but what its warm-up left. It is stopped on the way: a start is what gives it one. */
   reset(member: Member, actor: Actor): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
@@ -133,8 +152,13 @@ export class Lifecycle {
       if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, actor, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
       if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
-      await ledger.update(member.record, {}, { type: "sandbox.reset", actor, detail: { workspace: "empty" } });
-      await this.#running(member, actor);
+      const { template } = member.record;
+      const warmUp = template === null ? null : this.#parts.warmUpOf(template.id);
+      const changes = { template: template && { ...template, memory: false, why: warmUp && "it was reset" } };
+      member.record = { ...member.record, ...changes };
+      const detail = { workspace: template === null ? "empty" : "template" };
+      await ledger.update(member.record, changes, { type: "sandbox.reset", actor, detail });
+      await this.#running(member, actor, warmUp);
     });
   }
 

@@ -12,6 +12,7 @@ import { packages } from "./0010-packages.ts";
 import { skillVersions } from "./0011-skill-versions.ts";
 import { images } from "./0012-images.ts";
 import { sandboxIndexes } from "./0013-sandbox-indexes.ts";
+import { templates } from "./0014-templates.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   skillVersions,
   images,
   sandboxIndexes,
+  templates,
 ];

@@ -1,0 +1,126 @@
+/** Where sandboxes of a kind begin: an image, files, packages, limits, rules, and what a warm-up left in memory (IMG-06). */
+import type { PolicyDraft } from "./egress-policies.ts";
+import type { EngineName, SandboxLimits } from "./engine.ts";
+import type { Job } from "./fleet.ts";
+import type { ChosenImage } from "./image-record.ts";
+import type { LayerId } from "./layer.ts";
+import type { PackageManager } from "./package.ts";
+import type { Caller } from "./principal.ts";
+import type { EngineChoice } from "./request.ts";
+
+export const templateStates = ["building", "ready", "failed"] as const;
+export type TemplateState = (typeof templateStates)[number];
+
+export const templateSteps = ["sandbox", "files", "packages", "freeze", "warm-up"] as const;
+export type TemplateStep = (typeof templateSteps)[number];
+
+export const templateName = /^[a-z0-9][a-z0-9._-]*$/;
+
+export const warmUpLanguages = ["python", "node", "shell"] as const;
+
+/** Runs in the context of its language that everybody shares, or as a line of the shell. It has no secrets and no network. */
+export interface WarmUp {
+  language: (typeof warmUpLanguages)[number];
+  code: string;
+}
+
+/** As the command policy sees it. */
+export function warmUpJob({ language, code }: WarmUp): Job {
+  return language === "shell"
+    ? { kind: "command", command: code }
+    : { kind: "code", command: code, beside: { language } };
+}
+
+type TemplatePackages = Readonly<Record<PackageManager, readonly string[]>>;
+
+export interface TemplateFile {
+  /** In the workspace. */
+  path: string;
+  data: Uint8Array;
+}
+
+export interface TemplateRequest {
+  name: string;
+  description?: string;
+  image?: string;
+  engine?: EngineChoice;
+  limits?: Partial<SandboxLimits>;
+  env?: Readonly<Record<string, string>>;
+  network?: PolicyDraft;
+  /** Its files are the workspace, before those that are given. */
+  snapshotId?: string;
+  files?: readonly TemplateFile[];
+  packages?: Partial<TemplatePackages>;
+  warmUp?: WarmUp;
+}
+
+export interface TemplateRecord {
+  id: string;
+  namespace: string;
+  name: string;
+  description: string;
+  state: TemplateState;
+  /** The one under way, or the one that failed. */
+  step: TemplateStep | null;
+  error: string | null;
+  /** As it was when the template was made: a newer one of that name is another. */
+  image: ChosenImage;
+  engine: EngineName;
+  limits: SandboxLimits;
+  env: Readonly<Record<string, string>>;
+  network: PolicyDraft | null;
+  packages: TemplatePackages;
+  warmUp: WarmUp | null;
+  /** Its files; null until they are frozen. */
+  layerId: LayerId | null;
+  bytes: number;
+  /** Whether its sandboxes begin with what the warm-up left in memory. */
+  memory: boolean;
+  /** Why not. */
+  why: string | null;
+  /** The sandbox that it is made in. */
+  builderId: string | null;
+  createdAtMs: number;
+  createdBy: string;
+}
+
+export type TemplateChanges = Partial<Omit<TemplateRecord, "id" | "namespace" | "name" | "createdAtMs" | "createdBy">>;
+
+export interface TemplateRecords {
+  insert(record: TemplateRecord): Promise<void>;
+  update(id: string, changes: TemplateChanges): Promise<void>;
+  /** Of all namespaces, newest first. */
+  list(): Promise<TemplateRecord[]>;
+  delete(id: string): Promise<void>;
+}
+
+/** A template as whoever makes a sandbox of it needs it. */
+export interface ReadyTemplate
+  extends Pick<
+    TemplateRecord,
+    "id" | "namespace" | "name" | "image" | "engine" | "limits" | "env" | "network" | "warmUp"
+  > {
+  layerId: LayerId;
+  /** Why its memory must not be saved; null: it may. */
+  without: string | null;
+}
+
+/** What a fleet may make sandboxes of, beside images. */
+export interface TemplateChoice {
+  /** By name or id, of the caller's namespace; refuses what is not there or not ready. */
+  choose(caller: Caller, template: string): ReadyTemplate;
+  /** Of one by its id; null where it has none, or is gone. */
+  readonly warmUpOf: (templateId: string) => WarmUp | null;
+}
+
+/** How the memory of a template's sandboxes begins. */
+export interface TemplateMemory {
+  memory: boolean;
+  why: string | null;
+}
+
+/** What a sandbox knows of the template that it was made of. */
+export interface TemplateOrigin extends TemplateMemory {
+  id: string;
+  name: string;
+}

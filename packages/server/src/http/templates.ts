@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { httpLimits } from "../core/http-limits.ts";
+import { createTemplate, showTemplate, template, templateId, toTemplate } from "../schemas/template.ts";
+import type { Templates } from "../templates/templates.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const path = "/api/v1/templates";
+const one = `${path}/{template}`;
+const tag = "templates";
+
+/** Where sandboxes of a kind begin: files, packages, and what a warm-up left in memory (IMG-06). */
+export function templateRoutes(templates: Templates): Route[] {
+  return [
+    defineRoute({
+      method: "POST",
+      path,
+      tag,
+      summary: "Makes a template, in a sandbox of its own",
+      permission: "operate",
+      audit: "fleet",
+      body: createTemplate,
+      bodyBytes: httpLimits.codeBodyBytes,
+      responses: { 202: { description: "it is being made; its state and step tell how far it is", schema: template } },
+      handler: async ({ caller, body }) => {
+        const record = await templates.create(caller, toTemplate(body));
+        return { status: 202, json: showTemplate(record), headers: { location: `${path}/${record.id}` } };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path,
+      tag,
+      summary: "Lists templates, newest first",
+      permission: "read",
+      audit: null,
+      responses: { 200: { description: "all of the namespace", schema: z.array(template) } },
+      handler: async ({ caller }) => ({ status: 200, json: templates.list(caller).map(showTemplate) }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: one,
+      tag,
+      summary: "Shows a template",
+      permission: "read",
+      audit: null,
+      params: templateId,
+      responses: { 200: { description: "as it is now", schema: template } },
+      handler: async ({ caller, params }) => ({
+        status: 200,
+        json: showTemplate(templates.get(caller, params.template)),
+      }),
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: one,
+      tag,
+      summary: "Deletes a template, or ends its making; refused while a sandbox lies on its files",
+      permission: "operate",
+      audit: "fleet",
+      params: templateId,
+      responses: { 204: { description: "it is gone" } },
+      handler: async ({ caller, params }) => {
+        await templates.delete(caller, params.template);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+import type { CommandPolicy } from "../../core/command-policy.ts";
+import { defined } from "../../core/defined.ts";
+import type { FleetEgress, PolicyDraft } from "../../core/egress-policies.ts";
+import { AppError } from "../../core/errors.ts";
+import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
+import type { ImageChoice } from "../../core/image-record.ts";
+import type { Caller } from "../../core/principal.ts";
+import { type ReadyTemplate, type TemplateChoice, type WarmUp, warmUpJob } from "../../core/template.ts";
+import { type Asked, resolveCreate } from "./asked.ts";
+import { decideCommand } from "./decide-command.ts";
+import { denied } from "./jobs.ts";
+
+export interface AskedParts {
+  settings: FleetSettings;
+  egress: Pick<FleetEgress, "check">;
+  images: ImageChoice;
+  templates: TemplateChoice;
+}
+
+/** A request with what its template says, and with its defaults. */
+export function resolveAsked(caller: Caller, request: CreateRequest, parts: AskedParts): Asked {
+  const { settings, egress, images, templates } = parts;
+  const check = (network: PolicyDraft) => egress.check(caller, network);
+  if (request.template === undefined) return resolveCreate(request, settings, check, images);
+  const template = templates.choose(caller, request.template);
+  checkWarmUp(settings.commands, template.warmUp);
+  const asked = resolveCreate(onTemplate(request, template), settings, check, { choose: () => template.image });
+  return { ...asked, template };
+}
+
+const decided = ["image", "engine", "snapshotId", "inputFolder"] as const;
+
+/** What is asked for, on top of what the template says. What the template decides alone is refused. */
+function onTemplate({ template: _, ...request }: CreateRequest, template: ReadyTemplate): CreateRequest {
+  for (const name of decided)
+    if (request[name] !== undefined)
+      throw new AppError("invalid", `the template ${template.name} decides about ${words[name]}`, {
+        hint: "leave it away, or make another template",
+      });
+  const { limits = {}, env = {} } = request;
+  if (limits.storageBytes !== undefined && limits.storageBytes !== template.limits.storageBytes)
+    throw new AppError("invalid", `the template ${template.name} decides about storage`);
+  return {
+    ...request,
+    engine: template.engine,
+    limits: { ...template.limits, ...limits },
+    env: { ...template.env, ...env },
+    ...defined({ network: request.network ?? template.network ?? undefined }),
+  };
+}
+
+const words: Record<(typeof decided)[number], string> = {
+  image: "the image",
+  engine: "the engine",
+  snapshotId: "files, and so about snapshots",
+  inputFolder: "files, and so about input folders",
+};
+
+/** The policy may have become stricter since it was made. Who was to be asked was asked then. */
+function checkWarmUp(policy: CommandPolicy, warmUp: WarmUp | null): void {
+  if (warmUp === null) return;
+  const decision = decideCommand(policy, warmUpJob(warmUp));
+  if (decision.verdict === "deny") throw denied(decision);
+}

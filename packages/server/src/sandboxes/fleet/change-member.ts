@@ -1,0 +1,36 @@
+import { defined } from "../../core/defined.ts";
+import type { FleetSettings, SandboxChanges } from "../../core/fleet.ts";
+import type { Caller } from "../../core/principal.ts";
+import { resolveSandboxLimits } from "../../core/request.ts";
+import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./asked.ts";
+import type { CreationParts } from "./creation.ts";
+import type { Member } from "./member.ts";
+
+interface ChangeParts extends Pick<CreationParts, "equipment" | "ledger"> {
+  settings: FleetSettings;
+}
+
+/** All of it or nothing; what runs already keeps the variables that it has. */
+export async function changeMember(
+  { equipment, ledger, settings }: ChangeParts,
+  caller: Caller,
+  member: Member,
+  changes: SandboxChanges,
+): Promise<void> {
+  const { env, labels, idleTimeoutMs, lifetimeMs } = changes;
+  if (env !== undefined) checkEnv(env);
+  if (labels !== undefined) checkLabels(labels);
+  if (idleTimeoutMs !== undefined) checkIdle(idleTimeoutMs);
+  if (lifetimeMs !== undefined) checkLifetime(lifetimeMs, settings);
+  await member.turn.take(async () => {
+    member.checkThere();
+    const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
+    if (changes.limits !== undefined && member.sandbox !== undefined) await member.sandbox.updateLimits(limits);
+    if (env !== undefined && member.sandbox !== undefined) equipment.setPlain(member.sandbox, env);
+    const changed = { ...defined({ env, labels }), ...member.retime(changes), limits };
+    member.record = { ...member.record, ...changed };
+    const what = Object.keys(changes).sort().join(",");
+    await ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+    if (env !== undefined) await ledger.noteEnvironment(member.record, caller);
+  });
+}

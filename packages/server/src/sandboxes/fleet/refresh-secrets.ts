@@ -1,0 +1,22 @@
+import { AppError } from "../../core/errors.ts";
+import { fleetLimits } from "../../core/fleet-limits.ts";
+import type { CreationParts } from "./creation.ts";
+import { eachOf } from "./slots.ts";
+
+type RefreshParts = Pick<CreationParts, "equipment" | "registry" | "lifecycle" | "onError">;
+
+/** Sandboxes of the namespace that run get and lose what they must. */
+export async function refreshSecrets(
+  { equipment, registry, lifecycle, onError }: RefreshParts,
+  namespace: string,
+): Promise<void> {
+  equipment.changed(namespace);
+  const own = [...registry.all].filter(({ record }) => record.namespace === namespace);
+  const failed = await eachOf(own, fleetLimits.recoveringAtOnce, (member) => lifecycle.refresh(member));
+  for (const error of failed) onError(error);
+  if (failed.length === 0) return;
+  throw new AppError("unavailable", `the change did not reach ${failed.length} of the namespace's sandboxes`, {
+    hint: "it holds for all others; stop those that do not answer",
+    cause: failed[0],
+  });
+}

@@ -1,0 +1,25 @@
+import { AppError } from "../../core/errors.ts";
+import type { TemplateBench } from "../../core/fleet.ts";
+import type { CreationParts } from "./creation.ts";
+
+type BenchParts = Pick<CreationParts, "registry" | "lifecycle" | "equipment" | "seeds">;
+
+/** What the making of templates needs beside what everybody may do with a sandbox. */
+export function templateBench({ registry, lifecycle, equipment, seeds }: BenchParts): TemplateBench {
+  return {
+    freeze: (caller, id) => lifecycle.freeze(registry.find(caller, id), caller),
+    heldPlain: (caller, id) => equipment.heldPlain(registry.find(caller, id).record.id),
+    prime: (template, signal) => seeds.prime(template, signal),
+    discard: async (id) => {
+      const member = registry.get(id);
+      if (member === undefined) return;
+      await lifecycle.destroy(member, undefined, "its template is made, or is not").catch(ignoreMissing);
+      registry.delete(member);
+    },
+    forget: (templateId) => seeds.drop(templateId),
+  };
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof AppError && error.code === "not_found")) throw error;
+}

@@ -1,0 +1,53 @@
+import { defined } from "../../core/defined.ts";
+import type { Caller } from "../../core/principal.ts";
+import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { runWarmUp } from "../warm-up.ts";
+import type { Asked } from "./asked.ts";
+import { type CreationParts, type Made, termsOf } from "./creation.ts";
+import { rootOf } from "./member.ts";
+
+interface Started extends TemplateMemory {
+  sandbox: Sandbox;
+}
+
+/** A sandbox of a template: with the memory that the warm-up left, or with its files and the warm-up run once more. */
+export function startTemplate(
+  parts: CreationParts,
+  caller: Caller,
+  asked: Asked,
+  template: ReadyTemplate,
+): Promise<Made> {
+  const { queue, equipment, removals, onError } = parts;
+  return queue.with({ namespace: caller.principal.namespace, priority: asked.priority }, async () => {
+    const { sandbox, memory, why } = await start(parts, asked, template);
+    try {
+      await equipment.equip(caller, sandbox, termsOf(caller, asked.env, asked.limits));
+    } catch (error) {
+      await removals.remove(sandbox.id, sandbox).catch(onError);
+      throw error;
+    }
+    const { id, name, warmUp } = template;
+    const how = memory ? "memory" : warmUp === null ? "files" : "files, and its warm-up ran at the start";
+    return { sandbox, origin: `template ${name}: ${how}`, template: { id, name, memory, why } };
+  });
+}
+
+async function start(parts: CreationParts, asked: Asked, template: ReadyTemplate): Promise<Started> {
+  const { outputFolder } = asked;
+  const grown =
+    outputFolder === null ? await parts.seeds.grow(template) : "its output folder is looked at as it starts";
+  if (typeof grown !== "string") return { sandbox: grown, memory: true, why: null };
+  const { engine, limits, image, layerId: base, warmUp } = template;
+  const options = { engine, limits, warm: asked.warm, keep: true, fleet: true, base, ...rootOf(image) } as const;
+  const folder = defined({ outputFolder: outputFolder ?? undefined });
+  const sandbox = await parts.starts.with(() => parts.maker.createSandbox({ ...options, ...folder }));
+  try {
+    sandbox.setEnvironment(asked.env);
+    if (warmUp !== null) await runWarmUp(sandbox, warmUp); // before it has secrets, as where memory is saved
+  } catch (error) {
+    await parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
+    throw error;
+  }
+  return { sandbox, memory: false, why: grown };
+}

@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Engine } from "../core/engine.ts";
+import { type CopyParts, copyKnowledge, makeCopy, stagePrefix } from "./make-copy.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { SavedSandbox } from "./save.ts";
+
+/** What copies of a sandbox are made of: its memory and files, as its engine saved them, and what its owner knew then. */
+export interface Seed extends SavedSandbox {
+  /** Within the owner's folder of the original, and gone with it. */
+  stage: string;
+  /** Values that nothing of a copy shows. */
+  hidden: readonly Buffer[];
+}
+
+/** The original stands still meanwhile, and goes on. What is saved is the engine's until it is dropped. */
+export async function saveSeed(original: Sandbox): Promise<Seed> {
+  const { ownerFolder } = original;
+  const stage = await mkdtemp(join(ownerFolder, stagePrefix));
+  try {
+    const saved = await original.save(async (saved) => {
+      await copyKnowledge(ownerFolder, stage);
+      return saved;
+    });
+    return { ...saved, stage, hidden: original.redactor.hidden };
+  } catch (error) {
+    await rm(stage, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+export function growSeed({ checkpoint, contexts, stage }: Seed, parts: CopyParts): Promise<Sandbox> {
+  return makeCopy(parts, checkpoint.id, stage, contexts);
+}
+
+export async function dropSeed({ checkpoint, stage }: Seed, engine: Engine): Promise<void> {
+  try {
+    await engine.forgetCheckpoint(checkpoint.id);
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}

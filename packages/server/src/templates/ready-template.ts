@@ -1,0 +1,7 @@
+import type { LayerId } from "../core/layer.ts";
+import type { ReadyTemplate, TemplateRecord } from "../core/template.ts";
+
+export function readyTemplate(record: TemplateRecord, layerId: LayerId, without: string | null): ReadyTemplate {
+  const { id, namespace, name, image, engine, limits, env, network, warmUp } = record;
+  return { id, namespace, name, image, engine, limits, env, network, warmUp, layerId, without };
+}
