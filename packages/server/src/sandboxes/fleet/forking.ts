@@ -35,9 +35,10 @@ export async function forkMember(
   });
 }
 
-/** What runs there now cannot be saved: why, where files alone will do. */
+/** What runs there now cannot be saved, or nothing can be by this engine: why, where files alone will do. */
 function unsaveable(error: unknown, memory: ForkRequest["memory"]): string {
-  if (memory === "auto" && error instanceof AppError && error.details?.unsaveable === true) return error.message;
+  const isKnown = error instanceof AppError && (error.details?.unsaveable === true || error.code === "unsupported");
+  if (memory === "auto" && isKnown) return error.message;
   throw error;
 }
 
