@@ -5,10 +5,23 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeHome, until } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";
 import { killOwner } from "../sandbox/owner.ts";
-import { admin, command, logOf, openImages, openRegistries, runIn, type TestRegistries } from "./fixture.ts";
+import {
+  admin,
+  command,
+  logOf,
+  openImages,
+  openRegistries,
+  runIn,
+  type TestImages,
+  type TestRegistries,
+} from "./fixture.ts";
 
 const endless = "name: made\ndebian: [tool]\nrun:\n  - sleep 1000\n";
 const ending = "name: made\ndebian: [tool]\n";
+
+/** Told once, however soon the next one begins. */
+const begun = ({ events }: TestImages, id: string, step: string) =>
+  until(() => events.some(({ data }) => data.image_id === id && data.step === step));
 
 describe.skipIf(ordinary)("the making of an image", () => {
   let registries: TestRegistries;
@@ -53,7 +66,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using service = await openImages(home.home, registries);
     for (const step of ["debian: index", "debian: unpack", "run 1"]) {
       const { record } = await service.images.importSpec(admin, endless);
-      await until(() => service.images.get(record.id).step === step);
+      await begun(service, record.id, step);
       await expect(service.fleet.create(admin, { image: "made" })).rejects.toMatchObject({ code: "conflict" });
       await service.images.delete(admin, "made");
       expect(service.images.list()).toEqual([]);
@@ -68,7 +81,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     {
       await using service = await openImages(home.home, registries);
       const { record } = await service.images.importSpec(admin, endless);
-      await until(() => service.images.get(record.id).step === "run 1");
+      await begun(service, record.id, "run 1");
     }
     await using service = await openImages(home.home, registries);
     expect(service.images.get("made")).toMatchObject({

@@ -10,6 +10,7 @@ import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { Collector } from "./core/gc.ts";
 import type { HostAccess } from "./core/host.ts";
+import { buildLimits } from "./core/image-limits.ts";
 import type { CatalogueEntry } from "./core/image-spec.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
@@ -246,6 +247,8 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.use(images);
   opened.use(templates);
   void fleet.swept.then(() => Promise.all([images.sweep(), templates.sweep()])).catch(onError);
+  const sweeping = setInterval(() => void images.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
+  opened.defer(() => clearInterval(sweeping));
   const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
   await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);

@@ -24,6 +24,8 @@ export const buildLimits = {
   envCharacters: 4_096,
   /** Of the catalogue that comes with the program. */
   catalogue: 50,
+  /** How soon what a dead build left is tried again, while a builder that is to be removed first still holds it. */
+  sweepEveryMs: 5_000,
   logBytes: 4 * MiB,
   /** Of it that an error tells. */
   errorCharacters: 2_000,

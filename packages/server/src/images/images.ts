@@ -90,8 +90,21 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   async sweep(): Promise<void> {
     for (const { id, state, layerId } of this.list()) {
       if (state !== "failed" || layerId === null) continue;
-      await this.#parts.bench.removeLayer(layerId).catch(ignoreMissing);
+      if (!(await this.#removed(layerId))) continue;
       await this.#change(id, { layerId: null });
+    }
+  }
+
+  /** False while a builder that is to be removed needs it. */
+  async #removed(layerId: LayerId): Promise<boolean> {
+    try {
+      await this.#parts.bench.removeLayer(layerId);
+      return true;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.code === "not_found") return true;
+      if (error.code === "conflict") return false;
+      throw error;
     }
   }
 
@@ -349,10 +362,6 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
     for (const { done } of builds) await done.catch((error: unknown) => this.#parts.onError(messageOf(error)));
   }
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof AppError && error.code === "not_found")) throw error;
 }
 
 /** Of what it says, whatever its order and its comments. */
