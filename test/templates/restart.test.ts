@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { type FleetHome, makeHome, type TestFleet, until } from "../fleet/fixture.ts";
+import { engines } from "../harness.ts";
+import { openTestServer } from "../http/server.ts";
+
+const MiB = 1024 ** 2;
+const caller: Caller = {
+  principal: { id: "key", name: "key", namespace: "default", role: "operator" },
+  requestId: "request",
+};
+const warmUp = { language: "python", code: "import time; at = time.time_ns()" } as const;
+
+async function made({ templates }: TestFleet, name: string, code: string = warmUp.code) {
+  const { id } = await templates.create(caller, { name, warmUp: { ...warmUp, code } });
+  await until(() => templates.get(caller, id).state !== "building");
+  return templates.get(caller, id);
+}
+
+async function value({ fleet }: TestFleet, id: string): Promise<unknown> {
+  const job = { kind: "code", command: "at" } as const;
+  const done = await fleet.run(caller, id, job, async (sandbox) => {
+    const { context, isNew } = await sandbox.contexts.shared("python");
+    expect(isNew).toBe(false);
+    return context.run("at");
+  });
+  return done.results[0]?.json;
+}
+
+const open = (home: FleetHome, engine: (typeof engines)[number]) =>
+  home.open({ engine, limits: { memoryBytes: 128 * MiB, storageBytes: 16 * MiB } });
+
+describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (engine) => {
+  it("is there for the next one, and its warm-up is run again", async () => {
+    await using home = await makeHome();
+    const moments: unknown[] = [];
+    for (const isFirst of [true, false]) {
+      await using daemon = await open(home, engine);
+      if (isFirst) expect((await made(daemon, "kept")).state).toBe("ready");
+      const { record } = await daemon.fleet.create(caller, { template: "kept" });
+      expect(record.template?.memory).toBe(engine === "gvisor");
+      moments.push(await value(daemon, record.id));
+      await daemon.fleet.destroy(caller, record.id);
+      if (isFirst) continue;
+      await daemon.templates.delete(caller, "kept");
+      expect(await daemon.caisson.layers()).toEqual([]);
+    }
+    expect(moments[0]).not.toBe(moments[1]);
+  });
+
+  it("fails where it was being made, and leaves nothing", async () => {
+    await using home = await makeHome();
+    {
+      await using daemon = await open(home, engine);
+      const asked = { name: "half", warmUp: { ...warmUp, code: "import time; time.sleep(1000)" } };
+      const { id } = await daemon.templates.create(caller, asked);
+      await until(() => daemon.templates.get(caller, id).step === "warm-up");
+    }
+    await using daemon = await open(home, engine);
+    await daemon.fleet.swept;
+    expect(daemon.templates.get(caller, "half")).toMatchObject({ state: "failed", step: "warm-up", layerId: null });
+    expect(await daemon.caisson.layers()).toEqual([]);
+    expect(await daemon.caisson.keptSandboxes()).toEqual([]);
+    await daemon.templates.delete(caller, "half");
+  });
+});
+
+describe("[LIF-10] a template whose making had the value of a secret", () => {
+  it("has no memory saved, and says why", async () => {
+    await using server = await openTestServer("gvisor");
+    const operator = await server.as("operator");
+    await operator.put("/api/v1/secrets/KEY", "value-of-a-template-1");
+    const deliver = { as: "env", variable: "KEY" };
+    const bound = await operator.post("/api/v1/secrets/KEY/bindings", { target: { all: true }, deliver });
+    expect(bound.status).toBe(201);
+    const warm_up = { language: "python", code: "import os; seen = 'KEY' in os.environ" };
+    const { json } = await operator.post("/api/v1/templates", { name: "secret", warm_up });
+    const template = async () => (await operator.get(`/api/v1/templates/${json.id}`)).json;
+    await until(async () => (await template()).state !== "building");
+    expect(await template()).toMatchObject({ state: "ready", memory: false, why: expect.stringContaining("secret") });
+    const { id } = (await operator.post("/api/v1/sandboxes", { template: "secret" })).json;
+    const path = `/api/v1/sandboxes/${id}`;
+    const { results } = (await operator.post(`${path}/contexts/python-1/run`, { code: "seen" })).json;
+    expect(results[0].json).toBe(false);
+    expect((await operator.post(`${path}/exec`, { command: 'test -n "$KEY" && echo here' })).json.stdout).toBe(
+      "here\n",
+    );
+    await operator.delete(path);
+    await operator.delete("/api/v1/templates/secret");
+  });
+});
