@@ -27,6 +27,7 @@ import { redact } from "./benchmarks/redact.ts";
 import { restAllocate } from "./benchmarks/rest-allocate.ts";
 import { restExec } from "./benchmarks/rest-exec.ts";
 import { restFiles } from "./benchmarks/rest-files.ts";
+import { template } from "./benchmarks/template.ts";
 import { terminal } from "./benchmarks/terminal.ts";
 import { downloadFile, uploadFile } from "./benchmarks/transfer.ts";
 import { warm } from "./benchmarks/warm.ts";
@@ -47,6 +48,7 @@ const benchmarks: Record<string, Benchmark> = {
   "files-changed": filesChanged,
   "fork-files": forkFiles,
   "fork-memory": forkMemory,
+  template,
   "image-start": imageStart,
   "image-share": imageShare,
   launcher,
