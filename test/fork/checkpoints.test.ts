@@ -88,6 +88,21 @@ describe("[LIF-07] a checkpoint of a gVisor sandbox", () => {
     for (const checkpoint of [one, other]) await api.delete(`/api/v1/checkpoints/${checkpoint}`);
   });
 
+  it("is gone on from by one at a time: who comes second is told so, and takes nothing away from the first", async () => {
+    const id = await api.create();
+    const checkpoint = (await api.post(`${path}/${id}/checkpoints`)).json.id;
+    const restore = () => api.post(`/api/v1/checkpoints/${checkpoint}/restore`);
+    const answers = await Promise.all([restore(), restore(), restore()]);
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made.length).toBeGreaterThan(0);
+    expect(answers.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
+    for (const { json } of made)
+      expect((await api.post(`${path}/${json.id}/exec`, { command: "echo well" })).json.stdout).toBe("well\n");
+    for (const { json } of made) await api.delete(`${path}/${json.id}`);
+    await api.delete(`${path}/${id}`);
+    expect((await api.delete(`/api/v1/checkpoints/${checkpoint}`)).status).toBe(204);
+  });
+
   it("is another namespace's to neither see, restore nor delete", async () => {
     const id = await api.create();
     const checkpoint = (await api.post(`${path}/${id}/checkpoints`)).json.id;

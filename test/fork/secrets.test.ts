@@ -45,6 +45,24 @@ describe("[LIF-10] secrets and copies of a gVisor sandbox", () => {
     for (const one of [id, json.sandboxes[0].id]) await api.delete(`${path}/${one}`);
   });
 
+  it("has files alone where a value comes into it only as it starts to be copied", async () => {
+    const id = await api.create();
+    expect((await api.post(`${path}/${id}/stop`)).status).toBeLessThan(300);
+    await bind("LATE_KEY", "value-that-is-late-0004", { as: "env", variable: "LATE" }, id);
+    const refused = await api.post(`${path}/${id}/checkpoints`, {});
+    expect({ status: refused.status, detail: refused.json.detail }).toEqual({
+      status: 422,
+      detail: expect.stringContaining("secret"),
+    });
+    const other = await api.create();
+    expect((await api.post(`${path}/${other}/stop`)).status).toBeLessThan(300);
+    await bind("LATER_KEY", "value-that-is-late-0005", { as: "file" }, other);
+    const { json } = await api.post(`${path}/${other}/fork`);
+    expect(json).toMatchObject({ memory: false, why: expect.stringContaining("secret") });
+    for (const one of [id, other, json.sandboxes[0].id]) await api.delete(`${path}/${one}`);
+    for (const name of ["LATE_KEY", "LATER_KEY"]) await operator.delete(`/api/v1/secrets/${name}`);
+  });
+
   it("has the placeholder that its programs know where the binding is for it too, and else one of its own or none", async () => {
     const deliver = (variable: string) => ({ as: "header", header: "x-key", hosts: ["a.example.com"], variable });
     const id = await api.create();

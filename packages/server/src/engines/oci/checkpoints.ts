@@ -67,11 +67,12 @@ export class Checkpoints {
   async save(live: Live): Promise<Checkpoint> {
     const id = newSandboxId();
     const saved: Saved = { id, path: "", spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live) };
+    if (live.saved) throw new AppError("conflict", `sandbox ${live.id} is being saved`);
+    this.#hold(saved); // it counts from now on: others may be saved meanwhile
     live.saved = true;
     try {
       const reply = await this.#saveMemory(live, id);
       saved.path = this.#parts.helper.pathOf(reply.fd);
-      this.#saved.set(id, saved);
       await this.#saveFiles(live, saved);
       return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
@@ -154,12 +155,10 @@ export class Checkpoints {
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
   async load(id: string, key: Buffer): Promise<void> {
-    if (this.#saved.has(id)) throw new AppError("conflict", `checkpoint ${id} is in use`, { retryAfterMs: 1_000 });
-    this.#checkRoom();
     const { engineFolder, helper } = this.#parts;
     const { bundle, layers, ...kept } = await readCheckpoint(engineFolder, id);
     const saved: Saved = { ...kept, path: "", origin: { bundle, layers } };
-    this.#saved.set(id, saved);
+    this.#hold(saved);
     try {
       saved.path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
       await unsealMemory(id, key, memoryPath(checkpointFolder(engineFolder, id)), saved.path);
@@ -172,6 +171,14 @@ export class Checkpoints {
   async remove(id: string): Promise<void> {
     await removeCheckpoint(this.#parts.engineFolder, id);
     await removePassing(this.#parts);
+  }
+
+  /** Whoever comes second is told so, and takes nothing away from the first. */
+  #hold(saved: Saved): void {
+    const { id } = saved;
+    if (this.#saved.has(id)) throw new AppError("conflict", `checkpoint ${id} is in use`, { retryAfterMs: 1_000 });
+    this.#checkRoom();
+    this.#saved.set(id, saved);
   }
 
   #checkRoom(): void {

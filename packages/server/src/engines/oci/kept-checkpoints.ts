@@ -39,7 +39,7 @@ export async function writeCheckpoint(
   await mkdir(draft, { recursive: true, mode: 0o700 });
   try {
     await seal(draft);
-    await writeFile(join(draft, recordName), JSON.stringify({ version, ...kept }), { mode: 0o600 });
+    await writeFile(join(draft, recordName), JSON.stringify({ version, ...kept }), { mode: 0o600, flush: true });
     await rename(draft, checkpointFolder(engineFolder, kept.id));
   } catch (error) {
     await rm(draft, { recursive: true, force: true });

@@ -10,7 +10,7 @@ import type { SecretSource } from "../../core/secret.ts";
 import { contextFromJson, contextToJson } from "../context-json.ts";
 import { type About, CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CreationParts } from "./creation.ts";
-import { reasonAgainstMemory } from "./forking.ts";
+import { checkNoPlain, reasonAgainstMemory } from "./forking.ts";
 import { type Member, rootOf } from "./member.ts";
 import { settleCopy } from "./settle-copy.ts";
 
@@ -61,9 +61,10 @@ export class CheckpointDesk implements FleetCheckpoints {
     const draft = await folder.draft(keyName);
     const sandbox = await lifecycle.running(member, caller);
     try {
-      const { checkpoint, contexts } = await member.turn.take(() =>
-        maker.copies.checkpoint(sandbox, { key, folder: draft }),
-      );
+      const { checkpoint, contexts } = await member.turn.take(async () => {
+        await checkNoPlain(creation, member);
+        return maker.copies.checkpoint(sandbox, { key, folder: draft });
+      });
       const { namespace, id: sandboxId } = member.record;
       const who = { namespace, sandboxId, createdAtMs: clock.wallMs(), createdBy: caller.principal.id };
       const record: CheckpointRecord = { ...checkpoint, ...who, name, engine };

@@ -26,7 +26,10 @@ export async function forkMember(
     const copies = await parts.queue
       .with({ namespace }, async () => {
         const sandbox = await parts.lifecycle.running(original, caller);
-        return original.turn.take(() => parts.maker.copies.fork(sandbox, { count, ...rootOf(original.record) }));
+        return original.turn.take(async () => {
+          await checkNoPlain(parts, original);
+          return parts.maker.copies.fork(sandbox, { count, ...rootOf(original.record) });
+        });
       })
       .catch((error: unknown) => unsaveable(error, memory));
     if (typeof copies === "string") return copyFiles(parts, caller, original, count, copies);
@@ -105,6 +108,12 @@ export async function reasonAgainstMemory({ equipment }: CreationParts, { record
   if (record.engine !== "gvisor") return `the engine ${record.engine} cannot save memory`;
   if (await equipment.heldPlain(record.id)) return "the sandbox has had a secret's value, which its memory may hold";
   return null;
+}
+
+/** Within its turn: it may have been given a value while it waited for one, or as it was started. */
+export async function checkNoPlain(parts: CreationParts, member: Member): Promise<void> {
+  const why = await reasonAgainstMemory(parts, member);
+  if (why !== null) throw new AppError("unsupported", why, { hint: "copy its files instead" });
 }
 
 async function settleAll(
