@@ -32,8 +32,22 @@ describe("[LIF-08] a copy of a running gVisor sandbox", () => {
     for (const [index, one] of ids.entries()) {
       await run(one, name, `x['a'] += ${index}; held.write('${index}'); held.flush()`);
       expect(await run(one, name, "[x['a'], open('/workspace/held').read()]")).toEqual([41 + index, `one${index}`]);
+      expect(await run(one, name, "__import__('socket').gethostname()")).toBe("caisson");
     }
     for (const one of ids) expect((await api.delete(`${path}/${one}`)).status).toBe(204);
+  });
+
+  it("has files alone where memory was not asked for, and the result says so", async () => {
+    const id = await api.create();
+    const name = await context(id);
+    await run(id, name, "open('/workspace/f', 'w').write('here')");
+    const { status, json } = await api.post(`${path}/${id}/fork`, { memory: "never" });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ memory: false, why: "memory was not asked for", files: "copy" });
+    const copy = json.sandboxes[0].id;
+    expect((await api.get(`${path}/${copy}/files/f`)).bytes.toString()).toBe("here");
+    expect((await api.get(`${path}/${copy}/contexts`)).json).toEqual([]);
+    for (const one of [id, copy]) await api.delete(`${path}/${one}`);
   });
 
   it("has files alone while a program waits for connections by epoll, and the result says so", async () => {
