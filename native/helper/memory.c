@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -70,13 +71,17 @@ void memory_hand_over(const char *name, int at) {
   if (fd != at) close(fd);
 }
 
-static int connect_to_sentry(const char *id, uid_t base) {
+/* A sentry that takes no more connections must not hold whoever asks. */
+static int connect_to_sentry(const char *id, uid_t base, int64_t deadline_us) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
   struct ucred peer;
   socklen_t size = sizeof peer;
   int length = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "runsc-sandbox.%s", id);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) fail("no socket");
+  int64_t left_us = deadline_us - clock_us();
+  if (left_us < 1) left_us = 1; /* none would be no limit */
+  struct timeval most = {.tv_sec = (time_t)(left_us / 1000000), .tv_usec = (suseconds_t)(left_us % 1000000)};
+  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0) fail("no socket");
   /* The name ends with a NUL of its own. */
   socklen_t whole = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length + 1);
   if (connect(fd, (struct sockaddr *)&at, whole) != 0) fail("the sandbox does not answer");
@@ -137,7 +142,7 @@ void verb_checkpoint(const struct request *request) {
   int64_t deadline_us = clock_us() + (int64_t)request_number(request, "timeoutMs") * 1000;
   int memory = memory_descriptor(request_text(request, "memory"));
   if (memory < 0) fail_with(ENOENT, "there is no such memory");
-  int sentry = connect_to_sentry(request_text(request, "id"), (uid_t)request_number(request, "base"));
+  int sentry = connect_to_sentry(request_text(request, "id"), (uid_t)request_number(request, "base"), deadline_us);
   if (pipe2(ends, O_CLOEXEC) != 0) fail("no pipe");
   fcntl(ends[0], F_SETPIPE_SZ, PIECE_BYTES);
   ask(sentry, ends[1]);
