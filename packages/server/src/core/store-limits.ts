@@ -17,6 +17,8 @@ export const storeLimits = {
     characters: 16 * KiB,
     /** What comes so soon after the last is gathered for a round of the event loop. */
     busyMs: 2,
+    /** Requests that may wait for the disk. */
+    unsynced: 128,
     /** The worker hears so much later that there is something to bring to the disk. */
     tellMs: 5,
     /** After one that took longer the worker has them all, for so many times as long. */
@@ -35,6 +37,8 @@ export const storeLimits = {
   /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
   walBytes: 128 * MiB,
   walRetryMs: 5_000,
+  /** How long a writer is waited for then; it blocks the worker. */
+  walTryMs: 20,
   /** Of the row that shows whether the store can be written. */
   probeBytes: 32 * KiB,
   listed: { default: 100, min: 1, max: 1_000 },

@@ -36,6 +36,7 @@ export class SqliteClient {
   #direct: DirectCommit | undefined;
   /** What was committed here and is not known to be on the disk: the worker has been told of it, or not yet of all. */
   #unsynced: "none" | "told" | "more" = "none";
+  #unsyncedRequests = 0;
 
   private constructor(worker: Worker) {
     this.#worker = worker;
@@ -122,9 +123,11 @@ export class SqliteClient {
     const batch = this.#outbox;
     this.#outbox = [];
     if (this.#ended !== undefined) return;
-    const isIdle = this.#pending.size === batch.length;
-    const replies = isIdle ? this.#direct?.commit(batch) : undefined;
+    // Past what may wait for the disk the worker has them, which sees that its log stays small.
+    const mayCommit = this.#pending.size === batch.length && this.#unsyncedRequests < storeLimits.direct.unsynced;
+    const replies = mayCommit ? this.#direct?.commit(batch) : undefined;
     if (replies !== undefined) {
+      this.#unsyncedRequests += batch.length;
       this.#tellSoon();
       return this.#settle(replies);
     }
@@ -154,6 +157,7 @@ export class SqliteClient {
   #synced(): void {
     const isMore = this.#unsynced === "more";
     this.#unsynced = "none";
+    this.#unsyncedRequests = 0;
     if (isMore) this.#tellSoon();
   }
 

@@ -53,7 +53,7 @@ function serve(options: WorkerOptions): void {
     if (db.isTransaction || wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs)
       return;
     turnedOverMs = performance.now();
-    db.exec("PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)");
+    db.exec(`PRAGMA busy_timeout = ${storeLimits.walTryMs}; PRAGMA wal_checkpoint(TRUNCATE)`);
     db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   };
   const committed = () => {
