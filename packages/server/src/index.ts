@@ -58,11 +58,14 @@ export async function openCaisson(options: OpenOptions = {}): Promise<Caisson> {
 }
 
 /** One sandbox with a Caisson of its own, which closes with it. */
-export async function createSandbox(options: OpenOptions & Omit<CreateOptions, "afterLeave"> = {}): Promise<Sandbox> {
-  const caisson = await openCaisson(options);
+export async function createSandbox(
+  options: OpenOptions & Omit<CreateOptions, "afterLeave" | "root" | "base"> = {},
+): Promise<Sandbox> {
+  const { root, ...asked } = options; // the installation, not a layer that the sandbox would lie on
+  const caisson = await openCaisson({ ...asked, ...(root === undefined ? {} : { root }) });
   const close = () => caisson[Symbol.asyncDispose]();
   try {
-    return await caisson.createSandbox({ ...options, afterLeave: close });
+    return await caisson.createSandbox({ ...asked, afterLeave: close });
   } catch (error) {
     await close();
     throw error;
