@@ -41,7 +41,7 @@ describe.each(engines)("a call on %s that nobody waits for any more", (engine) =
     const made = await agent.post("/api/v1/sandboxes", { session_key: session_id });
     const { over, end } = start({ language: "shell", code: tree(mark), session_id });
     await until(async () => expect(await shell(made.json.id, `cat ${mark}; true`)).toBe("started\n"));
-    expect(await marked(made.json.id, mark)).toBeGreaterThan(1);
+    await until(async () => expect(await marked(made.json.id, mark)).toBeGreaterThan(1));
     end();
     await over;
     await until(async () => expect(await marked(made.json.id, mark)).toBe(0));
