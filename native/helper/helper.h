@@ -166,6 +166,8 @@ void view_bind(const char *source, const char *target, unsigned long flags);
 
 /* volume.c */
 void volume_prepare(const struct launch *launch);
+/* Made, or there already and no link; opened. */
+int volume_folder(int parent, const char *name, mode_t mode, uid_t owner);
 
 /* input.c */
 /* mount_point.c: also of a bind mount inside one file system. */

@@ -47,18 +47,11 @@ void overlay_root(const struct launch *launch, const char *first, size_t count, 
   mount_overlay(launch, target, MS_RDONLY, format_text("lowerdir=%s", lower_names(launch, first, "r", count, "ws")));
 }
 
-static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
-  if (mkdirat(parent, name, mode) != 0 && errno != EEXIST) fail("cannot make %s in the volume", name);
-  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 || fchown(fd, owner, owner) != 0) fail("cannot give %s of the volume to its owner", name);
-  return fd;
-}
-
 /* A new upper folder is to look as the one below it did. */
 static void make_upper(const struct launch *launch, int own, const char *name, size_t count) {
   struct stat info;
   if (fstatat(own, name, &info, AT_SYMLINK_NOFOLLOW) == 0) return;
-  int upper = make_folder(own, name, strcmp(name, "home") == 0 ? 0700 : 0755,
+  int upper = volume_folder(own, name, strcmp(name, "home") == 0 ? 0700 : 0755,
                           strcmp(name, "input") == 0 ? launch->base : launch->user);
   for (size_t i = 0; i < count; i++) {
     int lower = open_inside(format_text("%s/b%zu", launch->stage, i), name);
@@ -82,7 +75,7 @@ static void overlay_folder(const struct launch *launch, int own, int work, const
     view_bind(format_text("%s/own/%s", launch->stage, name), target, MS_NOSUID | MS_NODEV);
     return;
   }
-  close(make_folder(work, name, 0700, 0));
+  close(volume_folder(work, name, 0700, 0));
   mount_overlay(launch, target, 0,
                 format_text("%s,lowerdir=%s,upperdir=own/%s,workdir=own/work/%s", OPTIONS, lower, name, name));
 }
@@ -94,7 +87,7 @@ void overlay_volume(const struct launch *launch) {
   size_t count = layers_attach(launch, "lower", "b", false);
   int own = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) fail("cannot open the volume");
-  int work = make_folder(own, "work", 0700, 0);
+  int work = volume_folder(own, "work", 0700, 0);
   overlay_folder(launch, own, work, "ws", count);
   overlay_folder(launch, own, work, "home", count);
   /* An input folder of its own replaces what those below it had. */

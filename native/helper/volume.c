@@ -12,7 +12,7 @@ static void mount_plain_folder(const struct launch *launch) {
   view_bind(folder, launch->volume, MS_NOSUID | MS_NODEV);
 }
 
-static int make_folder(int parent, const char *name, mode_t mode, uid_t owner) {
+int volume_folder(int parent, const char *name, mode_t mode, uid_t owner) {
   if (mkdirat(parent, name, mode) != 0 && errno != EEXIST) fail("cannot make %s in the volume", name);
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fchown(fd, owner, owner) != 0) fail("cannot give %s of the volume to its owner", name);
@@ -30,14 +30,14 @@ void volume_prepare(const struct launch *launch) {
 
   int volume = open(launch->volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (volume < 0) fail("cannot open the volume");
-  int workspace = make_folder(volume, "ws", 0755, user);
-  close(make_folder(volume, "home", 0700, user));
-  if (request_find(launch->request, "output") != NULL) close(make_folder(workspace, "output", 0755, user));
+  int workspace = volume_folder(volume, "ws", 0755, user);
+  close(volume_folder(volume, "home", 0700, user));
+  if (request_find(launch->request, "output") != NULL) close(volume_folder(workspace, "output", 0755, user));
   /* What a former start copied is still there; the place that it is mounted on must be a folder, not a link. */
-  if (request_find(launch->request, "keepInput") != NULL) close(make_folder(workspace, "input", 0755, launch->base));
+  if (request_find(launch->request, "keepInput") != NULL) close(volume_folder(workspace, "input", 0755, launch->base));
   if (launch->input >= 0) {
-    close(make_folder(workspace, "input", 0755, launch->base));
-    int input = make_folder(volume, "input", 0755, launch->base);
+    close(volume_folder(workspace, "input", 0755, launch->base));
+    int input = volume_folder(volume, "input", 0755, launch->base);
     reply_step("input");
     input_copy(launch->input, input, launch->base, request_number(launch->request, "inputFiles"));
     close(input);

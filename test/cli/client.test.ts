@@ -329,7 +329,7 @@ describe("the command line of a daemon", () => {
     expect(await said("help", "keys", "create")).toContain("usage: caisson keys create");
     expect(await caisson(["exec", "onlyone"])).toMatchObject({
       code: 2,
-      stderr: "caisson: something is missing\n  hint: caisson exec SANDBOX COMMAND [ARGS…]\n",
+      stderr: "caisson: COMMAND is missing\n  hint: caisson exec SANDBOX COMMAND [ARGS…]\n",
     });
     expect(await caisson(["inspect", "nosuchsandbox"])).toMatchObject({
       code: 2,

@@ -103,6 +103,28 @@ describe("[LIF-07] a checkpoint of a gVisor sandbox", () => {
     expect((await api.delete(`/api/v1/checkpoints/${checkpoint}`)).status).toBe(204);
   });
 
+  it("brings no rule back that was taken from its sandbox, and none that its caller may not have", async () => {
+    const operator = await server.as("operator");
+    const id = await api.create();
+    const allow = (rules: string[]) => operator.send("PUT", `${path}/${id}/egress`, { json: { allow: rules } });
+    const reached = async (sandbox: string) =>
+      (await api.get(`/api/v1/egress/explain?host=api.example.com&port=443&sandbox_id=${sandbox}`)).json.action;
+    expect((await allow(["api.example.com"])).status).toBe(200);
+    expect(await reached(id)).toBe("allow");
+    const checkpoint = (await api.post(`${path}/${id}/checkpoints`)).json.id;
+    await allow([]);
+    const later = await api.post(`/api/v1/checkpoints/${checkpoint}/restore`);
+    expect(later.status).toBe(201);
+    expect(await reached(later.json.id)).not.toBe("allow");
+    await api.delete(`${path}/${id}`);
+    expect((await api.post(`/api/v1/checkpoints/${checkpoint}/restore`)).status).toBe(403);
+    const restored = await operator.post(`/api/v1/checkpoints/${checkpoint}/restore`);
+    expect(restored.status).toBe(201);
+    expect(await reached(restored.json.id)).toBe("allow");
+    for (const sandbox of [later.json.id, restored.json.id]) await api.delete(`${path}/${sandbox}`);
+    expect((await api.delete(`/api/v1/checkpoints/${checkpoint}`)).status).toBe(204);
+  });
+
   it("is another namespace's to neither see, restore nor delete", async () => {
     const id = await api.create();
     const checkpoint = (await api.post(`${path}/${id}/checkpoints`)).json.id;

@@ -100,7 +100,8 @@ export function parseVerb(name: string, verb: Verb, args: readonly string[]): Pa
   const options = parseOptions(optionsFirst(args, verb), optionsOf(verb));
   if (options.flag("help")) return undefined;
   const usage = `caisson ${name} ${verb.usage}`.trimEnd();
-  if (options.rest.length < least) throw new AppError("invalid", "something is missing", { hint: usage });
+  if (options.rest.length < least)
+    throw new AppError("invalid", `${verb.usage.split(" ")[options.rest.length]} is missing`, { hint: usage });
   if (options.rest.length > most) throw new AppError("invalid", "there are too many words", { hint: usage });
   return options;
 }

@@ -183,7 +183,9 @@ export class Checkpoints {
 
   #checkRoom(): void {
     if (this.#saved.size >= checkpointLimits.atOnce)
-      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`);
+      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`, {
+        retryAfterMs: 1_000,
+      });
   }
 
   #find(id: string): Saved {

@@ -119,6 +119,7 @@ async function newChain({ layers, engineFolder }: EngineParts, { layers: { base 
   if (below.length >= layerLimits.chain)
     throw new AppError("limit_exceeded", `its files lie on ${below.length} layers already, which is the most`, {
       hint: "copy its files into a new sandbox, by a snapshot for instance",
+      details: { unsaveable: true },
     });
   if ((await listLayerRecords(engineFolder)).length >= layerLimits.layers)
     throw new AppError("limit_exceeded", `there are ${layerLimits.layers} layers already`, { hint: "remove some" });

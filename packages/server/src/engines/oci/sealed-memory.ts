@@ -42,7 +42,7 @@ export async function sealMemory(id: string, key: Buffer, from: string, to: stri
       aboutOf(id, isLast),
     );
     const sealed = [cipher.update(plain.subarray(0, size)), cipher.final(), cipher.getAuthTag()];
-    await target.write(Buffer.concat(sealed));
+    await target.appendFile(Buffer.concat(sealed)); // all of it, or an error
     if (!isLast) continue;
     await target.sync();
     return;
@@ -65,7 +65,7 @@ export async function unsealMemory(id: string, key: Buffer, from: string, to: st
     } catch {
       throw damaged(id);
     }
-    await target.write(plain);
+    await target.appendFile(plain);
     if (isLast) return;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { CheckpointRecord, FleetCheckpoints } from "../../core/checkpoint.ts";
+import type { EgressPolicy } from "../../core/egress.ts";
 import { AppError } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
 import { Once } from "../../core/once.ts";
@@ -45,7 +46,8 @@ export class CheckpointDesk implements FleetCheckpoints {
       const keyName = `checkpoint ${randomUUID()}`;
       const key = await keys.newKey(keyName);
       try {
-        return await this.#create(caller, member, name, keyName, key);
+        const { namespace } = member.record;
+        return await creation.queue.with({ namespace }, () => this.#create(caller, member, name, keyName, key));
       } catch (error) {
         await keys.dropKey(keyName);
         throw error;
@@ -97,8 +99,10 @@ export class CheckpointDesk implements FleetCheckpoints {
 
   async restore(caller: Caller, id: string): Promise<SandboxRecord> {
     const { creation, folder, keys } = this.#parts;
-    const { record, sandbox, policy, contexts: texts, keyName } = await this.#find(caller, id);
+    const about = await this.#find(caller, id);
+    const { record, sandbox, contexts: texts, keyName } = about;
     const { namespace } = record;
+    const policy = this.#policyNow(caller, about);
     return creation.registry.reserve(namespace, () =>
       creation.queue.with({ namespace }, async () => {
         const key = await keys.readKey(keyName);
@@ -115,6 +119,13 @@ export class CheckpointDesk implements FleetCheckpoints {
         }
       }),
     );
+  }
+
+  /** The original's as it is now: rules that were taken from it do not come back. Of one that is gone, what this caller may ask for itself. */
+  #policyNow(caller: Caller, { record, policy }: About): EgressPolicy | null {
+    const { egress, registry } = this.#parts.creation;
+    if (registry.get(record.sandboxId) !== undefined) return egress?.ownPolicy(record.sandboxId) ?? null;
+    return policy === null ? null : (egress?.check(caller, policy) ?? null);
   }
 
   /** What a namespace sees of it goes first, then the key: whatever happens then, nobody can open it. */

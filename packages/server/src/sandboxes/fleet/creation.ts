@@ -43,7 +43,7 @@ export interface CreationParts {
   restore: Restore;
   lendFiles: LendFiles;
   seeds: Seeds;
-  egress: Pick<FleetEgress, "keep" | "ownPolicy" | "left"> | undefined;
+  egress: Pick<FleetEgress, "check" | "keep" | "ownPolicy" | "left"> | undefined;
   onError: (error: unknown) => void;
 }
 
