@@ -41,7 +41,7 @@ const approvals = opened.use(
 const fleet = opened.use(
   await SandboxFleet.open({
     maker: caisson,
-    checkpointFolder: join(home, "daemon/checkpoints"),
+    checkpoints: { folder: join(home, "daemon/checkpoints"), records: store.checkpoints },
     records: store.sandboxes,
     audit,
     feed,

@@ -125,6 +125,24 @@ describe("[LIF-07] a checkpoint of a gVisor sandbox", () => {
     expect((await api.delete(`/api/v1/checkpoints/${checkpoint}`)).status).toBe(204);
   });
 
+  it("is listed in pages, newest first, and by sandbox", async () => {
+    const ids = [await api.create(), await api.create()];
+    const made: string[] = [];
+    for (const id of [...ids, ids[0]]) made.unshift((await api.post(`${path}/${id}/checkpoints`)).json.id);
+    const listed: string[] = [];
+    for (let url: string | undefined = "/api/v1/checkpoints?limit=2"; url !== undefined; ) {
+      const { json, headers }: Awaited<ReturnType<Api["get"]>> = await api.get(url);
+      expect(json.length).toBeLessThanOrEqual(2);
+      listed.push(...json.map((one: { id: string }) => one.id));
+      url = /<([^>]+)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
+    }
+    expect(listed).toEqual(made);
+    const { json } = await api.get(`/api/v1/checkpoints?sandbox_id=${ids[1]}`);
+    expect(json.map((one: { id: string }) => one.id)).toEqual([made[1]]);
+    for (const checkpoint of made) await api.delete(`/api/v1/checkpoints/${checkpoint}`);
+    for (const id of ids) await api.delete(`${path}/${id}`);
+  });
+
   it("is another namespace's to neither see, restore nor delete", async () => {
     const id = await api.create();
     const checkpoint = (await api.post(`${path}/${id}/checkpoints`)).json.id;

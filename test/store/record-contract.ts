@@ -5,6 +5,7 @@ import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
 import type { RecordStore, Store } from "../../packages/server/src/core/store.ts";
 import { approvalContract } from "./approval-contract.ts";
+import { checkpointContract } from "./checkpoint-contract.ts";
 import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
 import { imageContract } from "./image-contract.ts";
@@ -300,4 +301,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   packageContract(name, () => store, reopen);
   imageContract(name, () => store, reopen);
   templateContract(name, () => store, reopen);
+  checkpointContract(name, () => store, reopen);
 }

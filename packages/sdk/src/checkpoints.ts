@@ -21,9 +21,9 @@ export class Checkpoints {
     this.#transport = transport;
   }
 
-  /** Newest first. */
-  list(): Promise<CheckpointInfo[]> {
-    return this.#transport.json("GET", "/api/v1/checkpoints");
+  /** A page of them, newest first, also of sandboxes that are gone. */
+  list(options: { limit?: number; cursor?: string; sandbox_id?: string } = {}): Promise<CheckpointInfo[]> {
+    return this.#transport.json("GET", "/api/v1/checkpoints", { query: { ...options } });
   }
 
   get(id: string): Promise<CheckpointInfo> {

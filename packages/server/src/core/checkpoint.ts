@@ -1,3 +1,4 @@
+import type { EgressPolicy } from "./egress.ts";
 import type { EngineName } from "./engine.ts";
 import type { Caller } from "./principal.ts";
 import type { SandboxRecord } from "./sandbox-record.ts";
@@ -19,12 +20,43 @@ export interface CheckpointRecord extends Checkpoint {
   createdBy: string;
 }
 
+/** With what going on from it needs beside the engine's bytes. */
+export interface KeptCheckpoint extends CheckpointRecord {
+  /** Of the key that seals its memory, in the vault. */
+  keyName: string;
+  sandbox: SandboxRecord;
+  policy: EgressPolicy | null;
+  /** The interpreters that ran in it, as JSON. */
+  contexts: string;
+}
+
+export interface CheckpointQuery {
+  namespace: string;
+  sandboxId?: string;
+  /** Ids after this one, newest first. */
+  cursor?: string;
+  limit: number;
+}
+
+export interface CheckpointRecords {
+  insert(kept: KeptCheckpoint): Promise<void>;
+  get(id: string): Promise<KeptCheckpoint | undefined>;
+  /** Newest first. */
+  list(query: CheckpointQuery): Promise<CheckpointRecord[]>;
+  count(namespace: string): Promise<number>;
+  /** Of all namespaces. */
+  names(): Promise<Pick<KeptCheckpoint, "id" | "keyName">[]>;
+  /** Of all namespaces: what they take together, and the largest of them. */
+  sizes(limit: number): Promise<{ items: number; bytes: number; largest: CheckpointRecord[] }>;
+  delete(id: string): Promise<void>;
+}
+
 /** Computers as they were at a moment, to go on from later (LIF-07). A caller sees those of its own namespace. */
 export interface FleetCheckpoints {
   /** The sandbox goes on. */
   create(caller: Caller, sandboxId: string, name: string): Promise<CheckpointRecord>;
   /** Newest first. */
-  list(caller: Caller): Promise<CheckpointRecord[]>;
+  list(caller: Caller, query: Omit<CheckpointQuery, "namespace">): Promise<CheckpointRecord[]>;
   get(caller: Caller, id: string): Promise<CheckpointRecord>;
   /** A new sandbox that goes on from there. */
   restore(caller: Caller, id: string): Promise<SandboxRecord>;

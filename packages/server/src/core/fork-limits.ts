@@ -10,7 +10,8 @@ export const checkpointLimits = {
   /** Kept, of one namespace. */
   perNamespace: 32,
   nameCharacters: 200,
-  aboutBytes: 4 * 1024 ** 2,
+  /** Of what is known of its interpreters. */
+  contextBytes: 4 * 1024 ** 2,
 } as const;
 
 /** Copies of one sandbox. */

@@ -118,6 +118,7 @@ export interface SecretSource {
   newKey(name: string): Promise<Buffer>;
   readKey(name: string): Promise<Buffer>;
   dropKey(name: string): Promise<void>;
+  keyNames(): Promise<string[]>;
   /** Whether it ever had a value itself, in a file or a variable: its memory may hold it for good. */
   heldPlain(sandboxId: string): Promise<boolean>;
 }

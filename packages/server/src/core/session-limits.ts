@@ -14,9 +14,11 @@ export const sessionLimits = {
   /** Variables that are told of, and how long telling may take. */
   variables: 200,
   inspectMs: 5_000,
-  /** Sessions, snapshots and rows of the log that an answer lists. */
+  /** Sessions, snapshots, checkpoints, templates and rows of the log that an answer lists. */
   sessions: 100,
   snapshots: 100,
+  checkpoints: 100,
+  templates: 100,
   /** Skills that an answer lists, and files of one. */
   skills: 200,
   skillFiles: 200,

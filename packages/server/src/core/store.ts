@@ -1,6 +1,7 @@
 import type { ApiKeys } from "./api-key.ts";
 import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
+import type { CheckpointRecords } from "./checkpoint.ts";
 import type { AttemptRecords, PolicyRecords } from "./egress-policies.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { ImageRecords } from "./image-record.ts";
@@ -29,6 +30,7 @@ export interface RecordStore {
   readonly packages: PackageRecords;
   readonly images: ImageRecords;
   readonly templates: TemplateRecords;
+  readonly checkpoints: CheckpointRecords;
   readonly idempotency: IdempotencyRecords;
 }
 

@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { checkpoint, checkpointId, createCheckpoint, showCheckpoint } from "../schemas/checkpoint.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { sandbox, sandboxId, showSandbox } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -35,8 +37,14 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       summary: "Lists checkpoints, newest first",
       permission: "read",
       audit: null,
-      responses: { 200: { description: "all of the namespace", schema: z.array(checkpoint) } },
-      handler: async ({ caller }) => ({ status: 200, json: (await checkpoints.list(caller)).map(showCheckpoint) }),
+      query: pageQuery.extend({ sandbox_id: z.string().min(1).max(64).optional() }),
+      responses: { 200: { description: "a page of them", schema: z.array(checkpoint), headers: pageHeaders } },
+      handler: async ({ caller, query, request }) => {
+        const { limit, cursor, sandbox_id: sandboxId } = query;
+        const found = await checkpoints.list(caller, { limit, ...defined({ cursor, sandboxId }) });
+        const headers = linkAfter(found, limit, request.url, ({ id }) => id);
+        return { status: 200, json: found.map(showCheckpoint), headers };
+      },
     }),
     defineRoute({
       method: "GET",

@@ -20,6 +20,17 @@ export const checkpoint = z
   })
   .meta({ id: "Checkpoint" });
 
+/** As agents see one, who know sessions. */
+export const checkpointForAgents = checkpoint
+  .omit({ id: true, created_by: true, memory_mb: true })
+  .extend({ checkpoint_id: z.string(), memory_bytes: z.number().int().describe("as it is stored, compressed") })
+  .meta({ id: "SessionCheckpoint" });
+
+export function showForAgents(record: CheckpointRecord): z.output<typeof checkpointForAgents> {
+  const { id: checkpoint_id, created_by: _, memory_mb: __, ...shown } = showCheckpoint(record);
+  return { checkpoint_id, ...shown, memory_bytes: record.memoryBytes };
+}
+
 export function showCheckpoint(record: CheckpointRecord): z.output<typeof checkpoint> {
   const { id, sandboxId, name, engine, memoryBytes, createdAtMs, createdBy } = record;
   return {

@@ -3,7 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import type { Schema } from "./schema.ts";
 
-type Aged = "sandboxes" | "snapshots" | "skills" | "approvals" | "kept_artifacts";
+type Aged = "sandboxes" | "snapshots" | "skills" | "approvals" | "kept_artifacts" | "checkpoints";
 
 /** Where a page begins: after this row. `null`: the row that its cursor names is not there, or is not the caller's. */
 export type PageStart = { createdAtMs: number; id: string } | null | undefined;

@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import type { RecordStore } from "../core/store.ts";
 import { StoredApiKeys } from "./api-keys.ts";
 import { StoredApprovals } from "./approval-records.ts";
+import { StoredCheckpoints } from "./checkpoint-records.ts";
 import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
@@ -36,6 +37,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock, execute?: Execute)
     packages: new StoredPackages(db),
     images: new StoredImages(db),
     templates: new StoredTemplates(db),
+    checkpoints: new StoredCheckpoints(db),
     idempotency: new StoredIdempotency(db, clock),
   };
 }

@@ -36,6 +36,7 @@ export interface Schema {
   packages: PackageRow;
   images: ImageRow;
   templates: TemplateRow;
+  checkpoints: SavedRow;
 }
 
 interface SandboxRow {
@@ -281,6 +282,23 @@ interface AttemptRow {
   bytes_down: number;
   started_at_ms: number;
   duration_ms: number | null;
+}
+
+/** A sandbox that was saved with its memory. */
+interface SavedRow {
+  id: string;
+  namespace: string;
+  sandbox_id: string;
+  name: string;
+  engine: EngineName;
+  memory_bytes: number;
+  created_at_ms: number;
+  created_by: string;
+  key_name: string;
+  /** JSON, like what follows. */
+  sandbox: string;
+  policy: string;
+  contexts: string;
 }
 
 interface TemplateRow {

@@ -19,6 +19,7 @@ const {
   idle_timeout_seconds,
   lifetime_seconds,
   snapshot_id,
+  template,
 } = createSandbox.shape;
 
 const shown = sandbox.pick({
@@ -29,6 +30,7 @@ const shown = sandbox.pick({
   max_processes: true,
   storage_mb: true,
   expires_at: true,
+  template: true,
 });
 
 export const createSession = defineTool({
@@ -39,6 +41,7 @@ export const createSession = defineTool({
   description: [
     "Opens a session: a sandbox of its own with an interpreter whose variables live on between execute_code calls that name its session_id.",
     "Use it for work in several steps, for a second computer beside your own, or to set limits. One call is enough for a whole task.",
+    "With template it begins where that one does (list_templates): files, packages and, where template.memory says so, variables are there already.",
     "Comes back: session_id, and what the sandbox may use. A session_id that exists gives that session, with its limits as they were.",
     "When too much is open the call is refused: end sessions that are done with terminate_session.",
   ].join(" "),
@@ -57,6 +60,7 @@ export const createSession = defineTool({
       idle_timeout_seconds,
       lifetime_seconds,
       snapshot_id,
+      template,
     },
     on_disconnect: z
       .enum(["end", "keep"])
@@ -84,7 +88,7 @@ export const createSession = defineTool({
         cpus,
         processes,
       }),
-      ...defined({ engine, image, env, snapshotId: input.snapshot_id }),
+      ...defined({ engine, image, env, snapshotId: input.snapshot_id, template: input.template }),
       ...defined({ idleTimeoutMs: toMs(input.idle_timeout_seconds), lifetimeMs: toMs(input.lifetime_seconds) }),
     });
     call.using?.(record.id);

@@ -13,6 +13,7 @@ import type { Packages } from "../packages/packages.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
+import type { Templates } from "../templates/templates.ts";
 import type { Web } from "../web/web.ts";
 import type { ToolCounts } from "./tool-counts.ts";
 
@@ -23,6 +24,7 @@ export interface ToolParts {
   skills: Skills;
   packages: Packages;
   images: Pick<Images, "list">;
+  templates: Pick<Templates, "list">;
   web: Web;
   approvals: Approvals;
   policies: PolicyDesk;

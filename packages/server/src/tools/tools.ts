@@ -1,8 +1,10 @@
 import { auditExecution } from "./audit-execution.ts";
 import { bridgeData } from "./bridge-data.ts";
 import { browserFetch } from "./browser-fetch.ts";
+import { createCheckpoint } from "./create-checkpoint.ts";
 import { createSession } from "./create-session.ts";
 import { createStateSnapshot } from "./create-state-snapshot.ts";
+import { deleteCheckpoint } from "./delete-checkpoint.ts";
 import { deleteFile } from "./delete-file.ts";
 import { deleteStateSnapshot } from "./delete-state-snapshot.ts";
 import { executeCode } from "./execute-code.ts";
@@ -19,12 +21,14 @@ import { inspectState } from "./inspect-state.ts";
 import { installPackage } from "./install-package.ts";
 import { installSkill } from "./install-skill.ts";
 import { killProcess } from "./kill-process.ts";
+import { listCheckpoints } from "./list-checkpoints.ts";
 import { listFiles } from "./list-files.ts";
 import { listHostAccess } from "./list-host-access.ts";
 import { listProcesses } from "./list-processes.ts";
 import { listRuntimes } from "./list-runtimes.ts";
 import { listSkills } from "./list-skills.ts";
 import { listStateSnapshots } from "./list-state-snapshots.ts";
+import { listTemplates } from "./list-templates.ts";
 import { moveFile } from "./move-file.ts";
 import { processInput } from "./process-input.ts";
 import { processOutput } from "./process-output.ts";
@@ -32,6 +36,7 @@ import { readFile } from "./read-file.ts";
 import { readSkill } from "./read-skill.ts";
 import { requestEgress } from "./request-egress.ts";
 import { requestHostAccess } from "./request-host-access.ts";
+import { restoreCheckpoint } from "./restore-checkpoint.ts";
 import { restoreStateSnapshot } from "./restore-state-snapshot.ts";
 import { runSandboxCode } from "./run-sandbox-code.ts";
 import { sandboxStats } from "./sandbox-stats.ts";
@@ -71,6 +76,11 @@ export const tools: readonly Tool[] = [
   listStateSnapshots,
   deleteStateSnapshot,
   forkSandbox,
+  createCheckpoint,
+  restoreCheckpoint,
+  listCheckpoints,
+  deleteCheckpoint,
+  listTemplates,
   searchFiles,
   moveFile,
   deleteFile,

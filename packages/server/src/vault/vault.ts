@@ -235,6 +235,10 @@ export class StoredVault implements Vault, Disposable {
     await this.#parts.records.delete(keysNamespace, name);
   }
 
+  async keyNames(): Promise<string[]> {
+    return (await this.#parts.records.list(keysNamespace)).map(({ name }) => name);
+  }
+
   async heldPlain(sandboxId: string): Promise<boolean> {
     const had = await this.#parts.records.deliveries(sandboxId);
     return had.some(({ delivery }) => delivery.as !== "header");

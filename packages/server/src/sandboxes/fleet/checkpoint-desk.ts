@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
-import type { CheckpointRecord, FleetCheckpoints } from "../../core/checkpoint.ts";
+import type {
+  CheckpointQuery,
+  CheckpointRecord,
+  CheckpointRecords,
+  FleetCheckpoints,
+  KeptCheckpoint,
+} from "../../core/checkpoint.ts";
 import type { EgressPolicy } from "../../core/egress.ts";
 import { AppError } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
@@ -8,19 +14,21 @@ import { Once } from "../../core/once.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
-import { contextFromJson, contextToJson } from "../context-json.ts";
-import { type About, CheckpointFolder } from "./checkpoint-folder.ts";
+import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
+import { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CreationParts } from "./creation.ts";
 import { checkNoPlain, reasonAgainstMemory } from "./forking.ts";
 import { type Member, rootOf } from "./member.ts";
 import { settleCopy } from "./settle-copy.ts";
 
 const engine = "gvisor";
+const keyPrefix = "checkpoint ";
 
 interface CheckpointParts {
   creation: CreationParts;
+  records: CheckpointRecords;
   folder: CheckpointFolder;
-  keys: Pick<SecretSource, "newKey" | "readKey" | "dropKey">;
+  keys: Pick<SecretSource, "newKey" | "readKey" | "dropKey" | "keyNames">;
 }
 
 /** Checkpoints of a fleet's sandboxes: sealed by the engine, with keys of their own that lie in the vault (S75). */
@@ -41,9 +49,9 @@ export class CheckpointDesk implements FleetCheckpoints {
     const member = creation.registry.find(caller, sandboxId);
     const why = await reasonAgainstMemory(creation, member);
     if (why !== null) throw new AppError("unsupported", why, { hint: "take a snapshot of its files instead" });
-    await this.#sweep();
+    await this.sweep();
     return this.#counted(member.record.namespace, async () => {
-      const keyName = `checkpoint ${randomUUID()}`;
+      const keyName = `${keyPrefix}${randomUUID()}`;
       const key = await keys.newKey(keyName);
       try {
         const { namespace } = member.record;
@@ -59,10 +67,10 @@ export class CheckpointDesk implements FleetCheckpoints {
 
   async #create(caller: Caller, member: Member, name: string, keyName: string, key: Buffer): Promise<CheckpointRecord> {
     const { creation, folder } = this.#parts;
-    const { lifecycle, maker, egress, clock, ledger } = creation;
+    const { lifecycle, maker, egress, clock } = creation;
     const draft = await folder.draft(keyName);
-    const sandbox = await lifecycle.running(member, caller);
     try {
+      const sandbox = await lifecycle.running(member, caller);
       const { checkpoint, contexts } = await member.turn.take(async () => {
         await checkNoPlain(creation, member);
         return maker.copies.checkpoint(sandbox, { key, folder: draft });
@@ -71,43 +79,56 @@ export class CheckpointDesk implements FleetCheckpoints {
       const who = { namespace, sandboxId, createdAtMs: clock.wallMs(), createdBy: caller.principal.id };
       const record: CheckpointRecord = { ...checkpoint, ...who, name, engine };
       const policy = egress?.ownPolicy(sandboxId) ?? null;
-      await folder.add(draft, {
-        record,
-        sandbox: member.record,
-        policy,
-        contexts: contexts.map(contextToJson),
-        keyName,
+      const texts = JSON.stringify(contexts.map(contextToJson));
+      await this.#keep(caller, member, draft, {
+        ...record,
+        ...{ keyName, sandbox: member.record, policy, contexts: texts },
       });
-      const detail = { checkpoint_id: record.id, memory_bytes: record.memoryBytes };
-      await ledger.update(member.record, {}, { type: "checkpoint.created", actor: caller, detail });
       return record;
     } finally {
       await rm(draft, { recursive: true, force: true });
     }
   }
 
-  async list({ principal }: Caller): Promise<CheckpointRecord[]> {
-    const own = (await this.#parts.folder.list()).map(({ record }) => record);
-    return own
-      .filter(({ namespace }) => namespace === principal.namespace)
-      .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
+  /** There when its record is; where that cannot be written nothing is left. */
+  async #keep(caller: Caller, member: Member, draft: string, kept: KeptCheckpoint): Promise<void> {
+    const { creation, folder, records } = this.#parts;
+    const { id, memoryBytes } = kept;
+    try {
+      if (Buffer.byteLength(kept.contexts) > checkpointLimits.contextBytes)
+        throw new AppError("too_large", "what its contexts have yet to say is too much to keep");
+      await folder.add(draft, id);
+      await records.insert(kept);
+      const detail = { checkpoint_id: id, memory_bytes: memoryBytes };
+      await creation.ledger.update(member.record, {}, { type: "checkpoint.created", actor: caller, detail });
+    } catch (error) {
+      await records.delete(id).catch(creation.onError);
+      await this.#removeBytes(id);
+      throw error;
+    }
+  }
+
+  async list(
+    { principal: { namespace } }: Caller,
+    query: Omit<CheckpointQuery, "namespace">,
+  ): Promise<CheckpointRecord[]> {
+    return this.#parts.records.list({ ...query, namespace });
   }
 
   async get(caller: Caller, id: string): Promise<CheckpointRecord> {
-    return (await this.#find(caller, id)).record;
+    return this.#find(caller, id);
   }
 
   async restore(caller: Caller, id: string): Promise<SandboxRecord> {
     const { creation, folder, keys } = this.#parts;
-    const about = await this.#find(caller, id);
-    const { record, sandbox, contexts: texts, keyName } = about;
-    const { namespace } = record;
-    const policy = this.#policyNow(caller, about);
+    const record = await this.#find(caller, id);
+    const { namespace, sandbox, keyName } = record;
+    const policy = this.#policyNow(caller, record);
     return creation.registry.reserve(namespace, () =>
       creation.queue.with({ namespace }, async () => {
         const key = await keys.readKey(keyName);
-        const contexts = texts.map(contextFromJson);
-        const place = { key, folder: folder.ownerOf(id), ...rootOf(sandbox) };
+        const contexts = (JSON.parse(record.contexts) as ContextJson[]).map(contextFromJson);
+        const place = { key, folder: folder.of(id), ...rootOf(sandbox) };
         const kept = { checkpoint: record, contexts };
         const copy = await creation.maker.copies.restore(record.engine, kept, place).finally(() => key.fill(0));
         const like = { record: sandbox, origin: `checkpoint ${id} of ${sandbox.id}`, policy };
@@ -122,36 +143,42 @@ export class CheckpointDesk implements FleetCheckpoints {
   }
 
   /** The original's as it is now: rules that were taken from it do not come back. Of one that is gone, what this caller may ask for itself. */
-  #policyNow(caller: Caller, { record, policy }: About): EgressPolicy | null {
+  #policyNow(caller: Caller, { sandboxId, policy }: KeptCheckpoint): EgressPolicy | null {
     const { egress, registry } = this.#parts.creation;
-    if (registry.get(record.sandboxId) !== undefined) return egress?.ownPolicy(record.sandboxId) ?? null;
+    if (registry.get(sandboxId) !== undefined) return egress?.ownPolicy(sandboxId) ?? null;
     return policy === null ? null : (egress?.check(caller, policy) ?? null);
   }
 
   /** What a namespace sees of it goes first, then the key: whatever happens then, nobody can open it. */
   async delete(caller: Caller, id: string): Promise<void> {
-    const { creation, folder, keys } = this.#parts;
-    const { record, sandbox, keyName } = await this.#find(caller, id);
-    const { namespace, sandboxId } = record;
+    const { creation, records, keys } = this.#parts;
+    const { namespace, sandboxId, sandbox, keyName } = await this.#find(caller, id);
     const happened = { type: "checkpoint.deleted" as const, actor: caller, detail: { checkpoint_id: id } };
     await creation.ledger.note({ ...sandbox, namespace, id: sandboxId }, happened);
-    await folder.remove(id);
+    await records.delete(id);
     await keys.dropKey(keyName);
-    await creation.maker.copies.remove(record.engine, id);
+    await this.#removeBytes(id);
     creation.ledger.tell(namespace, sandboxId, "checkpoint.deleted", { checkpoint_id: id });
   }
 
-  async #find({ principal }: Caller, id: string): Promise<About> {
-    const about = await this.#parts.folder.read(id);
-    if (about !== undefined && about.record.namespace === principal.namespace) return about;
-    throw new AppError("not_found", `there is no checkpoint ${JSON.stringify(id).slice(0, 80)}`);
+  async #removeBytes(id: string): Promise<void> {
+    await this.#parts.folder.remove(id);
+    await this.#parts.creation.maker.copies.remove(engine, id);
+  }
+
+  async #find({ principal }: Caller, id: string): Promise<KeptCheckpoint> {
+    const kept = await this.#parts.records.get(id);
+    if (kept !== undefined && kept.namespace === principal.namespace) return kept;
+    throw new AppError("not_found", `there is no checkpoint ${JSON.stringify(id).slice(0, 80)}`, {
+      hint: "caisson checkpoint list has those of the namespace",
+    });
   }
 
   async #counted<T>(namespace: string, make: () => Promise<T>): Promise<T> {
     const coming = (this.#coming.get(namespace) ?? 0) + 1;
     this.#coming.set(namespace, coming);
     try {
-      const there = (await this.#parts.folder.list()).filter(({ record }) => record.namespace === namespace).length;
+      const there = await this.#parts.records.count(namespace);
       if (there + coming > checkpointLimits.perNamespace)
         throw new AppError("limit_exceeded", `the namespace has ${there} checkpoints already`, {
           hint: "delete some first",
@@ -162,14 +189,18 @@ export class CheckpointDesk implements FleetCheckpoints {
     }
   }
 
-  /** What a killed daemon left half-made, here and with the engine. */
-  #sweep(): Promise<void> {
+  /** What a killed daemon left half-made: here, with the engine, in the vault. Before the first is made, and once. */
+  sweep(): Promise<void> {
     return this.#swept.get(async () => {
-      const { folder, creation } = this.#parts;
-      await folder.sweep();
-      const known = new Set((await folder.list()).map(({ record }) => record.id));
+      const { folder, records, keys, creation } = this.#parts;
+      const known = await records.names();
+      const ids = new Set(known.map(({ id }) => id));
+      if (!(await folder.sweep(ids))) return;
       for (const id of await creation.maker.copies.kept(engine))
-        if (!known.has(id)) await creation.maker.copies.remove(engine, id);
+        if (!ids.has(id)) await creation.maker.copies.remove(engine, id);
+      const names = new Set(known.map(({ keyName }) => keyName));
+      for (const name of await keys.keyNames())
+        if (name.startsWith(keyPrefix) && !names.has(name)) await keys.dropKey(name);
     });
   }
 }
@@ -177,12 +208,17 @@ export class CheckpointDesk implements FleetCheckpoints {
 const noVault = async () => {
   throw new AppError("unsupported", "there is no vault here that could keep a key");
 };
-const noKeys: CheckpointParts["keys"] = { newKey: noVault, readKey: noVault, dropKey: noVault };
+const noKeys: CheckpointParts["keys"] = {
+  newKey: noVault,
+  readKey: noVault,
+  dropKey: noVault,
+  keyNames: async () => [],
+};
 
 export function openCheckpoints(
   creation: CreationParts,
-  folder: string,
+  { folder, records }: { folder: string; records: CheckpointRecords },
   keys: CheckpointParts["keys"] = noKeys,
 ): CheckpointDesk {
-  return new CheckpointDesk({ creation, folder: new CheckpointFolder(folder), keys });
+  return new CheckpointDesk({ creation, records, folder: new CheckpointFolder(folder), keys });
 }

@@ -1,4 +1,5 @@
 import type { Approvals } from "../../core/approval.ts";
+import type { CheckpointRecords } from "../../core/checkpoint.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { SandboxStats } from "../../core/engine.ts";
@@ -60,8 +61,8 @@ export interface FleetParts extends LedgerParts {
   approvals: Approvals;
   restore?: Restore;
   lendFiles?: LendFiles;
-  /** Where checkpoints are known; the memory lies with the engine. */
-  checkpointFolder: string;
+  /** Where checkpoints are known, and what their owners knew lies; the memory is the engine's. */
+  checkpoints: { folder: string; records: CheckpointRecords };
   keep?: Keep;
   /** What is bound to sandboxes; nothing unless given. */
   secrets?: SecretSource;
@@ -141,7 +142,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       egress: parts.egress,
       onError,
     };
-    this.checkpoints = openCheckpoints(this.#creation, parts.checkpointFolder, parts.secrets);
+    this.checkpoints = openCheckpoints(this.#creation, parts.checkpoints, parts.secrets);
     this.bench = templateBench(this.#creation);
     this.#timers = new Timers({
       registry: this.#registry,
@@ -157,7 +158,11 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   static async open(parts: FleetParts): Promise<SandboxFleet> {
     const fleet = new SandboxFleet(parts);
     const { strays } = await recover({ ...fleet.#creation, records: parts.records });
-    fleet.#opening = fleet.#removeAll(strays).then(() => fleet.#openPool());
+    const sweep = () => fleet.checkpoints.sweep().catch(parts.onError);
+    fleet.#opening = fleet
+      .#removeAll(strays)
+      .then(sweep)
+      .then(() => fleet.#openPool());
     fleet.#timers.start();
     return fleet;
   }

@@ -13,6 +13,7 @@ import { skillVersions } from "./0011-skill-versions.ts";
 import { images } from "./0012-images.ts";
 import { sandboxIndexes } from "./0013-sandbox-indexes.ts";
 import { templates } from "./0014-templates.ts";
+import { checkpoints } from "./0015-checkpoints.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   images,
   sandboxIndexes,
   templates,
+  checkpoints,
 ];

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { checkpointForAgents, createCheckpoint as request, showForAgents } from "../schemas/checkpoint.ts";
+import { existingSession, sessionId } from "./session.ts";
+import { defineTool } from "./tool.ts";
+
+export const createCheckpoint = defineTool({
+  name: "create_checkpoint",
+  title: "Save a running session",
+  sets: ["sessions"],
+  permission: "use",
+  description: [
+    "Saves your session as it runs: variables, processes, open files and the workspace. The session goes on.",
+    "Use it after work that takes long to repeat, such as loading data, so that restore_checkpoint goes on from there; create_state_snapshot saves files alone, on every engine.",
+    "Comes back: checkpoint_id. Only the engine gvisor can (create_session with engine gvisor); a session that ever held a secret's value is refused (unsupported).",
+    "Code that runs in the session's interpreter must end first (conflict).",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  input: z.strictObject({ name: request.shape.name, session_id: sessionId }),
+  output: checkpointForAgents,
+  run: async (call, { name, session_id }) => {
+    const { id } = await existingSession(call, session_id);
+    return { structured: showForAgents(await call.parts.fleet.checkpoints.create(call.caller, id, name)) };
+  },
+});
