@@ -1,3 +1,4 @@
+const MiB = 1024 ** 2;
 const GiB = 1024 ** 3;
 
 /** What is saved of running sandboxes. */
@@ -7,11 +8,18 @@ export const checkpointLimits = {
   /** Held by one engine at a time. */
   atOnce: 16,
   saveTimeoutMs: 60_000,
+  /** What a sandbox may grow by between the look at its memory and the moment at which it stands still. */
+  growthBytes: 128 * MiB,
+  /** Of the machine's memory, never taken for what is saved or goes on from it. */
+  hostMemoryBytes: 512 * MiB,
+  memoryRetryMs: 5_000,
+  /** Of what an engine writes down about one that is kept. */
+  recordBytes: 1 * MiB,
   /** Kept, of one namespace. */
   perNamespace: 32,
   nameCharacters: 200,
   /** Of what is known of its interpreters. */
-  contextBytes: 4 * 1024 ** 2,
+  contextBytes: 4 * MiB,
 } as const;
 
 /** Copies of one sandbox. */

@@ -4,6 +4,7 @@ import type { Checkpoint } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
+import { dropNext, growNext } from "./disk-claims.ts";
 import { checkChain, freezeSaved } from "./freeze.ts";
 import type { Reply } from "./helper-client.ts";
 import {
@@ -14,13 +15,14 @@ import {
   removeCheckpoint,
   writeCheckpoint,
 } from "./kept-checkpoints.ts";
+import { holdLayers, releaseLayers } from "./layer-holds.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
 import { noLayers } from "./record.ts";
 import { removePassing } from "./remove-passing.ts";
 import { awaitEnd } from "./remove-sandbox.ts";
 import { newSandboxId } from "./sandbox-folder.ts";
-import { sealMemory, unsealMemory } from "./sealed-memory.ts";
+import { sealedBytes, sealMemory, unsealMemory } from "./sealed-memory.ts";
 import { type Origin, startBoundary } from "./start.ts";
 
 /** Whoever makes and ends sandboxes. */
@@ -37,6 +39,10 @@ interface Saved {
   spec: SandboxSpec;
   hasInput: boolean;
   origin: Omit<Origin, "revival">;
+  /** What whoever goes on from it takes of the machine's memory at once. */
+  heldBytes: number;
+  /** Of the machine's memory: for what is being saved, and for its sandbox, which must be able to go on. */
+  promised?: Disposable;
 }
 
 /** The memory and the files of sandboxes at one moment. They end with this engine, but for those that are kept. */
@@ -66,30 +72,44 @@ export class Checkpoints {
   /** Whoever calls has checked it, and lets nobody else touch the sandbox. */
   async save(live: Live): Promise<Checkpoint> {
     const id = newSandboxId();
-    const saved: Saved = { id, path: "", spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live) };
+    const spec = specOf(live);
+    const saved: Saved = { id, path: "", spec, hasInput: live.hasInput, origin: await originOf(live), heldBytes: 0 };
     if (live.saved) throw new AppError("conflict", `sandbox ${live.id} is being saved`);
     this.#hold(saved); // it counts from now on: others may be saved meanwhile
     live.saved = true;
     try {
-      const reply = await this.#saveMemory(live, id);
+      await this.#parts.disk.reserveNext(live.folder);
+      const mostBytes = this.#promise(live, saved);
+      const reply = await this.#saveMemory(live, id, mostBytes);
       saved.path = this.#parts.helper.pathOf(reply.fd);
       await this.#saveFiles(live, saved);
       return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
       live.saved = false;
+      await dropNext(live.folder);
       await this.forget(id);
       throw error;
     }
   }
 
-  async #saveMemory(live: Live, id: string): Promise<Reply> {
+  /** Before the sandbox is touched. The most that its memory may come to: gVisor adds little to what it cannot compress. */
+  #promise({ cgroup }: Live, saved: Saved): number {
+    const { limits } = saved.spec;
+    const used = cgroup.stats().memoryBytes;
+    saved.heldBytes = used === 0 ? limits.memoryBytes : used; // a host that does not count
+    const mostBytes = Math.min(checkpointLimits.memoryBytes, saved.heldBytes + checkpointLimits.growthBytes);
+    saved.promised = this.#parts.memory.reserve(mostBytes, "saving the memory of a sandbox");
+    return mostBytes;
+  }
+
+  async #saveMemory(live: Live, id: string, mostBytes: number): Promise<Reply> {
     const { helper } = this.#parts;
     try {
       const reply = await helper.request("checkpoint", [
         ["id", live.id],
         ["base", live.base ?? 0],
         ["memory", id],
-        ["bytes", checkpointLimits.memoryBytes],
+        ["bytes", mostBytes],
         ["timeoutMs", checkpointLimits.saveTimeoutMs],
       ]);
       await awaitEnd(live);
@@ -104,16 +124,24 @@ export class Checkpoints {
   /** Where they cannot be saved the sandbox goes on with its own. */
   async #saveFiles(live: Live, saved: Saved): Promise<void> {
     try {
+      await growNext(live.folder);
       const base = await freezeSaved(this.#parts, live);
       saved.origin.layers = { ...saved.origin.layers, base };
+      await this.#rest(saved);
     } catch (error) {
       await this.restore(live, saved.id);
       throw error;
     }
   }
 
+  /** Its layers stay as long as it is held, whoever goes meanwhile. */
+  async #rest({ id, origin: { layers } }: Saved): Promise<void> {
+    await holdLayers(this.#parts, id, layers);
+    for (const layer of [layers.root, layers.base]) if (layer !== null) await this.#parts.layers.chain(layer);
+  }
+
   async restore(live: Live, id: string): Promise<void> {
-    const { spec, origin } = this.#find(id);
+    const { spec, origin, promised } = this.#find(id);
     if (!live.saved) throw new AppError("conflict", `sandbox ${live.id} runs`);
     try {
       await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: true } });
@@ -121,12 +149,14 @@ export class Checkpoints {
       live.exit.resolve(`it could not go on: ${messageOf(error)}`);
       throw error;
     } finally {
+      promised?.[Symbol.dispose]();
       live.saved = false;
     }
   }
 
   async create(id: string): Promise<CreatedSandbox> {
-    const { spec, hasInput, origin } = this.#find(id);
+    const { spec, hasInput, origin, heldBytes } = this.#find(id);
+    using _promised = this.#parts.memory.reserve(heldBytes, "a sandbox that goes on from saved memory");
     const live = await this.#boundaries.claim(hasInput);
     try {
       return await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: false } });
@@ -140,17 +170,21 @@ export class Checkpoints {
     const saved = this.#saved.get(id);
     if (saved === undefined) return;
     this.#saved.delete(id);
+    saved.promised?.[Symbol.dispose]();
     await this.#parts.helper.request("forget", [["memory", id]]);
-    await removePassing(this.#parts);
+    await releaseLayers(this.#parts, id);
+    await removePassing(this.#parts).catch(this.#parts.onError);
   }
 
   /** Writes it down, sealed with this key: it outlives this engine. */
   async keep(id: string, key: Buffer): Promise<void> {
-    const { path, spec, hasInput, origin } = this.#find(id);
+    const { path, spec, hasInput, origin, heldBytes } = this.#find(id);
     const { engineFolder, disk } = this.#parts;
-    await disk.checkRoom((await stat(path)).size);
-    const kept = { id, spec, hasInput, ...origin };
-    await writeCheckpoint(engineFolder, kept, (folder) => sealMemory(id, key, path, memoryPath(folder)));
+    const { size } = await stat(path);
+    const kept = { id, spec, hasInput, ...origin, heldBytes };
+    await writeCheckpoint(engineFolder, kept, (folder) =>
+      disk.withRoom(folder, sealedBytes(size), () => sealMemory(id, key, path, memoryPath(folder))),
+    );
   }
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
@@ -158,10 +192,13 @@ export class Checkpoints {
     const { engineFolder, helper } = this.#parts;
     const { bundle, layers, ...kept } = await readCheckpoint(engineFolder, id);
     const saved: Saved = { ...kept, path: "", origin: { bundle, layers } };
+    const sealed = memoryPath(checkpointFolder(engineFolder, id));
     this.#hold(saved);
     try {
+      await this.#rest(saved);
+      using _promised = this.#parts.memory.reserve((await stat(sealed)).size, "what is kept of a sandbox's memory");
       saved.path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
-      await unsealMemory(id, key, memoryPath(checkpointFolder(engineFolder, id)), saved.path);
+      await unsealMemory(id, key, sealed, saved.path);
     } catch (error) {
       await this.forget(id);
       throw error;
@@ -170,7 +207,7 @@ export class Checkpoints {
 
   async remove(id: string): Promise<void> {
     await removeCheckpoint(this.#parts.engineFolder, id);
-    await removePassing(this.#parts);
+    await removePassing(this.#parts).catch(this.#parts.onError);
   }
 
   /** Whoever comes second is told so, and takes nothing away from the first. */

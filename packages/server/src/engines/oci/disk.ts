@@ -1,25 +1,35 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, errnoOf } from "../../core/errors.ts";
+import { AppError } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { findProgram } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
+import {
+  claimedBytes,
+  claimFile,
+  claimIn,
+  claimNext,
+  dropNext,
+  imageName,
+  statIfThere,
+  takeNext,
+  unclaim,
+} from "./disk-claims.ts";
 
 const BLOCK_BYTES = 4096;
-export const imageName = "workspace.img";
 const gibibytes = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 /** Workspaces are sparse ext4 images, filled from a template of their size. */
 export class WorkspaceDisk {
+  readonly #engineFolder: string;
   readonly #templates: string;
-  readonly #sandboxes: string;
   #unavailable: Promise<string | null> | undefined;
   readonly #makers = new Map<number, Promise<string>>();
 
   constructor(engineFolder: string) {
+    this.#engineFolder = engineFolder;
     this.#templates = join(engineFolder, "templates");
-    this.#sandboxes = join(engineFolder, "sandboxes");
   }
 
   /** Why workspaces cannot be images here; null where they can. */
@@ -50,47 +60,48 @@ export class WorkspaceDisk {
    */
   async reserve(folder: string, storageBytes: number): Promise<void> {
     const sizeBytes = Math.ceil(storageBytes / BLOCK_BYTES) * BLOCK_BYTES;
-    await using file = await open(join(folder, imageName), "wx", 0o600);
-    await file.truncate(sizeBytes);
-    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes;
-    const claimedBytes = await this.#claimedBytes();
-    if (claimedBytes <= freeBytes) return;
-    throw new AppError(
-      "limit_exceeded",
-      `no disk for a workspace of ${gibibytes(sizeBytes)}: with it ${gibibytes(claimedBytes)} would be promised, and ${gibibytes(Math.max(0, freeBytes))} are free`,
-      {
-        hint: "ask for less storage, destroy sandboxes, or free disk where CAISSON_HOME lies",
-        details: { sizeBytes, claimedBytes, freeBytes, reserveBytes: engineLimits.diskReserveBytes },
-      },
-    );
+    if (await takeNext(folder, sizeBytes)) return;
+    await claimFile(join(folder, imageName), sizeBytes);
+    await this.#check(`a workspace of ${gibibytes(sizeBytes)}`, sizeBytes);
   }
 
-  /** Whether so much can be written without breaking what is promised. */
-  async checkRoom(bytes: number): Promise<void> {
-    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes - (await this.#claimedBytes());
-    if (bytes <= freeBytes) return;
+  /** As reserve, for the image that a sandbox goes on with when its own has become a layer. */
+  async reserveNext(folder: string): Promise<void> {
+    await claimNext(folder);
+    try {
+      await this.#check("going on with a workspace that is saved", 0);
+    } catch (error) {
+      await dropNext(folder);
+      throw error;
+    }
+  }
+
+  /** As reserve, for what `write` writes into a folder that has no name yet. */
+  async withRoom<T>(draft: string, bytes: number, write: () => Promise<T>): Promise<T> {
+    await claimIn(draft, bytes);
+    await this.#check(gibibytes(bytes), bytes);
+    const written = await write();
+    await unclaim(draft);
+    return written;
+  }
+
+  async #check(what: string, sizeBytes: number): Promise<void> {
+    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes;
+    const promisedBytes = await claimedBytes(this.#engineFolder);
+    if (promisedBytes <= freeBytes) return;
     throw new AppError(
       "limit_exceeded",
-      `no disk for ${gibibytes(bytes)}: ${gibibytes(Math.max(0, freeBytes))} are free`,
+      `no disk for ${what}: with it ${gibibytes(promisedBytes)} would be promised, and ${gibibytes(Math.max(0, freeBytes))} are free`,
       {
-        hint: "destroy sandboxes, remove layers, or free disk where CAISSON_HOME lies",
+        hint: "ask for less storage, destroy sandboxes, remove layers and checkpoints, or free disk where CAISSON_HOME lies",
+        details: { sizeBytes, claimedBytes: promisedBytes, freeBytes, reserveBytes: engineLimits.diskReserveBytes },
       },
     );
   }
 
   async freeBytes(): Promise<number> {
-    const { bavail, bsize } = await statfs(this.#sandboxes);
+    const { bavail, bsize } = await statfs(join(this.#engineFolder, "sandboxes"));
     return bavail * bsize;
-  }
-
-  /** What live images may still grow by. */
-  async #claimedBytes(): Promise<number> {
-    let claimedBytes = 0;
-    for (const name of await readdir(this.#sandboxes)) {
-      const image = await statIfThere(join(this.#sandboxes, name, imageName));
-      if (image !== undefined) claimedBytes += Math.max(0, image.size - image.blocks * 512);
-    }
-    return claimedBytes;
   }
 
   async #make(sizeBytes: number): Promise<string> {
@@ -142,15 +153,6 @@ async function format(path: string): Promise<void> {
     outputBytes: engineLimits.runtimeLogBytes,
   });
   if (code !== 0) throw new AppError("internal", `mkfs.ext4 failed: ${output.trim()}`);
-}
-
-async function statIfThere(path: string) {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
-    throw error;
-  }
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

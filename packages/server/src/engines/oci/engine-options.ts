@@ -20,6 +20,8 @@ export interface OciEngineOptions {
   guestArgs?: readonly string[];
   /** Who may open the wire; the caller unless named. */
   owner?: { uid: number; gid: number };
+  /** What the machine can spare of its memory; what the kernel says of it unless given. */
+  availableMemoryBytes?: () => number;
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
   onError?: (error: unknown) => void;
 }

@@ -28,11 +28,13 @@ import { findHost, type Host, type OciEngineOptions, ownerOf, warn } from "./eng
 import { copyVolume, describeLayers, freezeVolume } from "./freeze.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
-import { listCheckpoints } from "./kept-checkpoints.ts";
+import { listCheckpoints, reapCheckpoints } from "./kept-checkpoints.ts";
 import { mayPass } from "./launch.ts";
+import { reapHolds } from "./layer-holds.ts";
 import { LayerMounts } from "./layer-mounts.ts";
 import { type Live, newLive } from "./live.ts";
 import { lookAtFiles } from "./look.ts";
+import { MemoryRoom } from "./memory-room.ts";
 import { adoptSandbox, destroyUnowned, ownedSandbox, takeSandbox } from "./own.ts";
 import type { EngineParts } from "./parts.ts";
 import { openCgroup } from "./privilege.ts";
@@ -73,7 +75,8 @@ class OciEngine implements Engine {
     const given = { name, image, guestPath, guestArgs, owner };
     const onError = this.#onError;
     const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
-    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, layers, onError };
+    const memory = new MemoryRoom(options.availableMemoryBytes);
+    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, memory, layers, onError };
     this.#checkpoints = new Checkpoints(this.#parts, {
       claim: (hasInput) => this.#claim(hasInput),
       destroy: (id) => this.destroy(id).catch(onError),
@@ -87,6 +90,8 @@ class OciEngine implements Engine {
 
   async reap(): Promise<void> {
     await reapSandboxes(this.#parts);
+    await reapHolds(this.#parts);
+    await reapCheckpoints(this.#parts.engineFolder);
     await reapLayers(this.#parts);
     await removePassing(this.#parts).catch(this.#onError);
   }

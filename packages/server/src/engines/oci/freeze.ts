@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, open, rename, rmdir, stat } from "node:fs/promises";
+import { mkdir, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../core/errors.ts";
 import type { LayerInfo } from "../../core/layer.ts";
 import { layerLimits } from "../../core/layer-limits.ts";
-import { imageName } from "./disk.ts";
+import { claimFile, imageName } from "./disk-claims.ts";
 import type { Argument } from "./helper-client.ts";
 import {
   draftFolder,
@@ -12,6 +12,7 @@ import {
   layerBytes,
   layerFolder,
   listLayerRecords,
+  listLayers,
   makeLayersFolder,
   readLayerRecord,
   volumePath,
@@ -84,12 +85,10 @@ export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerI
   if (parts.privilege.rootless || !existsSync(image)) throw noOverlay();
   const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput), kind: "image" } as const;
   const { size, blocks } = await stat(image);
-  await parts.disk.checkRoom(blocks * 512);
   await withDraft(parts, layer, async (draft) => {
     const copy = volumePath(draft, "image");
-    await using file = await open(copy, "wx", 0o600);
-    await file.truncate(size);
-    await settle(parts, live, [["copy", copy]]);
+    await claimFile(copy, size);
+    await parts.disk.withRoom(draft, blocks * 512, () => settle(parts, live, [["copy", copy]]));
     await rename(draft, layerFolder(parts.engineFolder, layer.id));
   });
   parts.layers.learnDigest(layer);
@@ -103,7 +102,7 @@ async function describeLayer({ engineFolder }: EngineParts, record: LayerRecord)
 
 export async function describeLayers({ engineFolder, onError }: EngineParts): Promise<LayerInfo[]> {
   const uses = await countUses(engineFolder, (error) => void onError(error));
-  const records = await listLayerRecords(engineFolder);
+  const records = await listLayerRecords(engineFolder, () => undefined); // said already
   const found = await Promise.all(records.map((record) => toInfo(engineFolder, record, uses).catch(() => undefined)));
   return found.filter((info) => info !== undefined).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
@@ -121,7 +120,7 @@ async function newChain({ layers, engineFolder }: EngineParts, { layers: { base 
       hint: "copy its files into a new sandbox, by a snapshot for instance",
       details: { unsaveable: true },
     });
-  if ((await listLayerRecords(engineFolder)).length >= layerLimits.layers)
+  if ((await listLayers(engineFolder)).length >= layerLimits.layers)
     throw new AppError("limit_exceeded", `there are ${layerLimits.layers} layers already`, { hint: "remove some" });
   return below;
 }

@@ -1,8 +1,10 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { type LayersOfSandbox, noLayers } from "./record.ts";
+import { checkpointLimits } from "../../core/fork-limits.ts";
+import { listHolds } from "./layer-holds.ts";
+import { isLayers, isLimits, type LayersOfSandbox } from "./record.ts";
 
 /** What an engine must know of a checkpoint to go on from it; written by this engine alone, in a folder that is root's. */
 export interface KeptCheckpoint {
@@ -11,6 +13,8 @@ export interface KeptCheckpoint {
   hasInput: boolean;
   bundle: string;
   layers: LayersOfSandbox;
+  /** Memory that a sandbox takes at once when it goes on from it. */
+  heldBytes: number;
 }
 
 const recordName = "checkpoint.json";
@@ -47,40 +51,90 @@ export async function writeCheckpoint(
   }
 }
 
+/** One that is damaged says so, and can still be removed. */
 export async function readCheckpoint(engineFolder: string, id: string): Promise<KeptCheckpoint> {
+  const path = join(checkpointFolder(engineFolder, id), recordName);
   try {
-    const text = await readFile(join(checkpointFolder(engineFolder, id), recordName), "utf8");
-    const { version: found, ...kept } = JSON.parse(text) as KeptCheckpoint & { version: number };
-    if (found !== version || kept.id !== id)
-      throw new AppError("internal", `the record of checkpoint ${id} is damaged`);
-    return kept;
+    if ((await lstat(path)).size > checkpointLimits.recordBytes) throw damaged(id);
+    return parseCheckpoint(id, await readFile(path, "utf8"));
   } catch (error) {
     if (errnoOf(error) === "ENOENT") throw noCheckpoint(id);
     throw error;
   }
 }
 
+export function parseCheckpoint(id: string, text: string): KeptCheckpoint {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw damaged(id, cause);
+  }
+  if (!isKeptCheckpoint(value) || value.id !== id) throw damaged(id);
+  const { spec, hasInput, bundle, layers, heldBytes } = value;
+  return { id, spec, hasInput, bundle, layers, heldBytes: heldBytes ?? spec.limits.memoryBytes };
+}
+
+function damaged(id: string, cause?: unknown): AppError {
+  return new AppError("unavailable", `the record of checkpoint ${id} is damaged`, {
+    hint: "it is left alone, and so are the layers that it may need; delete it when it is not needed",
+    cause,
+  });
+}
+
+type Written = Omit<KeptCheckpoint, "heldBytes"> & { heldBytes?: number };
+
+function isKeptCheckpoint(value: unknown): value is Written {
+  if (typeof value !== "object" || value === null || !("version" in value) || value.version !== version) return false;
+  const { id, spec, hasInput, bundle, layers, heldBytes = 1 } = value as Partial<Written>;
+  return (
+    typeof id === "string" &&
+    typeof hasInput === "boolean" &&
+    typeof bundle === "string" &&
+    isLayers(layers) &&
+    typeof spec === "object" &&
+    spec !== null &&
+    isLimits(spec.limits) &&
+    Number.isSafeInteger(heldBytes) &&
+    heldBytes > 0
+  );
+}
+
 export async function listCheckpoints(engineFolder: string): Promise<string[]> {
-  const names = await readdir(folderOf(engineFolder)).catch((error: unknown) => {
+  return (await namesIn(engineFolder)).filter((name) => pattern.test(name));
+}
+
+async function namesIn(engineFolder: string): Promise<string[]> {
+  return readdir(folderOf(engineFolder)).catch((error: unknown) => {
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
   });
-  return names.filter((name) => pattern.test(name));
 }
 
-/** What kept checkpoints lie on. One that cannot be read may need any layer: it is an error. */
-export async function layersOfCheckpoints(engineFolder: string): Promise<LayersOfSandbox[]> {
+/** What kept checkpoints lie on. One that cannot be read may need any layer. */
+export async function layersOfCheckpoints(
+  engineFolder: string,
+  onUnreadable: (error: unknown) => undefined,
+): Promise<LayersOfSandbox[]> {
   const ids = await listCheckpoints(engineFolder);
   const found = ids.map((id) =>
     readCheckpoint(engineFolder, id).then(
       ({ layers }) => layers,
       (error: unknown) => {
-        if (error instanceof AppError && error.code === "not_found") return noLayers; // removed meanwhile
-        throw error;
+        if (error instanceof AppError && error.code === "not_found") return undefined; // removed meanwhile
+        return onUnreadable(error);
       },
     ),
   );
-  return Promise.all(found);
+  return (await Promise.all(found)).filter((layers) => layers !== undefined);
+}
+
+/** What engines left that were killed while they wrote one: whoever does holds its memory. */
+export async function reapCheckpoints(engineFolder: string): Promise<void> {
+  const drafts = (await namesIn(engineFolder)).filter((name) => name.startsWith(".") && pattern.test(name.slice(1)));
+  const held = new Set(await listHolds(engineFolder));
+  for (const name of drafts)
+    if (!held.has(name.slice(1))) await rm(join(folderOf(engineFolder), name), { recursive: true, force: true });
 }
 
 /** Its record goes first: what is left without one is nothing. */

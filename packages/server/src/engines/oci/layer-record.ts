@@ -71,13 +71,21 @@ export async function readLayerRecord(engineFolder: string, id: LayerId): Promis
   return record;
 }
 
-export async function listLayerRecords(engineFolder: string): Promise<LayerRecord[]> {
+export async function listLayers(engineFolder: string): Promise<LayerId[]> {
   const names = await readdir(layersFolder(engineFolder)).catch((error: unknown) => {
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
   });
+  return names.filter((name) => layerId.test(name));
+}
+
+export async function listLayerRecords(
+  engineFolder: string,
+  onUnreadable: (error: unknown) => undefined,
+): Promise<LayerRecord[]> {
+  const ids = await listLayers(engineFolder);
   const found = await Promise.all(
-    names.filter((name) => layerId.test(name)).map((id) => findLayerRecord(layerFolder(engineFolder, id), id)),
+    ids.map((id) => findLayerRecord(layerFolder(engineFolder, id), id).catch(onUnreadable)),
   );
   return found.filter((record) => record !== undefined);
 }

@@ -4,6 +4,7 @@ import type { Runtime } from "../runtime.ts";
 import type { WorkspaceDisk } from "./disk.ts";
 import type { HelperClient } from "./helper-client.ts";
 import type { LayerMounts } from "./layer-mounts.ts";
+import type { MemoryRoom } from "./memory-room.ts";
 import type { Privilege } from "./privilege.ts";
 
 /** What an engine works with: what it was told, what was found on this machine, and what it opened. */
@@ -22,6 +23,7 @@ export interface EngineParts {
   bootId: string;
   helper: HelperClient;
   disk: WorkspaceDisk;
+  memory: MemoryRoom;
   layers: LayerMounts;
   onError: (error: unknown) => void;
 }

@@ -58,7 +58,7 @@ async function reapKept({ engineFolder, helper, privilege }: ReapOptions, folder
 }
 
 /** A folder that never got its name: its maker died at once, or is making it right now. */
-async function removeIfStale(folder: string): Promise<void> {
+export async function removeIfStale(folder: string): Promise<void> {
   try {
     const { mtimeMs } = await stat(folder);
     if (Date.now() - mtimeMs > engineLimits.startTimeoutMs) await rm(folder, { recursive: true, force: true });
@@ -67,7 +67,7 @@ async function removeIfStale(folder: string): Promise<void> {
   }
 }
 
-async function withLock(helper: ReapOptions["helper"], folder: string, act: () => Promise<void>): Promise<void> {
+export async function withLock(helper: ReapOptions["helper"], folder: string, act: () => Promise<void>): Promise<void> {
   try {
     await helper.request("lock", [["folder", folder]]);
   } catch (error) {

@@ -137,13 +137,19 @@ function isRecord(value: Fields): value is Fields & SandboxRecord {
     (engine === "gvisor" || engine === "container") &&
     isWhole(base) &&
     base < 2 ** 32 &&
-    isObject(layers) &&
-    hasExactly(layers, ["root", "base", "origin"]) &&
-    Object.values(layers).every((layer) => layer === null || (isText(layer) && layerId.test(layer))) &&
+    isLayers(layers) &&
     isText(createdAt) &&
     !Number.isNaN(Date.parse(createdAt)) &&
     isText(bootId) &&
     (kept === null || (isObject(kept) && isKept(kept)))
+  );
+}
+
+export function isLayers(value: unknown): value is LayersOfSandbox {
+  return (
+    isObject(value) &&
+    hasExactly(value, ["root", "base", "origin"]) &&
+    Object.values(value).every((layer) => layer === null || (isText(layer) && layerId.test(layer)))
   );
 }
 
@@ -164,7 +170,6 @@ function isKept(value: Fields): boolean {
     hasExactly(value, ["pid", "rootPid", "limits", "warm", "enforced", "notEnforced", ...flags]) &&
     isWhole(pid) &&
     isWhole(rootPid) &&
-    isObject(limits) &&
     isLimits(limits) &&
     warmChoices.some((known) => known === warm) &&
     flags.every((name) => typeof value[name] === "boolean") &&
@@ -175,7 +180,8 @@ function isKept(value: Fields): boolean {
   );
 }
 
-function isLimits(value: Fields): boolean {
+export function isLimits(value: unknown): value is SandboxLimits {
+  if (!isObject(value)) return false;
   const names = ["memoryBytes", "cpus", "cpuShares", "processes", "storageBytes"];
   return hasExactly(value, names) && names.every((name) => Number.isFinite(value[name]) && Number(value[name]) > 0);
 }

@@ -1,5 +1,5 @@
 import { rename, truncate } from "node:fs/promises";
-import { AppError, errnoOf } from "../../core/errors.ts";
+import { AppError, errnoOf, messageOf } from "../../core/errors.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { findLayerRecord, goneFolder, layerFolder, noLayer, readLayerRecord, volumePath } from "./layer-record.ts";
 import { countUses } from "./layer-uses.ts";
@@ -29,12 +29,17 @@ export async function removeLayer(parts: LayerParts, id: LayerId): Promise<void>
     });
 }
 
-/** Ends a removal, or takes it back where something needs the layer: how many do. */
+/** Ends a removal, or takes it back where something needs the layer, or may: how many do. */
 export async function settleGone({ engineFolder, helper, layers }: LayerParts, id: LayerId): Promise<number> {
   const gone = goneFolder(engineFolder, id);
-  const uses = (await countUses(engineFolder)).get(id) ?? 0;
+  const takeBack = () => rename(gone, layerFolder(engineFolder, id)).catch(ignoreMissing);
+  const known = await countUses(engineFolder).catch(async (error: unknown) => {
+    await takeBack();
+    throw mayNeedAny(error);
+  });
+  const uses = known.get(id) ?? 0;
   if (uses > 0) {
-    await rename(gone, layerFolder(engineFolder, id)).catch(ignoreMissing);
+    await takeBack();
     return uses;
   }
   await layers.forget(id);
@@ -43,6 +48,13 @@ export async function settleGone({ engineFolder, helper, layers }: LayerParts, i
   if (record?.kind === "image") await truncate(volumePath(gone, "image"), 0).catch(ignoreMissing);
   await removeTree(gone, id, helper);
   return 0;
+}
+
+function mayNeedAny(error: unknown): AppError {
+  return new AppError("conflict", `no layer is removed while it is not known who needs it: ${messageOf(error)}`, {
+    hint: "delete what is damaged, or bring it back",
+    cause: error,
+  });
 }
 
 function ignoreMissing(error: unknown): void {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
-import { imageName } from "./disk.ts";
+import { imageName } from "./disk-claims.ts";
 import type { HelperClient } from "./helper-client.ts";
 import { ownersPaths } from "./sandbox-folder.ts";
 import type { UidRange } from "./uid-range.ts";

@@ -10,6 +10,9 @@ const pieceBytes = 1024 * 1024;
 const tagBytes = 16;
 const algorithm = "aes-256-gcm";
 
+/** What so much memory takes once it is sealed. */
+export const sealedBytes = (bytes: number) => bytes + (Math.floor(bytes / pieceBytes) + 1) * tagBytes;
+
 /** No key seals twice: the number of the piece is nonce enough. */
 function nonceOf(piece: number): Buffer {
   const nonce = Buffer.alloc(12);

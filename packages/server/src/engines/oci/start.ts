@@ -5,7 +5,7 @@ import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import { makeBundle } from "./bundle.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
-import { imageName } from "./disk.ts";
+import { imageName } from "./disk-claims.ts";
 import { guestWords } from "./guest-words.ts";
 import { launch, type Revival, type Volume } from "./launch.ts";
 import type { Live, Settled } from "./live.ts";
@@ -204,6 +204,7 @@ async function prepareVolume(
     if (isNew) await disk.reserve(live.folder, spec.limits.storageBytes);
     return { isImage: false, unlimited: noStorageLimit };
   }
+  if (live.saved && existsSync(image)) return { isImage: true, unlimited: null }; // it could not become a layer
   const isAnew = isNew || kept.emptied || kept.frozen;
   if (!isAnew && existsSync(image)) return { isImage: true, unlimited: null };
   const unlimited = await disk.unavailable();

@@ -2,7 +2,7 @@ import { readdir, rename, rm, truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { geteuid } from "node:process";
 import { errnoOf } from "../../core/errors.ts";
-import { imageName } from "./disk.ts";
+import { imageName } from "./disk-claims.ts";
 import type { HelperClient } from "./helper-client.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";

@@ -1,0 +1,85 @@
+import { open, readdir, rename, rm, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { errnoOf } from "../../core/errors.ts";
+
+export const imageName = "workspace.img";
+/** The image that a sandbox goes on with when its own becomes a layer: claimed before that, for there is no way back. */
+const nextName = "next.img";
+/** A file that takes no disk, beside what is being written: its size is how much there will be. */
+const claimName = "claim";
+
+/** What every engine of a data folder has promised of the disk and not written yet: it is read off the files themselves. */
+export async function claimedBytes(engineFolder: string): Promise<number> {
+  const sandboxes = join(engineFolder, "sandboxes");
+  let bytes = 0;
+  for (const name of await readdir(sandboxes))
+    for (const image of [imageName, nextName]) bytes += await unwritten(join(sandboxes, name, image));
+  for (const parent of ["layers", "checkpoints"])
+    for (const name of await namesIn(join(engineFolder, parent)))
+      if (name.startsWith(".")) bytes += await unwrittenOf(join(engineFolder, parent, name));
+  return bytes;
+}
+
+export async function claimFile(path: string, sizeBytes: number): Promise<void> {
+  await using file = await open(path, "wx", 0o600);
+  await file.truncate(sizeBytes);
+}
+
+/** Counts until what is written there gets its name, or is removed. */
+export const claimIn = (draft: string, bytes: number) => claimFile(join(draft, claimName), bytes);
+export const unclaim = (draft: string) => rm(join(draft, claimName), { force: true });
+
+/** Beside what its image may grow by, so much will be used once that image is a layer: what it holds now. */
+export async function claimNext(folder: string): Promise<void> {
+  const image = await statIfThere(join(folder, imageName));
+  await rm(join(folder, nextName), { force: true });
+  await claimFile(join(folder, nextName), (image?.blocks ?? 0) * 512);
+}
+
+/** Its image is about to become a layer. */
+export async function growNext(folder: string): Promise<void> {
+  await truncate(join(folder, nextName), (await stat(join(folder, imageName))).size);
+}
+
+export const dropNext = (folder: string) => rm(join(folder, nextName), { force: true });
+
+/** Whether it was claimed. */
+export async function takeNext(folder: string, sizeBytes: number): Promise<boolean> {
+  try {
+    await truncate(join(folder, nextName), sizeBytes);
+    await rename(join(folder, nextName), join(folder, imageName));
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+async function unwritten(path: string): Promise<number> {
+  const file = await statIfThere(path);
+  return file === undefined ? 0 : Math.max(0, file.size - file.blocks * 512);
+}
+
+async function unwrittenOf(draft: string): Promise<number> {
+  const claim = await statIfThere(join(draft, claimName));
+  if (claim === undefined) return 0;
+  let written = 0;
+  for (const name of await namesIn(draft)) written += ((await statIfThere(join(draft, name)))?.blocks ?? 0) * 512;
+  return Math.max(0, claim.size - written);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return [];
+    throw error;
+  });
+}
+
+export async function statIfThere(path: string) {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { AppError } from "../../core/errors.ts";
+import { checkpointLimits } from "../../core/fork-limits.ts";
+
+const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
+
+/**
+ * The machine's memory, promised before it is taken: saved memory counts against no sandbox's limit, and where the machine has
+ * none left the kernel ends whom it likes (S76). What is promised is given back once it is taken, and seen there.
+ */
+export class MemoryRoom {
+  readonly #availableBytes: () => number;
+  #promisedBytes = 0;
+
+  constructor(availableBytes: () => number = readAvailableBytes) {
+    this.#availableBytes = availableBytes;
+  }
+
+  get promisedBytes(): number {
+    return this.#promisedBytes;
+  }
+
+  /** At once, so that no two promise the same; until it is disposed. */
+  reserve(bytes: number, what: string): Disposable {
+    const freeBytes = Math.max(0, this.#availableBytes() - checkpointLimits.hostMemoryBytes - this.#promisedBytes);
+    if (bytes > freeBytes)
+      throw new AppError(
+        "limit_exceeded",
+        `no memory for ${what}: it may take ${mebibytes(bytes)}, and the machine has ${mebibytes(freeBytes)} to spare`,
+        {
+          hint: "stop or destroy sandboxes, try again later, or copy the files alone",
+          details: { bytes, freeBytes, promisedBytes: this.#promisedBytes },
+          retryAfterMs: checkpointLimits.memoryRetryMs,
+        },
+      );
+    this.#promisedBytes += bytes;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld) this.#promisedBytes -= bytes;
+        isHeld = false;
+      },
+    };
+  }
+}
+
+/** What the kernel could give without taking it from anyone. */
+function readAvailableBytes(): number {
+  const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
+  if (kibibytes === undefined) throw new AppError("internal", "this kernel does not say how much memory is available");
+  return Number(kibibytes) * 1024;
+}
