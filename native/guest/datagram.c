@@ -19,23 +19,7 @@ struct head {
 };
 enum { DATAGRAM_BYTES = FROM_HOST_FRAME_BYTES - HEADER_BYTES - sizeof(struct head), PORTION = 64 };
 
-void datagrams_start(struct stream *s, const struct spec *spec) {
-  struct sockaddr_in at = {.sin_family = AF_INET,
-                           .sin_port = htons((uint16_t)spec->spot),
-                           .sin_addr.s_addr = htonl((uint32_t)(spec->spot >> 16))};
-  if ((uint16_t)spec->spot == 0 || spec->spot >> 48) return stream_fail(s, EINVAL);
-  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return stream_fail(s, errno);
-  if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0) {
-    int error = errno;
-    close(fd);
-    return stream_fail(s, error);
-  }
-  s->socket = fd;
-  s->spot = spec->spot;
-  s->started = true;
-  tunnel_watch(s, EPOLLIN);
-}
+void datagrams_start(struct stream *s, const struct spec *spec) { bind_spot(s, spec, SOCK_DGRAM); }
 
 void datagrams_event(struct stream *s) {
   static uint8_t record[sizeof(struct head) + DATAGRAM_BYTES + 1];

@@ -28,14 +28,14 @@ void listeners_again(void) {
 
 /* Not even the guest can bind the same place twice, and so no program can bind it on top: neither SO_REUSEADDR nor
    SO_REUSEPORT is set, ever (hazard 16). */
-void listen_start(struct stream *s, const struct spec *spec) {
+void bind_spot(struct stream *s, const struct spec *spec, int type) {
   struct sockaddr_in at = {.sin_family = AF_INET,
                            .sin_port = htons((uint16_t)spec->spot),
                            .sin_addr.s_addr = htonl((uint32_t)(spec->spot >> 16))};
   if ((uint16_t)spec->spot == 0 || spec->spot >> 48) return stream_fail(s, EINVAL);
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return stream_fail(s, errno);
-  if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, BACKLOG) < 0) {
+  if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || (type == SOCK_STREAM && listen(fd, BACKLOG) < 0)) {
     int error = errno;
     close(fd);
     return stream_fail(s, error);
@@ -45,6 +45,8 @@ void listen_start(struct stream *s, const struct spec *spec) {
   s->started = true;
   tunnel_watch(s, EPOLLIN);
 }
+
+void listen_start(struct stream *s, const struct spec *spec) { bind_spot(s, spec, SOCK_STREAM); }
 
 void listen_wait(struct stream *s) {
   s->waiting = true;

@@ -28,6 +28,7 @@ void tunnel_event(struct stream *s, uint32_t events);
 void tunnels_pause(bool paused);
 
 /* listen.c */
+void bind_spot(struct stream *s, const struct spec *spec, int type);
 void listen_start(struct stream *s, const struct spec *spec);
 void listen_event(struct stream *s);
 void listen_wait(struct stream *s);

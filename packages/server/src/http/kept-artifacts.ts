@@ -1,14 +1,12 @@
-import { Readable } from "node:stream";
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { KeptArtifacts } from "../core/kept-artifacts.ts";
 import type { ArtifactKeeper } from "../sandboxes/artifact-keeper.ts";
 import { artifact } from "../schemas/artifact.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
-import { attachment, sandboxBytes } from "./headers.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { sendFile } from "./send-file.ts";
 
 const path = "/api/v1/artifacts";
 const tag = "artifacts";
@@ -72,13 +70,8 @@ export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
       audit: null,
       params: sandboxId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
-      handler: async ({ caller, params, openStream }) => {
-        const { sizeBytes, bytes } = await keeper.read(caller, params.id, params.path);
-        const stream = Readable.from(bytes, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
-        stream.once("close", openStream());
-        const named = { "content-disposition": attachment(params.path.split("/").at(-1) ?? "") };
-        return { status: 200, headers: { ...sandboxBytes, ...named, "content-length": sizeBytes }, stream };
-      },
+      handler: async ({ caller, params, openStream }) =>
+        sendFile(params.path, await keeper.read(caller, params.id, params.path), openStream),
     }),
     defineRoute({
       method: "DELETE",

@@ -1,8 +1,6 @@
-import { Readable } from "node:stream";
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
@@ -20,8 +18,8 @@ import {
   skillFile,
   skillId,
 } from "../schemas/skill.ts";
-import { attachment, sandboxBytes } from "./headers.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { sendFile } from "./send-file.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/skills";
@@ -115,13 +113,8 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       audit: null,
       params: skillId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
-      handler: async ({ caller, params, openStream }) => {
-        const { sizeBytes, bytes } = await skills.read(caller, params.skill_id, params.path);
-        const stream = Readable.from(bytes, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
-        stream.once("close", openStream());
-        const named = { "content-disposition": attachment(params.path.split("/").at(-1) ?? "") };
-        return { status: 200, headers: { ...sandboxBytes, ...named, "content-length": sizeBytes }, stream };
-      },
+      handler: async ({ caller, params, openStream }) =>
+        sendFile(params.path, await skills.read(caller, params.skill_id, params.path), openStream),
     }),
     defineRoute({
       method: "DELETE",

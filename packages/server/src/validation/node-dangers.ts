@@ -1,7 +1,7 @@
 import type { ValidationPolicy } from "../core/validation.ts";
 import type { Findings } from "./findings.ts";
 import { approvedModules, dangerousModules } from "./node-modules.ts";
-import { type AnyNode, memberName, textOf, walk } from "./node-tree.ts";
+import { type AnyNode, isRead, memberName, textOf, walk } from "./node-tree.ts";
 import type { Positions } from "./position.ts";
 
 /** Functions that take code as text when their first argument is one. */
@@ -96,24 +96,9 @@ export function findDangers(program: AnyNode, policy: ValidationPolicy, found: F
   }
 }
 
-/** Not a property of that name, nor what a definition is called. */
-function isFree(node: AnyNode, parent: AnyNode | undefined): boolean {
-  switch (parent?.type) {
-    case "MemberExpression":
-      return parent.object === node || parent.computed;
-    case "Property":
-    case "PropertyDefinition":
-    case "MethodDefinition":
-      return parent.value === node || parent.computed;
-    // x instanceof Function asks, and makes none.
-    case "BinaryExpression":
-      return parent.operator !== "instanceof";
-    case "UnaryExpression":
-      return parent.operator !== "typeof";
-    default:
-      return true;
-  }
-}
+/** Read, and not only asked about: `x instanceof Function` makes none. */
+const isFree = (node: AnyNode, parent: AnyNode | undefined) =>
+  isRead(node, parent) && !(parent?.type === "BinaryExpression" && parent.operator === "instanceof");
 
 const isCalled = (node: AnyNode, parent: AnyNode | undefined) =>
   (parent?.type === "CallExpression" || parent?.type === "NewExpression") &&

@@ -1,5 +1,5 @@
 import { moduleNames } from "./node-modules.ts";
-import { type AnyNode, walk } from "./node-tree.ts";
+import { type AnyNode, isRead, walk } from "./node-tree.ts";
 
 const builtIn = new Set(Object.getOwnPropertyNames(globalThis));
 
@@ -57,31 +57,6 @@ function* boundIn(node: AnyNode): Generator<string> {
       // Outside of modules and strict code this makes a global.
       yield* boundBy(node.left);
       break;
-  }
-}
-
-/** Whether an identifier is read there as a variable. */
-function isRead(node: AnyNode & { type: "Identifier" }, parent: AnyNode | undefined): boolean {
-  switch (parent?.type) {
-    case "MemberExpression":
-      return parent.object === node || parent.computed;
-    case "Property":
-    case "PropertyDefinition":
-    case "MethodDefinition":
-      return parent.value === node || parent.computed;
-    case "UnaryExpression":
-      return parent.operator !== "typeof";
-    case "LabeledStatement":
-    case "BreakStatement":
-    case "ContinueStatement":
-    case "ImportSpecifier":
-    case "ExportSpecifier":
-    case "ExportAllDeclaration":
-    case "ImportAttribute":
-    case "MetaProperty":
-      return false;
-    default:
-      return true;
   }
 }
 

@@ -49,3 +49,28 @@ export function textOf(node: AnyNode | null | undefined): string | undefined {
   const first = left.type === "BinaryExpression" ? undefined : textOf(left);
   return first === undefined ? undefined : first + parts.join("");
 }
+
+/** Whether an identifier is read there as a variable. */
+export function isRead(node: AnyNode, parent: AnyNode | undefined): boolean {
+  switch (parent?.type) {
+    case "MemberExpression":
+      return parent.object === node || parent.computed;
+    case "Property":
+    case "PropertyDefinition":
+    case "MethodDefinition":
+      return parent.value === node || parent.computed;
+    case "UnaryExpression":
+      return parent.operator !== "typeof";
+    case "LabeledStatement":
+    case "BreakStatement":
+    case "ContinueStatement":
+    case "ImportSpecifier":
+    case "ExportSpecifier":
+    case "ExportAllDeclaration":
+    case "ImportAttribute":
+    case "MetaProperty":
+      return false;
+    default:
+      return true;
+  }
+}
