@@ -234,7 +234,9 @@ describe("the command line of a daemon", () => {
     const id = await said("create", "--session", "abc");
     expect(await said("create", "--session", "abc")).toBe(id);
     expect(await said("session", "list")).toMatch(new RegExp(`abc\\s+${id}\\s+running`));
-    expect(JSON.parse(await said("queue", "status", "--json"))).toMatchObject({ running: 0, waiting: 0 });
+    expect(JSON.parse(await said("queue", "status", "--json"))).toMatchObject({ running: 0, waiting: 0, jobs: [] });
+    expect(await said("queue", "status", "--priority", "5")).toMatch(/RUNNING\s+WAITING/);
+    expect((await caisson(["queue", "cancel", "0123"])).stderr).toContain("no job");
     expect(JSON.parse(await said("stats", "--json")).sandboxes.running).toBe(1);
     expect(JSON.parse(await said("stats", id, "--json")).processes).toBeGreaterThan(0);
     expect(JSON.parse(await said("limits", "--json")).memory_bytes.max).toBe(8 * 1024 ** 3);

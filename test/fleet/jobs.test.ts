@@ -47,6 +47,31 @@ describe("jobs of a fleet", () => {
     await fleet.destroy(bob, other);
   });
 
+  it("[LIF-11] that make a session's sandbox are given up with the client that asked, and begun again for another", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ maxConcurrent: 1 });
+    const { fleet } = test;
+    const { id } = (await fleet.create(alice, {})).record;
+    const gate = Promise.withResolvers<void>();
+    const running = fleet.run(alice, id, job, async () => gate.promise.then(() => ({})));
+    await until(() => fleet.queue().running === 1);
+    const left = new AbortController();
+    const first = fleet.create({ ...alice, gone: left.signal, requestId: "first" }, { sessionKey: "shared" });
+    const second = fleet.create({ ...alice, requestId: "second" }, { sessionKey: "shared" });
+    await until(() => fleet.waiting(alice).length === 1);
+    expect(fleet.waiting(alice)).toMatchObject([{ kind: "create", requestId: "first", position: 1 }]);
+    left.abort(new Error("gone"));
+    await expect(first).rejects.toThrow("gone");
+    await until(() => fleet.waiting(alice).length === 1);
+    expect(fleet.waiting(alice)).toMatchObject([{ requestId: "second" }]);
+    gate.resolve();
+    const made = await second;
+    expect(made).toMatchObject({ isNew: true, record: { sessionKey: "shared" } });
+    await running;
+    await fleet.destroy(alice, id);
+    await fleet.destroy(alice, made.record.id);
+  });
+
   it("[LIF-11] that stream are in the log before they begin; those that fail are there too", async () => {
     await using own = await makeHome();
     await using test = await own.open();

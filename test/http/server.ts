@@ -51,6 +51,7 @@ interface TestServerOptions extends Partial<HttpParts> {
   approvals?: Partial<ApprovalSettings>;
   commands?: Partial<CommandPolicy>;
   background?: BackgroundPolicy;
+  maxConcurrent?: number;
   network?: NetworkOptions;
   packages?: PackageSettings;
   host?: OpenedHost;
@@ -68,6 +69,7 @@ export async function openTestServer(
     approvals: asked,
     commands,
     background,
+    maxConcurrent = 8,
     network = {},
     packages,
     host,
@@ -98,7 +100,7 @@ export async function openTestServer(
     idleTimeoutMs: 1_800_000,
     lifetimeMs: 86_400_000,
     maxLifetimeMs: 86_400_000,
-    maxConcurrent: 8,
+    maxConcurrent,
     poolSize: 0,
     commands: { allow: [], deny: [], ask: [], ...commands },
     keepArtifactsMs: 0,

@@ -70,6 +70,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["GET /api/v1/keys", "caisson.keys.list", "keys list"],
   ["DELETE /api/v1/keys/{id}", "caisson.keys.revoke", "keys revoke"],
   ["GET /api/v1/queue", "caisson.queue", "queue status"],
+  ["DELETE /api/v1/queue/{job_id}", "caisson.cancelJob", "queue cancel"],
   ["GET /api/v1/pool", "caisson.pools", "pool"],
   ["GET /api/v1/stats", "caisson.stats", "stats"],
   ["POST /api/v1/gc", "caisson.gc", "gc"],

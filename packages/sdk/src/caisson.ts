@@ -8,7 +8,7 @@ import { Images } from "./images.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
 import { McpConnection, type McpOptions } from "./mcp.ts";
-import type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
+import type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
 import { Secrets } from "./secrets.ts";
@@ -56,8 +56,8 @@ export class Caisson {
   }
 
   /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */
-  async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
-    const call = { json: options, idempotencyKey: crypto.randomUUID() };
+  async createSandbox(options: CreateOptions = {}, { signal }: { signal?: AbortSignal } = {}): Promise<Sandbox> {
+    const call = { json: options, idempotencyKey: crypto.randomUUID(), ...(signal === undefined ? {} : { signal }) };
     return new Sandbox(this.#transport, await this.#transport.json<SandboxInfo>("POST", sandboxes, call));
   }
 
@@ -93,6 +93,11 @@ export class Caisson {
 
   queue(): Promise<QueueInfo> {
     return this.#transport.json("GET", "/api/v1/queue");
+  }
+
+  /** Whoever waits for it is refused; one that has begun is not there any more. */
+  cancelJob(id: string): Promise<QueuedJob> {
+    return this.#transport.json("DELETE", `/api/v1/queue/${encodeURIComponent(id)}`);
   }
 
   pools(): Promise<PoolInfo[]> {

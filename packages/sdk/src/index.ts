@@ -60,7 +60,7 @@ export type {
   PackageRecord,
   Packages,
 } from "./packages.ts";
-export type { PlaceStats, PoolInfo, QueueInfo } from "./place-info.ts";
+export type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
 export type { PortInfo, PortLink, Ports, PortVisibility } from "./ports.ts";
 export type {
   OutputMessage,

@@ -16,6 +16,20 @@ export interface QueueInfo {
   max_concurrent: number;
   max_waiting: number;
   waiting_by_namespace: Record<string, number>;
+  /** Of the caller's namespace that wait, the next one first. */
+  jobs: QueuedJob[];
+}
+
+/** A job that waits. */
+export interface QueuedJob {
+  id: string;
+  kind: "create" | "start" | "fork" | "checkpoint" | "restore" | "build" | "command" | "code" | "process";
+  sandbox_id: string | null;
+  request_id: string;
+  priority: number;
+  /** In the namespace's own line; 1 is the next. */
+  position: number;
+  waiting_ms: number;
 }
 
 export interface PlaceStats {

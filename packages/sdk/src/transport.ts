@@ -7,6 +7,8 @@ export interface ClientOptions {
   key?: string;
   /** Another than the key's own: for admins. */
   namespace?: string;
+  /** Of whatever its calls have to wait for in the queue and say no other of, -100 to 100; higher goes first within the namespace. */
+  priority?: number;
   /** For an answer to begin; a stream may then take as long as it takes. */
   timeoutMs?: number;
   /** How often a call is tried again that may be repeated without a second effect. */
@@ -86,10 +88,11 @@ export class Transport {
   }
 
   #headers(given: RequestInit["headers"]): Headers {
-    const { key, namespace } = this.#options;
+    const { key, namespace, priority } = this.#options;
     const headers = new Headers(given);
     if (key !== undefined) headers.set("x-api-key", key);
     if (namespace !== undefined) headers.set("x-caisson-namespace", namespace);
+    if (priority !== undefined) headers.set("x-caisson-priority", String(priority));
     return headers;
   }
 

@@ -108,6 +108,33 @@ export interface QueueStatus {
   waitingByNamespace: Readonly<Record<string, number>>;
 }
 
+/** What a job is for. */
+export const queuedKinds = [
+  "create",
+  "start",
+  "fork",
+  "checkpoint",
+  "restore",
+  "build",
+  "command",
+  "code",
+  "process",
+] as const;
+export type QueuedKind = (typeof queuedKinds)[number];
+
+/** A job that waits. */
+export interface QueuedJob {
+  id: string;
+  kind: QueuedKind;
+  /** Null for one that is to make a sandbox, or needs none. */
+  sandboxId: string | null;
+  requestId: string;
+  priority: number;
+  /** In its namespace's own line; 1 is the next one. */
+  position: number;
+  waitingMs: number;
+}
+
 /** What the making of templates needs of a fleet. */
 export interface TemplateBench {
   /** Stops a sandbox, and makes its files a layer that it goes on with. */
@@ -152,4 +179,8 @@ export interface Fleet<Handle> {
   namespaceOf(id: string): string | undefined;
   pools(): PoolStatus[];
   queue(): QueueStatus;
+  /** The caller's namespace's, in the order of their turns. */
+  waiting(caller: Caller): QueuedJob[];
+  /** Whoever waits for it is told; one that has begun is no longer there. */
+  cancel(caller: Caller, jobId: string): QueuedJob;
 }

@@ -38,4 +38,13 @@ export function requirePermission(principal: Principal, permission: Permission):
 export interface Caller {
   principal: Principal;
   requestId: string;
+  /** Of what it has to wait for, within its namespace; higher goes first. */
+  priority?: number;
+  /** Aborted when nobody waits for the answer any more: what has not begun by then never does. */
+  readonly gone?: AbortSignal | undefined;
+}
+
+/** The same, for what goes on whoever leaves. */
+export function unattended({ principal, requestId, priority }: Caller): Caller {
+  return { principal, requestId, ...(priority === undefined ? {} : { priority }) };
 }

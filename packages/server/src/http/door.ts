@@ -1,6 +1,7 @@
 /** Who may knock at all: claims S30 and S31 of SECURITY.md. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../core/errors.ts";
+import { queueLimits } from "../core/fleet-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 
@@ -35,7 +36,7 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowe
   reply.header("access-control-allow-methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
   reply.header(
     "access-control-allow-headers",
-    "authorization, content-type, idempotency-key, last-event-id, range, x-api-key, x-caisson-namespace",
+    "authorization, content-type, idempotency-key, last-event-id, range, x-api-key, x-caisson-namespace, x-caisson-priority",
   );
   return true;
 }
@@ -73,4 +74,13 @@ export async function authenticate(request: FastifyRequest, keyring: Keyring): P
       hint: "send it in X-API-Key or Authorization: Bearer",
     });
   return inNamespace(await keyring.authenticate(token), request.headers["x-caisson-namespace"]);
+}
+
+/** For whatever of the request has to wait, and says no other. */
+export function readPriority(given: string | string[] | undefined): { priority?: number } {
+  if (given === undefined) return {};
+  const { min, max } = queueLimits.priority;
+  const priority = typeof given === "string" && /^-?\d{1,3}$/.test(given) ? Number(given) : Number.NaN;
+  if (priority >= min && priority <= max) return { priority };
+  throw new AppError("invalid", `X-Caisson-Priority takes a whole number from ${min} to ${max}`);
 }

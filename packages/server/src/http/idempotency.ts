@@ -15,6 +15,7 @@ export interface Attempt {
 }
 
 interface UnderWay {
+  caller: Caller;
   requestHash: string;
   answer: Promise<Answer>;
 }
@@ -42,13 +43,16 @@ export class Idempotency {
     // Keys of callers must not meet: one would see the other's answer.
     const name = hash([principal.namespace, principal.id, attempt.route.method, attempt.route.path, attempt.key]);
     const requestHash = hash(attempt.request);
-    const running = this.#underWay.get(name);
-    if (running !== undefined) {
+    for (let running = this.#underWay.get(name); running !== undefined; running = this.#underWay.get(name)) {
       checkSame(running.requestHash, requestHash);
-      return replayed(await running.answer);
+      try {
+        return replayed(await running.answer);
+      } catch (error) {
+        if (!running.caller.gone?.aborted) throw error; // else it was given up for one who is not there any more
+      }
     }
     const answer = this.#perform(name, requestHash, act);
-    this.#underWay.set(name, { requestHash, answer });
+    this.#underWay.set(name, { caller: attempt.caller, requestHash, answer });
     try {
       return await answer;
     } finally {

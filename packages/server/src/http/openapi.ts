@@ -128,7 +128,10 @@ function operation(components: Components, route: Route): Json {
       ...parameters(components, route.query, "query"),
       ...(route.permission === null
         ? []
-        : [header("X-Caisson-Namespace", "for administrators: act in this namespace")]),
+        : [
+            header("X-Caisson-Namespace", "for administrators: act in this namespace"),
+            header("X-Caisson-Priority", "-100 to 100: which of the namespace's jobs that wait goes first"),
+          ]),
       ...(route.idempotent ? [header("Idempotency-Key", "the same key and request get the same answer")] : []),
     ],
     ...requestBody(components, route),

@@ -4,6 +4,7 @@ import { sandboxStates } from "../core/lifecycle.ts";
 import { type Range, requestLimits } from "../core/limits.ts";
 import { isAllowed } from "../core/principal.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { jobId, queuedJob, showQueuedJob } from "../schemas/queue.ts";
 import { countSandboxes } from "../tools/count-sandboxes.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -44,6 +45,7 @@ const queue = z
     waiting_by_namespace: z
       .record(z.string(), z.number())
       .describe("of the caller's namespace alone, unless it administers the place"),
+    jobs: z.array(queuedJob).describe("of the caller's namespace that wait, the next one first"),
   })
   .meta({ id: "Queue" });
 
@@ -62,7 +64,8 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       permission: "read",
       audit: null,
       responses: { 200: { description: "as it is now", schema: queue } },
-      handler: async ({ caller: { principal } }) => {
+      handler: async ({ caller }) => {
+        const { principal } = caller;
         const { running, waiting, maxConcurrent, maxWaiting, waitingByNamespace } = fleet.queue();
         const { namespace } = principal;
         const own = { [namespace]: waitingByNamespace[namespace] ?? 0 };
@@ -72,8 +75,25 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
           max_concurrent: maxConcurrent,
           max_waiting: maxWaiting,
           waiting_by_namespace: isAllowed(principal, "administer") ? { ...waitingByNamespace } : own,
+          jobs: fleet.waiting(caller).map(showQueuedJob),
         };
         return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: "DELETE",
+      path: "/api/v1/queue/{job_id}",
+      tag,
+      summary: "Cancels a job that waits; its caller gets 409",
+      permission: "use",
+      audit: ["job.cancelled"],
+      params: jobId,
+      responses: { 200: { description: "as it waited", schema: queuedJob } },
+      handler: async ({ caller, params, note }) => {
+        const job = fleet.cancel(caller, params.job_id);
+        const { id, kind, sandboxId, requestId } = job;
+        note({ type: "job.cancelled", sandboxId, detail: { job_id: id, kind, request_id: requestId } });
+        return { status: 200, json: showQueuedJob(job) };
       },
     }),
     defineRoute({

@@ -148,6 +148,7 @@ const ofDaemon = [
   "authorization",
   "x-api-key",
   "x-caisson-namespace",
+  "x-caisson-priority",
   "cookie",
   "origin",
   "referer",

@@ -6,7 +6,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { type Caller, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import type { TokenBuckets } from "../identity/token-bucket.ts";
-import { authenticate } from "./door.ts";
+import { authenticate, readPriority } from "./door.ts";
 import type { Idempotency } from "./idempotency.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
@@ -70,7 +70,7 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
     await parts.audit.record(entryOf({ principal, requestId: request.id }, { type: "access.denied", detail }));
     throw error;
   }
-  callers.set(request, { principal, requestId: request.id });
+  callers.set(request, { principal, requestId: request.id, ...readPriority(request.headers["x-caisson-priority"]) });
 }
 
 function spend({ buckets }: RegistrarParts, { id }: Caller["principal"], count: number): void {
@@ -152,7 +152,13 @@ function openCall(
       gone ??= goneSignal(request, reply);
       return gone;
     },
-    caller: caller as Caller,
+    caller: {
+      ...(caller as Caller),
+      get gone() {
+        gone ??= goneSignal(request, reply);
+        return gone;
+      },
+    },
     report: (error) => report(error, parts.onError),
     note,
     noted: async () => {

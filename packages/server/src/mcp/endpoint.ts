@@ -5,7 +5,7 @@ import {
   type McpRequestContext,
   type McpServer,
 } from "@modelcontextprotocol/server";
-import type { Caller } from "../core/principal.ts";
+import { type Caller, unattended } from "../core/principal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
@@ -60,7 +60,8 @@ export class McpEndpoint implements AsyncDisposable {
   }
 
   /** What fails before the protocol has its say is thrown. */
-  async handle(request: Request, caller: Caller, parsedBody: unknown): Promise<Served> {
+  async handle(request: Request, from: Caller, parsedBody: unknown): Promise<Served> {
+    const caller = unattended(from); // a stream may break and be taken up again; each call of a tool has its own end
     const authInfo = toAuthInfo(caller);
     checkMessage(parsedBody);
     this.#setsOf(request);

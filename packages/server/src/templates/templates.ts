@@ -6,7 +6,7 @@ import type { Feed, FeedNews } from "../core/feed.ts";
 import type { CreateRequest } from "../core/fleet.ts";
 import { hidePaths } from "../core/hide-paths.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
-import type { Caller } from "../core/principal.ts";
+import { type Caller, unattended } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import type {
@@ -122,7 +122,7 @@ export class Templates implements TemplateChoice, AsyncDisposable {
         await this.#parts.build().bench.discard(builder.id);
         throw error;
       });
-      this.#begin(caller, record, builder.id, request.files ?? []);
+      this.#begin(unattended(caller), record, builder.id, request.files ?? []);
       return record;
     } finally {
       this.#beginning.delete(place);

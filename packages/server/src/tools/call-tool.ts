@@ -15,7 +15,7 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
     checkNames(given);
     const input = tool.input.safeParse(given ?? {});
     if (!input.success) throw badInput(tool, input.error);
-    const result = await tool.run(call, input.data);
+    const result = await tool.run({ ...call, caller: { ...call.caller, gone: call.signal } }, input.data);
     failed = false;
     return result;
   } finally {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sandboxStates } from "../core/lifecycle.ts";
+import { queuedJob, showQueuedJob } from "../schemas/queue.ts";
 import { countSandboxes } from "./count-sandboxes.ts";
 import { findSession } from "./find-session.ts";
 import { sessionId } from "./session.ts";
@@ -25,6 +26,7 @@ export const sandboxStats = defineTool({
       waiting: z.number(),
       max_concurrent: z.number(),
       max_waiting: z.number(),
+      jobs: z.array(queuedJob).describe("of your namespace that wait, the next one first"),
     }),
     sandboxes: z.record(z.enum(sandboxStates), z.number()),
     sessions: z.number(),
@@ -33,12 +35,13 @@ export const sandboxStats = defineTool({
   run: async (call, { session_id = call.session }) => {
     const { fleet } = call.parts;
     const { running, waiting, maxConcurrent, maxWaiting } = fleet.queue();
+    const jobs = fleet.waiting(call.caller).map(showQueuedJob);
     const { states, sessions } = await countSandboxes(fleet, call.caller);
     const record = await findSession(call, session_id);
     return {
       structured: {
         uptime_seconds: process.uptime(),
-        queue: { running, waiting, max_concurrent: maxConcurrent, max_waiting: maxWaiting },
+        queue: { running, waiting, max_concurrent: maxConcurrent, max_waiting: maxWaiting, jobs },
         sandboxes: states,
         sessions,
         session: record === undefined ? null : await usageOf(call, record),

@@ -1,6 +1,7 @@
 import { auditExecution } from "./audit-execution.ts";
 import { bridgeData } from "./bridge-data.ts";
 import { browserFetch } from "./browser-fetch.ts";
+import { cancelJob } from "./cancel-job.ts";
 import { createCheckpoint } from "./create-checkpoint.ts";
 import { createSession } from "./create-session.ts";
 import { createStateSnapshot } from "./create-state-snapshot.ts";
@@ -102,6 +103,7 @@ export const tools: readonly Tool[] = [
   validateJsonData,
   validateCsvData,
   sandboxStats,
+  cancelJob,
   getSandboxMetrics,
   auditExecution,
 ];

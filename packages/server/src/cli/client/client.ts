@@ -1,5 +1,6 @@
 import type { Configuration } from "../../config/config.ts";
 import type { Environment } from "../../config/env.ts";
+import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";
 import { connect, toAppError } from "./connect.ts";
@@ -29,7 +30,11 @@ export async function askDaemon(
   const configFile = options.text("config");
   const configuration = await load(configFile === undefined ? {} : { configFile });
   try {
-    const caisson = await connect(configuration, environment.variables, options.text("namespace"));
+    const caisson = await connect(
+      configuration,
+      environment.variables,
+      defined({ namespace: options.text("namespace"), priority: options.number("priority") }),
+    );
     return await verb.run({ caisson, ...call });
   } catch (error) {
     throw toAppError(error);

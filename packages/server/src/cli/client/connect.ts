@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { ApiError, Caisson, CaissonError, ConnectionError } from "@caisson/sdk";
+import { ApiError, Caisson, CaissonError, type ClientOptions, ConnectionError } from "@caisson/sdk";
 import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
@@ -8,14 +8,14 @@ import { layoutOf } from "../../host/layout.ts";
 import type { UpStatus } from "../../up.ts";
 
 /** The daemon that CAISSON_URL names, or that of the data folder. */
-export async function connect({ home }: Configuration, variables: Variables, namespace?: string): Promise<Caisson> {
+export async function connect(
+  { home }: Configuration,
+  variables: Variables,
+  as: Pick<ClientOptions, "namespace" | "priority"> = {},
+): Promise<Caisson> {
   const url = variables.CAISSON_URL ?? (await localAddress(home));
   const key = variables.CAISSON_API_KEY ?? (variables.CAISSON_URL === undefined ? await adminKey(home) : undefined);
-  return new Caisson({
-    url,
-    ...(key === undefined ? {} : { key }),
-    ...(namespace === undefined ? {} : { namespace }),
-  });
+  return new Caisson({ url, ...(key === undefined ? {} : { key }), ...as });
 }
 
 async function localAddress(home: string): Promise<string> {

@@ -1,10 +1,11 @@
 import { ApiError, type Caisson, type SandboxInfo } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { showSeconds } from "../../core/size.ts";
 import { writeOut } from "../write-out.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const queue: Verb = {
   summary: "show the queue of runs and cold starts",
@@ -14,13 +15,18 @@ const queue: Verb = {
     const found = await caisson.queue();
     if (json) return tellJson(io, found);
     const { running, waiting, max_concurrent, max_waiting } = found;
-    return tellTable(
-      io,
-      ["RUNNING", "WAITING", "AT ONCE", "MOST WAITING"],
-      [[running, waiting, max_concurrent, max_waiting]],
-    );
+    tellTable(io, ["RUNNING", "WAITING", "AT ONCE", "MOST WAITING"], [[running, waiting, max_concurrent, max_waiting]]);
+    if (found.jobs.length === 0) return 0;
+    const rows = found.jobs.map((one) => [
+      ...[one.position, one.id, one.kind, one.sandbox_id ?? "-", one.priority],
+      showSeconds(one.waiting_ms),
+    ]);
+    io.stdout.write("\n");
+    return tellTable(io, ["PLACE", "JOB", "KIND", "SANDBOX", "PRIORITY", "WAITING"], rows);
   },
 };
+
+const queueCancel = quiet("cancel a job that waits", ["JOB"], ({ caisson }, id) => caisson.cancelJob(id));
 
 const pool: Verb = {
   summary: "show the warm pools",
@@ -149,6 +155,7 @@ const events: Verb = {
 
 export const placeVerbs: Record<string, Verb> = {
   "queue status": queue,
+  "queue cancel": queueCancel,
   pool,
   stats,
   limits,

@@ -55,6 +55,7 @@ const clientOptionSpecs = {
     value: "NAME",
     help: "of another tenant than the key's own; for administrators",
   },
+  priority: { type: "string", value: "N", help: "-100 to 100: which of the namespace's jobs that wait goes first" },
   json: { type: "boolean", help: "print one JSON document" },
   config: configOption,
   help: helpOption,

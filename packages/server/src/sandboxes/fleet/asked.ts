@@ -13,9 +13,9 @@ import type { ReadyTemplate } from "../../core/template.ts";
 import { checkEnvironment } from "../run.ts";
 
 export interface Asked
-  extends Required<
-    Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "priority" | "keepArtifactsMs">
-  > {
+  extends Required<Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "keepArtifactsMs">> {
+  /** The caller's unless given. */
+  priority: number | undefined;
   image: ChosenImage;
   engine: EngineChoice;
   limits: SandboxLimits;
@@ -53,7 +53,10 @@ export function resolveCreate(
     keepArtifactsMs: checkKeep(request.keepArtifactsMs ?? settings.keepArtifactsMs),
     idleTimeoutMs: checkIdle(request.idleTimeoutMs ?? settings.idleTimeoutMs),
     lifetimeMs: checkLifetime(request.lifetimeMs ?? settings.lifetimeMs, settings),
-    priority: checkRange(request.priority ?? 0, queueLimits.priority, "priority", String),
+    priority:
+      request.priority === undefined
+        ? undefined
+        : checkRange(request.priority, queueLimits.priority, "priority", String),
     warm: request.warm ?? "first-use",
     network: request.network === undefined ? null : checkNetwork(request.network),
     template: null,

@@ -54,8 +54,8 @@ export class CheckpointDesk implements FleetCheckpoints {
       const keyName = `${keyPrefix}${randomUUID()}`;
       const key = await keys.newKey(keyName);
       try {
-        const { namespace } = member.record;
-        return await creation.queue.with({ namespace }, () => this.#create(caller, member, name, keyName, key));
+        const asked = { caller, kind: "checkpoint", sandboxId } as const;
+        return await creation.queue.with(asked, () => this.#create(caller, member, name, keyName, key));
       } catch (error) {
         await keys.dropKey(keyName);
         throw error;
@@ -125,7 +125,7 @@ export class CheckpointDesk implements FleetCheckpoints {
     const { namespace, sandbox, keyName } = record;
     const policy = this.#policyNow(caller, record);
     return creation.registry.reserve(namespace, () =>
-      creation.queue.with({ namespace }, async () => {
+      creation.queue.with({ caller, kind: "restore", sandboxId: sandbox.id }, async () => {
         const key = await keys.readKey(keyName);
         const contexts = (JSON.parse(record.contexts) as ContextJson[]).map(contextFromJson);
         const place = { key, folder: folder.of(id), ...rootOf(sandbox) };

@@ -112,11 +112,14 @@ function startCold(
   engine: EngineName,
   why: string,
 ): Promise<Made> {
-  return queue.with({ namespace: caller.principal.namespace, priority }, async () => {
+  return queue.with({ caller, kind: "create", priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
     const root = image.layerId ?? undefined;
     const folders = defined({ root, folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
-    const sandbox = await starts.with(() => maker.createSandbox({ ...options, ...folders }));
+    const sandbox = await starts.with(async () => {
+      caller.gone?.throwIfAborted();
+      return maker.createSandbox({ ...options, ...folders });
+    });
     try {
       await equipment.equip(caller, sandbox, termsOf(caller, env, limits));
     } catch (error) {

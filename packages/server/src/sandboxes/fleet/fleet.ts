@@ -11,6 +11,7 @@ import type {
   FleetSettings,
   Job,
   PoolStatus,
+  QueuedJob,
   QueueStatus,
   SandboxChanges,
   TemplateBench,
@@ -178,7 +179,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
     const { namespace } = caller.principal;
-    return this.#sessions.join(namespace, sessionKey, async () => {
+    return this.#sessions.join(caller, sessionKey, async () => {
       const member = this.#registry.bySession(namespace, sessionKey);
       if (member !== undefined && (await this.#wake(member, caller))) return { record: member.record, isNew: false };
       return this.#create(caller, asked);
@@ -284,13 +285,13 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   /** A start is a job too, unless it is part of one. */
   #lend<T>(member: Member, caller: Caller, act: (sandbox: Sandbox) => Promise<T>, queued: boolean): Promise<T> {
-    const { namespace } = member.record;
     const start = () => this.#lifecycle.running(member, caller);
+    const asked = { caller, kind: "start", sandboxId: member.record.id } as const;
     return this.#uses.with(async () => {
       member.beginUse();
       try {
         if (member.ready === undefined) checkMayStart(caller, member.record);
-        const sandbox = member.ready ?? (queued ? await this.#queue.with({ namespace }, start) : await start());
+        const sandbox = member.ready ?? (queued ? await this.#queue.with(asked, start) : await start());
         return await act(sandbox).catch((error: unknown) => {
           throw cleanError(sandbox.redactor, error);
         });
@@ -336,7 +337,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   queued<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     this.#uses.checkOpen();
-    return this.#queue.with({ namespace: caller.principal.namespace, signal }, act);
+    return this.#queue.with({ caller, kind: "build", signal }, act);
   }
 
   /** Ends those that wait with that root. */
@@ -350,6 +351,18 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   queue(): QueueStatus {
     return this.#queue.status();
+  }
+
+  waiting({ principal }: Caller): QueuedJob[] {
+    return this.#queue.waiting(principal.namespace);
+  }
+
+  cancel({ principal }: Caller, jobId: string): QueuedJob {
+    const job = this.#queue.cancel(principal.namespace, jobId);
+    if (job !== undefined) return job;
+    throw new AppError("not_found", `no job ${JSON.stringify(jobId).slice(0, 80)} waits`, {
+      hint: "one that has begun is ended by whoever started it",
+    });
   }
 
   async #openPool(): Promise<void> {

@@ -24,7 +24,7 @@ export async function forkMember(
   return parts.registry.reserveAll(namespace, count, async () => {
     if (why !== null) return copyFiles(parts, caller, original, count, why);
     const copies = await parts.queue
-      .with({ namespace }, async () => {
+      .with({ caller, kind: "fork", sandboxId: original.record.id }, async () => {
         const sandbox = await parts.lifecycle.running(original, caller);
         return original.turn.take(async () => {
           await checkNoPlain(parts, original);
@@ -78,7 +78,7 @@ function askedLike({ image, layerId, engine, limits, env, labels, ...record }: S
     sessionKey: null,
     snapshotId: null,
     inputFolder: null,
-    priority: 0,
+    priority: undefined,
     warm: "first-use",
     network: null,
     template: null,

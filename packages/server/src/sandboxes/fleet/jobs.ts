@@ -28,12 +28,7 @@ export async function runJob<T extends object>(
   job: Job,
   act: () => Promise<T>,
 ): Promise<T> {
-  const { priority, signal } = job;
-  const asked = {
-    namespace: member.record.namespace,
-    ...(priority === undefined ? {} : { priority }),
-    ...(signal === undefined ? {} : { signal }),
-  };
+  const { kind, priority, signal } = job;
   const decision = decideCommand(policy, job);
   const about: Detail = { ...describeJob(job), categories: decision.categories.join(",") };
   const note = (type: string, detail: Detail) => ledger.note(member.record, { type, actor: caller, detail });
@@ -49,7 +44,8 @@ export async function runJob<T extends object>(
     });
   }
   // Somebody sits at a terminal: it may be open for a day, and does nothing for most of it.
-  const inTurn = <R>(work: () => Promise<R>) => (job.kind === "terminal" ? work() : queue.with(asked, work));
+  const inTurn = <R>(work: () => Promise<R>) =>
+    kind === "terminal" ? work() : queue.with({ caller, kind, sandboxId: member.record.id, priority, signal }, work);
   return inTurn(async () => {
     if (job.streams === true) await note("execution.started", about);
     const result = await act().catch(async (error) => {

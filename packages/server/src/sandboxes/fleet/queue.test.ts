@@ -7,12 +7,14 @@ function open(options: Partial<QueueOptions> = {}): JobQueue {
   return new JobQueue({ maxConcurrent: 1, monotonicMs: () => 0, ...options });
 }
 
+const callerOf = (namespace: string, requestId = "") => ({ principal: { namespace }, requestId });
+
 /** A job that ends when it is told to. */
 function jobs(queue: JobQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const add = (name: string, namespace: string, more: { priority?: number; signal?: AbortSignal } = {}) =>
-    queue.with({ namespace, ...more }, async () => {
+    queue.with({ caller: callerOf(namespace, name), kind: "command", ...more }, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.set(name, resolve));
       return name;
@@ -84,6 +86,50 @@ describe("the queue of jobs", () => {
     expect(begun).toEqual(["r"]);
   });
 
+  it("[LIF-11] tells who waits at which place, and cancels by id what is of that namespace and has not begun", async () => {
+    const queue = open();
+    const { begun, add, end } = jobs(queue);
+    const running = add("r", "a");
+    const refused = add("low", "a", { priority: -1 });
+    const kept = add("high", "a", { priority: 1 });
+    void add("other", "b");
+    const [high, low] = queue.waiting("a");
+    expect([high, low]).toMatchObject([
+      { requestId: "high", position: 1, priority: 1, kind: "command", sandboxId: null },
+      { requestId: "low", position: 2, priority: -1 },
+    ]);
+    expect(queue.cancel("b", low?.id ?? "")).toBeUndefined();
+    expect(queue.cancel("a", low?.id ?? "")).toEqual(low);
+    await expect(refused).rejects.toMatchObject({ code: "conflict" });
+    expect(queue.cancel("a", low?.id ?? "")).toBeUndefined();
+    await end("r");
+    expect(queue.cancel("a", high?.id ?? "")).toBeUndefined(); // it has begun
+    await end("high");
+    await end("other");
+    await Promise.all([running, kept]);
+    expect(begun).toEqual(["r", "high", "other"]);
+  });
+
+  it("[LIF-11] goes by the caller's priority where the job names none, and gives up what nobody waits for", async () => {
+    const queue = open();
+    const { begun, add, end } = jobs(queue);
+    const running = add("r", "a");
+    const left = new AbortController();
+    const build = (name: string, from: { priority?: number; gone?: AbortSignal }, priority?: number) =>
+      queue.with({ caller: { ...callerOf("a", name), ...from }, kind: "build", priority }, async () => {
+        begun.push(name);
+      });
+    const lost = build("lost", { gone: left.signal });
+    const all = [build("plain", {}), build("fast", { priority: 5 }), build("own", { priority: 9 }, -9)];
+    expect(queue.waiting("a").map(({ requestId }) => requestId)).toEqual(["fast", "lost", "plain", "own"]);
+    left.abort(new Error("gone"));
+    await expect(lost).rejects.toThrow("gone");
+    await expect(build("bad", { priority: 101 })).rejects.toMatchObject({ code: "invalid" });
+    await end("r");
+    await Promise.all([running, ...all]);
+    expect(begun).toEqual(["r", "fast", "plain", "own"]);
+  });
+
   it("[LIF-11] leaves room for others where there are several, and gives all places to one that is alone", async () => {
     for (const [isShared, expected] of [
       [true, [24, 6, 2]],
@@ -117,7 +163,7 @@ describe("the queue of jobs", () => {
           };
           for (const { add, end } of steps) {
             if (add !== null) {
-              const done = queue.with({ namespace: add }, async () => {
+              const done = queue.with({ caller: callerOf(add), kind: "command" }, async () => {
                 check(add);
                 await new Promise<void>((resolve) => running.push({ namespace: add, end: resolve }));
               });

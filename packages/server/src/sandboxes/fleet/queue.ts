@@ -1,10 +1,14 @@
 import { AppError } from "../../core/errors.ts";
-import type { QueueStatus } from "../../core/fleet.ts";
+import type { QueuedJob, QueuedKind, QueueStatus } from "../../core/fleet.ts";
 import { queueLimits } from "../../core/fleet-limits.ts";
+import type { Caller } from "../../core/principal.ts";
+import { randomId } from "../../core/random-id.ts";
+import { checkRange } from "../../core/size.ts";
 
-interface Waiting {
-  priority: number;
+interface Waiting extends Omit<QueuedJob, "position" | "waitingMs"> {
+  sinceMs: number;
   begin(): void;
+  giveUp(reason: unknown): void;
 }
 
 interface Line {
@@ -27,9 +31,12 @@ export interface QueueOptions {
 }
 
 export interface Asked {
-  namespace: string;
-  priority?: number;
-  signal?: AbortSignal;
+  caller: Pick<Caller, "requestId" | "priority" | "gone"> & { principal: Pick<Caller["principal"], "namespace"> };
+  kind: QueuedKind;
+  sandboxId?: string;
+  /** The caller's unless given, and so is the signal. */
+  priority?: number | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -55,10 +62,13 @@ export class JobQueue {
   }
 
   async with<T>(asked: Asked, act: () => Promise<T>): Promise<T> {
-    asked.signal?.throwIfAborted();
-    const line = this.#lineOf(asked.namespace);
+    const { caller, signal = caller.gone, priority = caller.priority ?? queueLimits.priority.default } = asked;
+    signal?.throwIfAborted();
+    checkRange(priority, queueLimits.priority, "priority", String);
+    const { namespace } = caller.principal;
+    const line = this.#lineOf(namespace);
     if (line.waiting.length === 0 && this.#mayEnter(line)) this.#enter(line);
-    else await this.#wait(line, asked);
+    else await this.#wait(line, { ...asked, priority }, signal);
     const startedMs = this.#options.monotonicMs();
     try {
       return await act();
@@ -66,7 +76,7 @@ export class JobQueue {
       this.#jobMs += (this.#options.monotonicMs() - startedMs - this.#jobMs) / 8;
       line.running--;
       this.#running--;
-      this.#forget(asked.namespace, line);
+      this.#forget(namespace, line);
       this.#serve();
     }
   }
@@ -81,6 +91,27 @@ export class JobQueue {
       maxWaiting,
       waitingByNamespace: Object.fromEntries(lines.map(([name, { waiting }]) => [name, waiting.length])),
     };
+  }
+
+  /** Those of a namespace, in the order of their turns. */
+  waiting(namespace: string): QueuedJob[] {
+    const nowMs = this.#options.monotonicMs();
+    const jobs = this.#lines.get(namespace)?.waiting ?? [];
+    return jobs.map(({ id, kind, sandboxId, requestId, priority, sinceMs }, at) => ({
+      ...{ id, kind, sandboxId, requestId, priority },
+      position: at + 1,
+      waitingMs: nowMs - sinceMs,
+    }));
+  }
+
+  /** Undefined when none of that name waits there. */
+  cancel(namespace: string, id: string): QueuedJob | undefined {
+    const job = this.waiting(namespace).find((one) => one.id === id);
+    const waiting = this.#lines.get(namespace)?.waiting.find((one) => one.id === id);
+    waiting?.giveUp(
+      new AppError("conflict", "the job was cancelled before its turn came", { details: { job_id: id } }),
+    );
+    return job;
   }
 
   #lineOf(namespace: string): Line {
@@ -111,25 +142,36 @@ export class JobQueue {
     line.served = ++this.#count;
   }
 
-  async #wait(line: Line, { namespace, priority = 0, signal }: Asked): Promise<void> {
-    const { maxWaiting, maxWaitingEach } = this.#options;
+  async #wait(
+    line: Line,
+    { caller, kind, sandboxId, priority }: Asked & { priority: number },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { maxWaiting, maxWaitingEach, monotonicMs } = this.#options;
+    const { namespace } = caller.principal;
     if (this.#waiting >= maxWaiting || line.waiting.length >= maxWaitingEach) {
       this.#forget(namespace, line);
       this.#options.onFull?.(namespace, this.#waiting);
       throw this.#full();
     }
     const gate = Promise.withResolvers<void>();
-    const waiting: Waiting = { priority, begin: gate.resolve };
-    place(line.waiting, waiting);
-    this.#waiting++;
-    const cancel = () => {
+    const giveUp = (reason: unknown) => {
       const at = line.waiting.indexOf(waiting);
       if (at < 0) return;
       line.waiting.splice(at, 1);
       this.#waiting--;
       this.#forget(namespace, line);
-      gate.reject(signal?.reason);
+      gate.reject(reason);
     };
+    const waiting: Waiting = {
+      ...{ id: randomId(8, "hex"), kind, sandboxId: sandboxId ?? null, requestId: caller.requestId, priority },
+      sinceMs: monotonicMs(),
+      begin: gate.resolve,
+      giveUp,
+    };
+    place(line.waiting, waiting);
+    this.#waiting++;
+    const cancel = () => giveUp(signal?.reason);
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       await gate.promise;

@@ -1,15 +1,26 @@
 import type { Created } from "../../core/fleet.ts";
+import type { Caller } from "../../core/principal.ts";
+
+interface UnderWay {
+  caller: Caller;
+  made: Promise<Created>;
+}
 
 /** Creations of sessions under way: whoever asks for the same one meanwhile gets what comes of it (LIF-03). */
 export class Sessions {
-  readonly #underWay = new Map<string, Promise<Created>>();
+  readonly #underWay = new Map<string, UnderWay>();
 
-  async join(namespace: string, sessionKey: string, make: () => Promise<Created>): Promise<Created> {
-    const name = JSON.stringify([namespace, sessionKey]);
-    const other = this.#underWay.get(name);
-    if (other !== undefined) return { ...(await other), isNew: false };
+  async join(caller: Caller, sessionKey: string, make: () => Promise<Created>): Promise<Created> {
+    const name = JSON.stringify([caller.principal.namespace, sessionKey]);
+    for (let other = this.#underWay.get(name); other !== undefined; other = this.#underWay.get(name)) {
+      try {
+        return { ...(await other.made), isNew: false };
+      } catch (error) {
+        if (!other.caller.gone?.aborted) throw error; // else it was given up for one who is not there any more
+      }
+    }
     const made = make().finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, made);
+    this.#underWay.set(name, { caller, made });
     return made;
   }
 }

@@ -19,7 +19,7 @@ export function startTemplate(
   template: ReadyTemplate,
 ): Promise<Made> {
   const { queue, equipment, removals, onError } = parts;
-  return queue.with({ namespace: caller.principal.namespace, priority: asked.priority }, async () => {
+  return queue.with({ caller, kind: "create", priority: asked.priority }, async () => {
     const { sandbox, memory, why } = await start(parts, asked, template);
     try {
       await equipment.equip(caller, sandbox, termsOf(caller, asked.env, asked.limits));

@@ -1,0 +1,24 @@
+import { jobId, queuedJob, showQueuedJob } from "../schemas/queue.ts";
+import { note } from "./note.ts";
+import { defineTool } from "./tool.ts";
+
+export const cancelJob = defineTool({
+  name: "cancel_job",
+  title: "Cancel what waits",
+  sets: ["admin"],
+  permission: "use",
+  description: [
+    "Cancels a job of your namespace that waits in the queue: a run, a start or a copy of a sandbox, a build. Its caller is refused with `conflict`.",
+    "sandbox_stats lists those that wait, with their ids. Use it to let something else go first; a call of your own is cancelled by the protocol.",
+    "A job that has begun is not found any more: kill_process ends a process, terminate_session a session.",
+  ].join(" "),
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: jobId,
+  output: queuedJob,
+  run: async (call, { job_id }) => {
+    const job = call.parts.fleet.cancel(call.caller, job_id);
+    const { kind, sandboxId, requestId } = job;
+    await note(call, { type: "job.cancelled", sandboxId, detail: { job_id, kind, request_id: requestId } });
+    return { structured: showQueuedJob(job) };
+  },
+});
