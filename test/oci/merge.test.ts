@@ -117,8 +117,8 @@ describe("layers of an image", () => {
     expect(notes).toEqual(["programs lose set-uid or set-gid (1)"]);
   });
 
-  it("lose extended attributes, which is told", async () => {
-    const value = "SCHILY.xattr.security.capability=x\n";
+  it.each(["security.capability", "user.note"])("lose the extended attribute %s, which is told", async (name) => {
+    const value = `SCHILY.xattr.${name}=x\n`;
     const record = Buffer.from(`${value.length + 3} ${value}`);
     const extended = makeTar([{ type: "file", path: "pax", mode: 0o644, text: record.toString() }]).subarray(0, 1024);
     extended[156] = "x".charCodeAt(0);
@@ -128,7 +128,7 @@ describe("layers of an image", () => {
     const layer = Buffer.concat([extended, makeTar([file("ping", "p", 0o755)])]);
     const { tree, notes } = await readBack(parent, imageLayout({ layers: [layer] }));
     expect(tree).toEqual({ ping: "f 755 p" });
-    expect(notes).toEqual(["the attribute security.capability is not kept (1)"]);
+    expect(notes).toEqual([`the attribute ${name} is not kept (1)`]);
   });
 });
 

@@ -131,6 +131,8 @@ export const archiveLimits = {
   gzipLevel: 6,
   /** Of zstd: what one archive may make this process hold is two to the power of it. */
   zstdWindowBits: 27,
+  /** Frames of zstd in one archive: a layer that is cut into chunks has one for each. */
+  zstdFrames: 500_000,
 } as const;
 
 /** Searching a workspace. */

@@ -4,6 +4,7 @@ import type { Imported, ImportProgress, TreeImporter } from "../core/import-tree
 import { ociLimits, registryLimits } from "../core/oci-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RegistryWay } from "../core/registry-way.ts";
+import { Turn } from "../core/turn.ts";
 import { readConfig } from "./documents.ts";
 import { collectImage, findManifest } from "./find-image.ts";
 import { readImageConfig } from "./image-config.ts";
@@ -43,12 +44,17 @@ export interface LoadRequest {
   image?: string;
 }
 
+/** When nothing is left to do of an import. */
+type Over = PromiseWithResolvers<void>;
+
 const downloadStep = "download";
 const mergeStep = "merge";
 
 /** Images that others have made: of a registry, a layout or a docker archive (IMG-03). */
 export class OciImages {
   readonly #parts: OciParts;
+  /** The names of one image are held at a time: there may be hundreds of megabytes of them. */
+  readonly #merging = new Turn();
   #underWay = 0;
 
   private constructor(parts: OciParts) {
@@ -63,7 +69,7 @@ export class OciImages {
 
   /** Answers when it is known which image it is; its layers are fetched when its turn has come. */
   pull(caller: Caller, request: PullRequest): Promise<Imported> {
-    return this.#staged(async (staging) => {
+    return this.#staged(async (staging, over) => {
       const { platform, images } = this.#parts;
       const reference = parseReference(request.reference);
       const name = checkName(request.name ?? request.reference.toLowerCase());
@@ -75,7 +81,7 @@ export class OciImages {
       const config = await first.document(found.config);
       const open = async (progress: ImportProgress) => {
         await progress.begin(downloadStep);
-        return this.#merge(await collectImage(sourceFor(progress.signal), found), progress);
+        return this.#merge(await collectImage(sourceFor(progress.signal), found), progress, over);
       };
       const draft = { name, digest: found.config.digest, ...describe(config, platform), open };
       return images.importTree(caller, { ...draft, steps: [downloadStep, mergeStep] });
@@ -84,34 +90,36 @@ export class OciImages {
 
   /** From an archive that is here when this answers. */
   load(caller: Caller, archive: AsyncIterable<Uint8Array>, { name, image }: LoadRequest): Promise<Imported> {
-    return this.#staged(async (staging) => {
+    return this.#staged(async (staging, over) => {
       const { platform, images } = this.#parts;
       const found = await readImageArchive(staging, archive, platform, image === undefined ? {} : { name: image });
       const draft = {
         name: checkName(name ?? found.name?.toLowerCase() ?? ""),
         digest: found.digest,
         ...describe(found.config, platform),
-        open: (progress: ImportProgress) => this.#merge(found, progress),
+        open: (progress: ImportProgress) => this.#merge(found, progress, over),
       };
       return images.importTree(caller, { ...draft, steps: [mergeStep] });
     });
   }
 
   /** What is staged goes with the import, whichever way that ends. */
-  async #staged(act: (staging: Staging) => Promise<Imported>): Promise<Imported> {
+  async #staged(act: (staging: Staging, over: Over) => Promise<Imported>): Promise<Imported> {
     if (this.#underWay >= ociLimits.atOnce)
       throw new AppError("limit_exceeded", `${ociLimits.atOnce} images are being imported already`, {
         retryAfterMs: 10_000,
       });
     this.#underWay++;
     let staging: Staging | undefined;
+    const over = Promise.withResolvers<void>();
     const end = async () => {
       this.#underWay--;
+      over.resolve();
       await staging?.[Symbol.asyncDispose]();
     };
     try {
       staging = await Staging.open(this.#parts.folder);
-      const imported = await act(staging);
+      const imported = await act(staging, over);
       if (imported.isNew) void this.#parts.images.settled(imported.record.id).then(end).catch(this.#parts.onError);
       else await end();
       return imported;
@@ -121,12 +129,30 @@ export class OciImages {
     }
   }
 
-  /** All of it is looked through before a sandbox gets a byte. */
-  async #merge(found: FoundImage, { begin, log, signal }: ImportProgress): Promise<AsyncIterable<Uint8Array>> {
+  /** All of it is looked through before a sandbox gets a byte. Its turn lasts until its archive was read, or its import is over. */
+  async #merge(
+    found: FoundImage,
+    { begin, log, signal }: ImportProgress,
+    over: Over,
+  ): Promise<AsyncIterable<Uint8Array>> {
     await begin(mergeStep);
+    await this.#myTurn(over, signal);
     const { tar, notes } = await readLayers(found, this.#parts.platform, signal);
     for (const note of notes) await log.write(`${note}\n`);
-    return tar();
+    return endingWith(tar(), over.resolve);
+  }
+
+  /** One that is given up while it waits lets the next pass when its turn comes. */
+  async #myTurn(over: Over, signal: AbortSignal): Promise<void> {
+    const begun = Promise.withResolvers<void>();
+    const turn = this.#merging.take(async () => {
+      begun.resolve();
+      await over.promise;
+    });
+    const given = () => begun.reject(signal.reason);
+    signal.addEventListener("abort", given, { once: true });
+    if (signal.aborted) given();
+    await Promise.race([begun.promise, turn]).finally(() => signal.removeEventListener("abort", given));
   }
 
   async #credentials(caller: Caller, { credentials }: PullRequest, { registry }: Reference): Promise<string | null> {
@@ -140,6 +166,14 @@ export class OciImages {
     } finally {
       value.fill(0);
     }
+  }
+}
+
+async function* endingWith(pieces: AsyncIterable<Uint8Array>, end: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces;
+  } finally {
+    end();
   }
 }
 

@@ -2,14 +2,15 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createGunzip, createZstdDecompress } from "node:zlib";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { archiveLimits } from "../core/limits.ts";
+import { startsZstd, zstdFrames } from "./zstd-frames.ts";
 
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
-const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const headBytes = 4;
 
 /** The first bytes that come, four at least unless there are no more, and what follows them. */
 async function begin(source: AsyncIterator<Uint8Array>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
-  while (head.length < zstdMagic.length) {
+  while (head.length < headBytes) {
     const next = await source.next();
     if (next.done) break;
     head = Buffer.concat([head, next.value]);
@@ -30,9 +31,9 @@ interface Inflater {
 }
 
 function inflaterFor(head: Buffer, { zstd = false }: InflateLimits): Inflater | undefined {
-  const begins = (magic: Buffer) => head.subarray(0, magic.length).equals(magic);
-  if (begins(gzipMagic)) return { name: "gzip", stream: createGunzip({ rejectGarbageAfterEnd: true }) };
-  if (!zstd || !begins(zstdMagic)) return undefined;
+  if (head.subarray(0, gzipMagic.length).equals(gzipMagic))
+    return { name: "gzip", stream: createGunzip({ rejectGarbageAfterEnd: true }) };
+  if (!zstd || !startsZstd(head)) return undefined;
   const params = { [constants.ZSTD_d_windowLogMax]: archiveLimits.zstdWindowBits };
   return { name: "zstd", stream: createZstdDecompress({ params }) };
 }
@@ -58,7 +59,8 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
   if (inflater === undefined) return yield* whole(head);
 
   const { name, stream } = inflater;
-  pipeline(Readable.from(whole(head), { objectMode: false }), stream, () => undefined); // errors are the reader's
+  const pieces = name === "zstd" ? zstdFrames(whole(head)) : whole(head);
+  pipeline(Readable.from(pieces), stream, () => undefined); // errors are the reader's; pieces stay as they are cut
   let output = 0;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -75,7 +77,6 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
   } catch (error) {
     throw explain(error, name);
   }
-  // Node reads one frame of zstd and says nothing of what follows it.
   if (stream.bytesWritten < input) throw trailing(name);
 }
 
