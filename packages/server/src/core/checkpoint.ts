@@ -10,6 +10,11 @@ export interface Checkpoint {
   memoryBytes: number;
 }
 
+export interface CheckpointOptions {
+  /** Its memory is held as it is, where there is room: what goes on from it starts sooner. For more than one. */
+  plain?: boolean;
+}
+
 /** One that is kept, as its namespace sees it. */
 export interface CheckpointRecord extends Checkpoint {
   namespace: string;

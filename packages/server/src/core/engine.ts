@@ -1,4 +1,4 @@
-import type { Checkpoint } from "./checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "./checkpoint.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
@@ -207,7 +207,7 @@ export interface Engine extends AsyncDisposable {
    * Saves memory and files of a running sandbox, which stands still from then on until it is restored or destroyed. Where
    * it fails the sandbox may be lost: its exit tells. Of gVisor alone.
    */
-  checkpoint(id: string): Promise<Checkpoint>;
+  checkpoint(id: string, options?: CheckpointOptions): Promise<Checkpoint>;
   /** Lets the sandbox go on that was checkpointed, at the same wire. */
   restore(id: string, checkpoint: string): Promise<void>;
   /** A new sandbox with the memory and the files of the checkpoint, and of the same kind. */
@@ -217,7 +217,7 @@ export interface Engine extends AsyncDisposable {
   /** Writes it down, its memory sealed with this key of 32 bytes, which seals nothing else. */
   keepCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
   /** Brings one that is kept back, for `createFrom`; `forgetCheckpoint` gives its memory up again. */
-  loadCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
+  loadCheckpoint(checkpoint: string, key: Buffer, options?: CheckpointOptions): Promise<void>;
   /** Of those that are kept. Idempotent. */
   removeCheckpoint(checkpoint: string): Promise<void>;
   /** The ids of those that are kept. */

@@ -22,9 +22,24 @@ export const checkpointLimits = {
   contextBytes: 4 * MiB,
 } as const;
 
+/** Saved memory that is held as it is, for starts that come soon. */
+export const plainLimits = {
+  memoryBytes: GiB,
+  /** Of the memory that the machine has left. */
+  freeShare: 4,
+  /** A piece that was compressed to less than this part stays so. */
+  leastShare: 16,
+  /** Decompressed at the same time. */
+  atOnce: 4,
+  pieceBytes: 16 * 1024 ** 2,
+  aboutBytes: 64 * 1024,
+} as const;
+
 /** Copies of one sandbox. */
 export const forkLimits = {
   copies: { default: 1, min: 1, max: 16 },
   /** Made at the same time. */
   atOnce: 4,
+  /** From so many on it pays to decompress saved memory once, for all of them. */
+  plainFrom: 2,
 } as const;

@@ -152,15 +152,15 @@ export class HostSession {
     changedFiles: async ({ engine, id }) => (await this.#open(engine)).changedFiles(id),
     destroy: async ({ engine, id }) => nothing((await this.#open(engine)).destroy(id)),
     destroyKept: async ({ engine, id }) => nothing((await this.#open(engine)).destroyKept(id)),
-    checkpoint: async ({ engine, id }) => (await this.#open(engine)).checkpoint(id),
+    checkpoint: async ({ engine, id, options }) => (await this.#open(engine)).checkpoint(id, options),
     restore: async ({ engine, id, checkpoint }) => nothing((await this.#open(engine)).restore(id, checkpoint)),
     createFrom: async ({ engine, checkpoint }) => withoutPaths(await (await this.#open(engine)).createFrom(checkpoint)),
     forgetCheckpoint: async ({ engine, checkpoint }) =>
       nothing((await this.#open(engine)).forgetCheckpoint(checkpoint)),
     keepCheckpoint: async ({ engine, checkpoint, key }) =>
       nothing((await this.#open(engine)).keepCheckpoint(checkpoint, Buffer.from(key, "hex"))),
-    loadCheckpoint: async ({ engine, checkpoint, key }) =>
-      nothing((await this.#open(engine)).loadCheckpoint(checkpoint, Buffer.from(key, "hex"))),
+    loadCheckpoint: async ({ engine, checkpoint, key, options }) =>
+      nothing((await this.#open(engine)).loadCheckpoint(checkpoint, Buffer.from(key, "hex"), options)),
     removeCheckpoint: async ({ engine, checkpoint }) =>
       nothing((await this.#open(engine)).removeCheckpoint(checkpoint)),
     checkpoints: async ({ engine }) => (await this.#open(engine)).checkpoints(),

@@ -3,7 +3,7 @@
  * that the engine issued or its configuration gave, a number in its range or a word of a list: no path, no command line (S22).
  */
 
-import type { Checkpoint } from "../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
 import type { Check as HostCheck } from "../core/diagnosis.ts";
 import type {
   AttachedSandbox,
@@ -71,12 +71,12 @@ interface Verbs {
   copyOutput: [OfSandbox & { folder: string }, CopiedOutput];
   destroy: [OfSandbox, null];
   destroyKept: [OfSandbox, null];
-  checkpoint: [OfSandbox, Checkpoint];
+  checkpoint: [OfSandbox & { options: CheckpointOptions }, Checkpoint];
   restore: [OfSandbox & { checkpoint: string }, null];
   createFrom: [OfCheckpoint, WithoutPaths<CreatedSandbox>];
   forgetCheckpoint: [OfCheckpoint, null];
   keepCheckpoint: [OfCheckpoint & { key: string }, null];
-  loadCheckpoint: [OfCheckpoint & { key: string }, null];
+  loadCheckpoint: [OfCheckpoint & { key: string; options: CheckpointOptions }, null];
   removeCheckpoint: [OfCheckpoint, null];
   checkpoints: [{ engine: EngineName }, string[]];
   watchFiles: [OfSandbox, number];
@@ -115,6 +115,8 @@ const someLimits = shape<Partial<SandboxLimits>>({
 const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: optional(oneOf(warmChoices)) });
 
 const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag) });
+
+const checkpointOptions = shape<CheckpointOptions>({ plain: optional(flag) });
 
 const spec = shape<RemoteSpec>({
   limits,
@@ -155,12 +157,12 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   copyOutput: shape({ engine, id, folder: matching(folderId) }),
   destroy: ofSandbox,
   destroyKept: ofSandbox,
-  checkpoint: ofSandbox,
+  checkpoint: shape({ engine, id, options: checkpointOptions }),
   restore: shape({ engine, id, checkpoint: id }),
   createFrom: ofCheckpoint,
   forgetCheckpoint: ofCheckpoint,
   keepCheckpoint: shape({ engine, checkpoint: id, key }),
-  loadCheckpoint: shape({ engine, checkpoint: id, key }),
+  loadCheckpoint: shape({ engine, checkpoint: id, key, options: checkpointOptions }),
   removeCheckpoint: ofCheckpoint,
   checkpoints: shape({ engine }),
   watchFiles: ofSandbox,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Checkpoint } from "../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -132,8 +132,8 @@ export class RemoteEngine implements Engine {
     this.#client.disown(id, "the sandbox was destroyed");
   }
 
-  checkpoint(id: string): Promise<Checkpoint> {
-    return this.#client.request("checkpoint", this.#of(id));
+  checkpoint(id: string, options: CheckpointOptions = {}): Promise<Checkpoint> {
+    return this.#client.request("checkpoint", { ...this.#of(id), options });
   }
 
   async restore(id: string, checkpoint: string): Promise<void> {
@@ -154,8 +154,9 @@ export class RemoteEngine implements Engine {
     await this.#client.request("keepCheckpoint", { engine: this.name, checkpoint, key: key.toString("hex") });
   }
 
-  async loadCheckpoint(checkpoint: string, key: Buffer): Promise<void> {
-    await this.#client.request("loadCheckpoint", { engine: this.name, checkpoint, key: key.toString("hex") });
+  async loadCheckpoint(checkpoint: string, key: Buffer, options: CheckpointOptions = {}): Promise<void> {
+    const args = { engine: this.name, checkpoint, key: key.toString("hex"), options };
+    await this.#client.request("loadCheckpoint", args);
   }
 
   async removeCheckpoint(checkpoint: string): Promise<void> {

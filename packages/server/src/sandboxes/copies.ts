@@ -42,7 +42,7 @@ export class Copies {
 
   /** Holds what copies are made of, in memory, until it is dropped. The original must not be destroyed before. */
   save(original: Sandbox): Promise<Seed> {
-    return saveSeed(original);
+    return saveSeed(original, { plain: true });
   }
 
   async grow(name: EngineName, seed: Seed, rooted: Rooted = {}): Promise<Sandbox> {

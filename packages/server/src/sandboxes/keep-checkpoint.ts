@@ -17,10 +17,11 @@ export async function keepCheckpoint(
   engine: Engine,
   { key, folder }: { key: Buffer; folder: string },
 ): Promise<KeptSandbox> {
-  const kept = await sandbox.save(async (saved) => {
+  const use = async (saved: KeptSandbox) => {
     await copyKnowledge(sandbox.ownerFolder, folder);
     return saved;
-  });
+  };
+  const kept = await sandbox.save({ use });
   const { id } = kept.checkpoint;
   try {
     await tellGeneration(sandbox.wire.tunnels, sandbox.id);

@@ -38,7 +38,7 @@ import { startRun } from "./run.ts";
 import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
-import { type SavedSandbox, saveSandbox } from "./save.ts";
+import { type SaveOptions, saveSandbox } from "./save.ts";
 import { Terms } from "./terms.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
@@ -157,9 +157,9 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Saves memory and files, hands them to `use` while it stands still, and lets it go on. */
-  save<T>(use: (saved: SavedSandbox) => Promise<T>): Promise<T> {
+  save<T>(options: SaveOptions<T>): Promise<T> {
     const { id, wire, contexts } = this;
-    return this.#turn.take(() => saveSandbox({ id, wire, contexts, engine: this.#parts.engine }, use));
+    return this.#turn.take(() => saveSandbox({ id, wire, contexts, engine: this.#parts.engine }, options));
   }
 
   async #connect(why = "the guest does not know it"): Promise<void> {

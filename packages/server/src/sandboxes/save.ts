@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Checkpoint } from "../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
 import type { Engine } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { Tunnels } from "../core/tunnel.ts";
@@ -21,23 +21,32 @@ export interface SavedSandbox {
   contexts: ContextState[];
 }
 
+export interface SaveOptions<T> extends CheckpointOptions {
+  /** While it stands still. */
+  use: (saved: SavedSandbox) => Promise<T>;
+  /** Told as it begins to go on, which takes a while. */
+  meanwhile?: (used: T) => void;
+}
+
 const generationBytes = 16;
 
 /**
  * Nothing reaches the guest from before its memory is saved until it goes on, and all that it wrote is read: what the
  * owner knows then is true of the saved memory. Where it cannot be saved it may be lost, which the engine tells.
  */
-export async function saveSandbox<T>(parts: SaveParts, use: (saved: SavedSandbox) => Promise<T>): Promise<T> {
+export async function saveSandbox<T>(parts: SaveParts, options: SaveOptions<T>): Promise<T> {
   const { id, wire, contexts, engine } = parts;
+  const { use, meanwhile, plain = false } = options;
   await checkSockets(wire);
   if (contexts.list().some((context) => context.ended === undefined && !context.idle))
     throw new AppError("conflict", "a code context runs code", { hint: "wait for it, or interrupt it" });
   try {
     if (!(await wire.still())) throw new AppError("conflict", `sandbox ${id} does not answer, or stands still`);
-    const checkpoint = await engine.checkpoint(id);
+    const checkpoint = await engine.checkpoint(id, { plain });
     try {
       await wire.drained();
       const used = await use({ checkpoint, contexts: await contexts.states() });
+      meanwhile?.(used);
       await engine.restore(id, checkpoint.id);
       return used;
     } catch (error) {

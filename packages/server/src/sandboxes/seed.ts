@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Engine } from "../core/engine.ts";
 import { type CopyParts, copyKnowledge, makeCopy, stagePrefix } from "./make-copy.ts";
 import type { Sandbox } from "./sandbox.ts";
-import type { SavedSandbox } from "./save.ts";
+import type { SavedSandbox, SaveOptions } from "./save.ts";
 
 /** What copies of a sandbox are made of: its memory and files, as its engine saved them, and what its owner knew then. */
 export interface Seed extends SavedSandbox {
@@ -13,16 +13,18 @@ export interface Seed extends SavedSandbox {
   hidden: readonly Buffer[];
 }
 
+type SeedOptions = Pick<SaveOptions<Seed>, "meanwhile" | "plain">;
+
 /** The original stands still meanwhile, and goes on. What is saved is the engine's until it is dropped. */
-export async function saveSeed(original: Sandbox): Promise<Seed> {
-  const { ownerFolder } = original;
+export async function saveSeed(original: Sandbox, options: SeedOptions): Promise<Seed> {
+  const { ownerFolder, redactor } = original;
   const stage = await mkdtemp(join(ownerFolder, stagePrefix));
+  const use = async (saved: SavedSandbox): Promise<Seed> => {
+    await copyKnowledge(ownerFolder, stage);
+    return { ...saved, stage, hidden: redactor.hidden };
+  };
   try {
-    const saved = await original.save(async (saved) => {
-      await copyKnowledge(ownerFolder, stage);
-      return saved;
-    });
-    return { ...saved, stage, hidden: original.redactor.hidden };
+    return await original.save({ use, ...options });
   } catch (error) {
     await rm(stage, { recursive: true, force: true });
     throw error;

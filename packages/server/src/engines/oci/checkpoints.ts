@@ -1,9 +1,12 @@
 import { readFile, stat } from "node:fs/promises";
+import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
-import type { Checkpoint } from "../../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { checkpointLimits } from "../../core/fork-limits.ts";
+import { checkpointLimits, plainLimits } from "../../core/fork-limits.ts";
+import { Users } from "../../core/users.ts";
+import { limitsAfterStart } from "./cgroup-limits.ts";
 import { dropNext, growNext } from "./disk-claims.ts";
 import { checkChain, freezeSaved } from "./freeze.ts";
 import type { Reply } from "./helper-client.ts";
@@ -18,12 +21,13 @@ import {
 import { holdLayers, releaseLayers } from "./layer-holds.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
+import { storePlain } from "./plain-memory.ts";
 import { noLayers } from "./record.ts";
 import { removePassing } from "./remove-passing.ts";
 import { awaitEnd } from "./remove-sandbox.ts";
 import { newSandboxId } from "./sandbox-folder.ts";
 import { sealedBytes, sealMemory, unsealMemory } from "./sealed-memory.ts";
-import { type Origin, startBoundary } from "./start.ts";
+import { bothSettled, type Origin, startBoundary } from "./start.ts";
 
 /** Whoever makes and ends sandboxes. */
 interface Boundaries {
@@ -31,11 +35,19 @@ interface Boundaries {
   destroy(id: string): Promise<void>;
 }
 
+interface Memory {
+  /** As the helper calls it. */
+  name: string;
+  /** Where the helper has it. */
+  path: string;
+}
+
 /** A checkpoint as its engine has it: the memory is with the helper, the files are a layer. */
 interface Saved {
   id: string;
-  /** Where the helper has the memory. */
-  path: string;
+  memory: Memory;
+  /** Starts that read its memory. */
+  starts: Users;
   spec: SandboxSpec;
   hasInput: boolean;
   origin: Omit<Origin, "revival">;
@@ -70,10 +82,10 @@ export class Checkpoints {
   }
 
   /** Whoever calls has checked it, and lets nobody else touch the sandbox. */
-  async save(live: Live): Promise<Checkpoint> {
+  async save(live: Live, { plain = false }: CheckpointOptions): Promise<Checkpoint> {
     const id = newSandboxId();
-    const spec = specOf(live);
-    const saved: Saved = { id, path: "", spec, hasInput: live.hasInput, origin: await originOf(live), heldBytes: 0 };
+    const about = { spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live), heldBytes: 0 };
+    const saved: Saved = { ...newSaved(id), ...about };
     if (live.saved) throw new AppError("conflict", `sandbox ${live.id} is being saved`);
     this.#hold(saved); // it counts from now on: others may be saved meanwhile
     live.saved = true;
@@ -81,8 +93,8 @@ export class Checkpoints {
       await this.#parts.disk.reserveNext(live.folder);
       const mostBytes = this.#promise(live, saved);
       const reply = await this.#saveMemory(live, id, mostBytes);
-      saved.path = this.#parts.helper.pathOf(reply.fd);
-      await this.#saveFiles(live, saved);
+      saved.memory = { name: id, path: this.#parts.helper.pathOf(reply.fd) };
+      await bothSettled(this.#saveFiles(live, saved), plain ? this.#makePlain(saved) : Promise.resolve());
       return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
       live.saved = false;
@@ -103,7 +115,10 @@ export class Checkpoints {
   }
 
   async #saveMemory(live: Live, id: string, mostBytes: number): Promise<Reply> {
-    const { helper } = this.#parts;
+    const { helper, name } = this.#parts;
+    const { limits } = specOf(live);
+    // What it does from now on is the engine's work; its share of the processors holds again as it goes on.
+    live.cgroup.limit(name, { ...limits, cpus: availableParallelism() }, limitsAfterStart);
     try {
       const reply = await helper.request("checkpoint", [
         ["id", live.id],
@@ -115,9 +130,31 @@ export class Checkpoints {
       await awaitEnd(live);
       return reply;
     } catch (error) {
+      live.cgroup.limit(name, limits, limitsAfterStart);
       await helper.request("forget", [["memory", id]]);
       if (live.cgroup.processes().size === 0) live.exit.resolve(`its memory could not be saved: ${messageOf(error)}`);
       throw error;
+    }
+  }
+
+  /** Where it cannot be, for whatever reason, its memory stays as it was saved. */
+  async #makePlain(saved: Saved): Promise<void> {
+    const { helper, memory, onError } = this.#parts;
+    const name = newSandboxId();
+    const spareBytes = Math.min(plainLimits.memoryBytes, Math.floor(freemem() / plainLimits.freeShare));
+    const mostBytes = Math.min(spareBytes, saved.heldBytes + checkpointLimits.growthBytes);
+    try {
+      using _promised = memory.reserve(mostBytes, "saved memory that many go on from");
+      const path = helper.pathOf((await helper.request("hold", [["memory", name]])).fd);
+      const made = await storePlain(saved.memory.path, path, mostBytes);
+      const isUsed = made && this.#saved.get(saved.id) === saved;
+      const spare = isUsed ? saved.memory.name : name;
+      if (isUsed) saved.memory = { name, path };
+      await saved.starts.none(); // those that began with the former
+      await helper.request("forget", [["memory", spare]]);
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === "limit_exceeded")) onError(error);
+      await helper.request("forget", [["memory", name]]);
     }
   }
 
@@ -141,44 +178,52 @@ export class Checkpoints {
   }
 
   async restore(live: Live, id: string): Promise<void> {
-    const { spec, origin, promised } = this.#find(id);
+    const saved = this.#find(id);
     if (!live.saved) throw new AppError("conflict", `sandbox ${live.id} runs`);
     try {
-      await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: true } });
+      await this.#start(live, saved, true);
     } catch (error) {
       live.exit.resolve(`it could not go on: ${messageOf(error)}`);
       throw error;
     } finally {
-      promised?.[Symbol.dispose]();
+      saved.promised?.[Symbol.dispose]();
       live.saved = false;
     }
   }
 
   async create(id: string): Promise<CreatedSandbox> {
-    const { spec, hasInput, origin, heldBytes } = this.#find(id);
+    const { hasInput, heldBytes } = this.#find(id);
     using _promised = this.#parts.memory.reserve(heldBytes, "a sandbox that goes on from saved memory");
     const live = await this.#boundaries.claim(hasInput);
     try {
-      return await startBoundary(this.#parts, live, spec, { ...origin, revival: { memory: id, inPlace: false } });
+      return await this.#start(live, this.#find(id), false);
     } catch (error) {
       await this.#boundaries.destroy(live.id);
       throw error;
     }
   }
 
+  #start(live: Live, { spec, origin, memory, starts }: Saved, inPlace: boolean): Promise<CreatedSandbox> {
+    const revival = { memory: memory.name, inPlace };
+    return starts.with(() => startBoundary(this.#parts, live, spec, { ...origin, revival }));
+  }
+
+  /** Nobody begins with it any more; whoever has begun goes on. */
   async forget(id: string): Promise<void> {
     const saved = this.#saved.get(id);
     if (saved === undefined) return;
     this.#saved.delete(id);
+    await saved.starts.none();
     saved.promised?.[Symbol.dispose]();
-    await this.#parts.helper.request("forget", [["memory", id]]);
+    await this.#parts.helper.request("forget", [["memory", saved.memory.name]]);
     await releaseLayers(this.#parts, id);
     await removePassing(this.#parts).catch(this.#parts.onError);
   }
 
   /** Writes it down, sealed with this key: it outlives this engine. */
   async keep(id: string, key: Buffer): Promise<void> {
-    const { path, spec, hasInput, origin, heldBytes } = this.#find(id);
+    const { memory, spec, hasInput, origin, heldBytes } = this.#find(id);
+    const { path } = memory;
     const { engineFolder, disk } = this.#parts;
     const { size } = await stat(path);
     const kept = { id, spec, hasInput, ...origin, heldBytes };
@@ -188,17 +233,19 @@ export class Checkpoints {
   }
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
-  async load(id: string, key: Buffer): Promise<void> {
+  async load(id: string, key: Buffer, { plain = false }: CheckpointOptions): Promise<void> {
     const { engineFolder, helper } = this.#parts;
     const { bundle, layers, ...kept } = await readCheckpoint(engineFolder, id);
-    const saved: Saved = { ...kept, path: "", origin: { bundle, layers } };
+    const saved: Saved = { ...kept, ...newSaved(id), origin: { bundle, layers } };
     const sealed = memoryPath(checkpointFolder(engineFolder, id));
     this.#hold(saved);
     try {
       await this.#rest(saved);
       using _promised = this.#parts.memory.reserve((await stat(sealed)).size, "what is kept of a sandbox's memory");
-      saved.path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
-      await unsealMemory(id, key, sealed, saved.path);
+      const path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
+      saved.memory = { name: id, path };
+      await unsealMemory(id, key, sealed, path);
+      if (plain) await this.#makePlain(saved);
     } catch (error) {
       await this.forget(id);
       throw error;
@@ -230,6 +277,10 @@ export class Checkpoints {
     if (saved === undefined) throw noCheckpoint(id);
     return saved;
   }
+}
+
+function newSaved(id: string): Pick<Saved, "id" | "memory" | "starts"> {
+  return { id, memory: { name: id, path: "" }, starts: new Users() };
 }
 
 /** As it is now: limits may have changed since its start. */

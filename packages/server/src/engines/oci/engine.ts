@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Checkpoint } from "../../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions } from "../../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -239,12 +239,12 @@ class OciEngine implements Engine {
     if (existsSync(live.folder)) await this.destroyKept(id); // it was being stopped
   }
 
-  async checkpoint(id: string): Promise<Checkpoint> {
+  async checkpoint(id: string, options: CheckpointOptions = {}): Promise<Checkpoint> {
     const live = this.#find(id);
     await this.#checkpoints.check(live);
     await this.#cancelLooks(live);
     await live.lastLook;
-    return this.#checkpoints.save(live);
+    return this.#checkpoints.save(live, options);
   }
 
   restore(id: string, checkpoint: string): Promise<void> {
@@ -257,7 +257,8 @@ class OciEngine implements Engine {
 
   forgetCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.forget(checkpoint);
   keepCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.keep(checkpoint, key);
-  loadCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.load(checkpoint, key);
+  loadCheckpoint = (checkpoint: string, key: Buffer, options: CheckpointOptions = {}): Promise<void> =>
+    this.#checkpoints.load(checkpoint, key, options);
   removeCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.remove(checkpoint);
   checkpoints = (): Promise<string[]> => listCheckpoints(this.#parts.engineFolder);
 

@@ -55,7 +55,7 @@ export async function endBoundary({ folder, cgroup }: Pick<Remains, "folder" | "
 /** Of a boundary that ends by itself: resolves when nobody is left to write to its image. Its cgroups stay, with what they counted. */
 export async function awaitEnd({ folder, cgroup }: Pick<Remains, "folder" | "cgroup">): Promise<void> {
   const deadline = Date.now() + engineLimits.killTimeoutMs;
-  for (let pauseMs = 1; cgroup.processes().size > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+  for (let pauseMs = 1; cgroup.processes().size > 0; pauseMs = Math.min(pauseMs * 2, 4)) {
     if (Date.now() > deadline) throw new AppError("internal", `processes of ${folder} do not end`);
     await sleep(pauseMs);
   }

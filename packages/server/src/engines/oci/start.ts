@@ -217,7 +217,7 @@ async function prepareVolume(
 }
 
 /** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */
-async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+export async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([first, second]);
   return [await first, await second];
 }
