@@ -1,15 +1,23 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
+import { engineLimits } from "../../packages/server/src/core/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
-import { engines, soak } from "../harness.ts";
+import { engines, ordinary, soak } from "../harness.ts";
 import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
 
+const MiB = 1024 ** 2;
 const alice = callerOf("alice");
 const bob = callerOf("bob");
 
 const isFull = ({ fleet }: TestFleet) => fleet.pools().some(({ ready, size }) => ready === size);
+
+function mountDisk(folder: string, bytes: number): Disposable {
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "none", folder]);
+  return { [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", folder]) };
+}
 
 /** A signal stops a process some time after it was sent, thread by thread. */
 function standsStill(pid: number): boolean {
@@ -56,6 +64,22 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     expect(test.fleet.pools()).toMatchObject([{ ready: 1, hits: 0 }]);
     await test.fleet.destroy(alice, record.id);
   });
+
+  it.skipIf(ordinary)(
+    "[LIF-02] gives way where the disk has no room for both it and what somebody asks for",
+    async () => {
+      await using own = await makeHome();
+      using _disk = mountDisk(own.home, engineLimits.diskReserveBytes + 1024 * MiB);
+      await using test = await own.open({ engine, poolSize: 2, limits: { ...small, storageBytes: 256 * MiB } });
+      await until(() => isFull(test));
+      const { record } = await test.fleet.create(alice, { limits: { storageBytes: 640 * MiB } });
+      expect(record.origin).toBe("cold: it asks for more storage than those in the pool have");
+      expect(test.fleet.pools()).toMatchObject([{ ready: 1 }]);
+      const more = test.fleet.create(alice, { limits: { storageBytes: 1024 * MiB } });
+      await expect(more).rejects.toMatchObject({ code: "limit_exceeded", message: expect.stringContaining("no disk") });
+      await test.fleet.destroy(alice, record.id);
+    },
+  );
 
   it("[LIF-02] hands over with the limits and the environment that were asked for", async () => {
     await using own = await makeHome();

@@ -118,7 +118,7 @@ function startCold(
     const folders = defined({ root, folder: inputFolder ?? undefined, outputFolder: outputFolder ?? undefined });
     const sandbox = await starts.with(async () => {
       caller.gone?.throwIfAborted();
-      return maker.createSandbox({ ...options, ...folders });
+      return pools.makeRoom(() => maker.createSandbox({ ...options, ...folders }));
     });
     try {
       await equipment.equip(caller, sandbox, termsOf(caller, env, limits));

@@ -176,6 +176,16 @@ export class WarmPool {
     };
   }
 
+  get readyCount(): number {
+    return this.#ready.length;
+  }
+
+  /** One less until somebody takes one, for what somebody waits for. */
+  async giveWay(): Promise<void> {
+    const ready = this.#ready.shift();
+    if (ready !== undefined) await this.#parts.discard(ready.sandbox);
+  }
+
   /** Its sandboxes end: a next daemon fills a pool of its own. */
   async close(): Promise<void> {
     this.#closing.abort();

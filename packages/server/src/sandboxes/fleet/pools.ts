@@ -1,4 +1,5 @@
 import type { EngineName } from "../../core/engine.ts";
+import { AppError, isDiskFull } from "../../core/errors.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import { poolLimits } from "../../core/fleet-limits.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
@@ -64,6 +65,23 @@ export class Pools {
       if (pool.image.layerId !== layerId) continue;
       this.#pools.delete(name);
       await pool.close();
+    }
+  }
+
+  /** A start that finds no room on the disk has that of those that nobody asked for, one after the other. */
+  async makeRoom<T>(start: () => Promise<T>): Promise<T> {
+    for (const gave: WarmPool[] = []; ; ) {
+      try {
+        return await start();
+      } catch (error) {
+        const fullest = [...this.#pools.values()].sort((one, other) => other.readyCount - one.readyCount)[0];
+        if (!(error instanceof AppError && isDiskFull(error)) || !fullest?.readyCount) {
+          for (const pool of gave) pool.fill(); // it was for nothing
+          throw error;
+        }
+        gave.push(fullest);
+        await fullest.giveWay();
+      }
     }
   }
 

@@ -41,7 +41,8 @@ async function start(parts: CreationParts, asked: Asked, template: ReadyTemplate
   const { engine, limits, image, layerId: base, warmUp } = template;
   const options = { engine, limits, warm: asked.warm, keep: true, fleet: true, base, ...rootOf(image) } as const;
   const folder = defined({ outputFolder: outputFolder ?? undefined });
-  const sandbox = await parts.starts.with(() => parts.maker.createSandbox({ ...options, ...folder }));
+  const { starts, pools, maker } = parts;
+  const sandbox = await starts.with(() => pools.makeRoom(() => maker.createSandbox({ ...options, ...folder })));
   try {
     sandbox.setEnvironment(asked.env);
     if (warmUp !== null) await runWarmUp(sandbox, warmUp); // before it has secrets, as where memory is saved
