@@ -41,7 +41,7 @@ export async function tell(sandbox: CreatedSandbox, code: string): Promise<unkno
 }
 
 /** Bytes that nothing makes smaller, in files of 16 MB, written in parts that a puppet answers in time. */
-export async function fill(sandbox: CreatedSandbox, folder: string, bytes: number): Promise<void> {
+async function fill(sandbox: CreatedSandbox, folder: string, bytes: number): Promise<void> {
   await tell(sandbox, `os.makedirs("${folder}", exist_ok=True)`);
   for (let at = 0; at < bytes; at += 16 * MiB)
     await tell(sandbox, `open("${folder}/${at}", "wb").write(os.urandom(${Math.min(16 * MiB, bytes - at)}))`);

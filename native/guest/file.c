@@ -199,6 +199,7 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_RESTORE: return restore(spec);
     case KIND_PLACE: return deliver(spec);
     case KIND_SURVEY: return survey();
+    case KIND_BUSY: return busy();
     default: break;
   }
   return errno = EINVAL, -1;

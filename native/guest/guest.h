@@ -84,7 +84,8 @@ enum stream_kind {
   KIND_DIAL,
   KIND_DATAGRAMS,
   KIND_SURVEY,
-  KIND_LAST = KIND_SURVEY,
+  KIND_BUSY,
+  KIND_LAST = KIND_BUSY,
 };
 
 enum signal_mode { SIGNAL_GROUP = 0, SIGNAL_TREE = 1 };

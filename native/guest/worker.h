@@ -20,8 +20,9 @@ int unpack(const struct spec *spec);
 int restore(const struct spec *spec);
 int search(const struct spec *spec);
 
-/* survey.c */
+/* survey.c, busy.c */
 int survey(void);
+int busy(void);
 
 /* deliver.c: into /run, by a worker that is root without any capability */
 int deliver(const struct spec *spec);

@@ -77,7 +77,7 @@ describe("[LIF-08] a copy of a sandbox whose engine cannot save memory", () => {
     await api.post(`${path}/${id}/exec`, { command: "mkdir -p a && echo one >a/f && chmod 600 a/f" });
     const { status, json } = await api.post(`${path}/${id}/fork`, { count: 2 });
     expect(status).toBe(201);
-    expect(json).toMatchObject({ memory: false, why: "the engine container cannot save memory", files: "copy" });
+    expect(json).toMatchObject({ memory: false, why: "the engine container cannot save memory", files: "overlay" });
     for (const copy of json.sandboxes) {
       expect(copy).toMatchObject({ status: "running", labels: { of: "mine" }, env_names: ["A"] });
       const command = "cat a/f; stat -c %a a/f; echo $A; echo more >>a/f";

@@ -183,7 +183,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     .map((list) => Buffer.concat(list));
   const frame: fc.Arbitrary<HostFrame> = fc.oneof(
     fc
-      .record({ kind: fc.nat(18), stream: fc.integer({ min: 1, max: ids }), rows })
+      .record({ kind: fc.nat(19), stream: fc.integer({ min: 1, max: ids }), rows })
       .map((one) => opening(one.stream, one.rows, one.kind)),
     fc.record(
       {

@@ -15,7 +15,8 @@ export interface ForkInfo {
   memory: boolean;
   /** Why the copies have files alone. */
   why: string | null;
-  files: "copy" | "overlay";
+  /** Of the files: they lie on the original's (`overlay`), on a copy of them, or are what a snapshot reads of the workspace. */
+  files: "copy" | "overlay" | "snapshot";
 }
 
 export interface Fork extends Omit<ForkInfo, "sandboxes"> {

@@ -180,6 +180,8 @@ export interface Engine extends AsyncDisposable {
   layers(): Promise<LayerInfo[]>;
   /** Refused while a sandbox or another layer needs it. */
   removeLayer(id: LayerId): Promise<void>;
+  /** Of one that was lent: it goes, now or with the last that needs it. Idempotent. */
+  releaseLayer(id: LayerId): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;

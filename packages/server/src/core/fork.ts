@@ -16,5 +16,6 @@ export interface Fork {
   memory: boolean;
   /** Why not. */
   why: string | null;
-  files: "copy" | "overlay";
+  /** Of the files: they lie on the original's (`overlay`), on a copy of them, or are what a snapshot reads of the workspace. */
+  files: "copy" | "overlay" | "snapshot";
 }

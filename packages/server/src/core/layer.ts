@@ -25,4 +25,6 @@ export interface FreezeOptions {
   keep: boolean;
   /** It is not stopped: the layer is a copy, taken while nothing can be written. It is always kept then. */
   copy?: boolean;
+  /** It is made for copies: who asked says when all have it (`releaseLayer`), and then it goes with the last that lies on it. */
+  lent?: boolean;
 }

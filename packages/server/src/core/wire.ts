@@ -20,6 +20,7 @@ export const streamKinds = {
   dial: 16,
   datagrams: 17,
   survey: 18,
+  busy: 19,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 

@@ -143,6 +143,7 @@ export class HostSession {
     freeze: async ({ engine, id, options }) => (await this.#open(engine)).freeze(id, options),
     layers: async ({ engine }) => (await this.#open(engine)).layers(),
     removeLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).removeLayer(layer)),
+    releaseLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).releaseLayer(layer)),
     pause: async ({ engine, id }) => nothing((await this.#open(engine)).pause(id)),
     resume: async ({ engine, id }) => nothing((await this.#open(engine)).resume(id)),
     updateLimits: async ({ engine, id, limits }) => nothing((await this.#open(engine)).updateLimits(id, limits)),

@@ -61,6 +61,7 @@ interface Verbs {
   freeze: [OfSandbox & { options: FreezeOptions }, LayerInfo];
   layers: [{ engine: EngineName }, LayerInfo[]];
   removeLayer: [{ engine: EngineName; layer: string }, null];
+  releaseLayer: [{ engine: EngineName; layer: string }, null];
   pause: [OfSandbox, null];
   resume: [OfSandbox, null];
   updateLimits: [OfSandbox & { limits: SandboxLimits }, null];
@@ -114,7 +115,7 @@ const someLimits = shape<Partial<SandboxLimits>>({
 });
 const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: optional(oneOf(warmChoices)) });
 
-const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag) });
+const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag), lent: optional(flag) });
 
 const checkpointOptions = shape<CheckpointOptions>({ plain: optional(flag) });
 
@@ -147,6 +148,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   freeze: shape({ engine, id, options: freezeOptions }),
   layers: shape({ engine }),
   removeLayer: shape({ engine, layer: matching(layerId) }),
+  releaseLayer: shape({ engine, layer: matching(layerId) }),
   pause: ofSandbox,
   resume: ofSandbox,
   updateLimits: shape({ engine, id, limits }),

@@ -76,6 +76,10 @@ export class RemoteEngine implements Engine {
     await this.#client.request("removeLayer", { engine: this.name, layer });
   }
 
+  async releaseLayer(layer: LayerId): Promise<void> {
+    await this.#client.request("releaseLayer", { engine: this.name, layer });
+  }
+
   async waitExit(id: string): Promise<string> {
     return this.#client.owned(id).exit.promise;
   }

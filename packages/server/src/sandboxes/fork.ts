@@ -31,6 +31,18 @@ export async function forkSandbox(original: Sandbox, parts: CopyParts, count: nu
   }
 }
 
+/** All of them or none. */
+export async function makeAll(count: number, make: () => Promise<Sandbox>): Promise<Sandbox[]> {
+  const copies = new Copying(count);
+  copies.begin(make, forkLimits.atOnce);
+  try {
+    return await copies.all();
+  } catch (error) {
+    await copies.giveUp();
+    throw error;
+  }
+}
+
 /** So many copies, a few at the same time. */
 class Copying {
   readonly #made: Sandbox[] = [];

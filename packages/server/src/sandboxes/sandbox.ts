@@ -29,6 +29,7 @@ import { Contexts } from "./contexts.ts";
 import { startCode } from "./execute-code.ts";
 import { FileTracking } from "./file-tracking.ts";
 import { WireFiles } from "./files.ts";
+import type { LentFiles } from "./lent-files.ts";
 import { observeRun } from "./observe-run.ts";
 import { withDomains } from "./open-domains.ts";
 import { openWire } from "./open-wire.ts";
@@ -316,6 +317,14 @@ export class Sandbox implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<LayerInfo>();
     await this.#ending.stop(async () => resolve(await this.#parts.engine.freeze(this.id, options)));
     return promise;
+  }
+
+  /** Its files for copies. Where it is stopped for that this handle is done, as after `stop`; one that cannot lend them goes on. */
+  async lend(stop: boolean): Promise<LentFiles> {
+    const { engine } = this.#parts;
+    const layer = await engine.freeze(this.id, { keep: true, copy: !stop, lent: true });
+    if (stop) await this.#ending.stop(async () => undefined);
+    return { layerId: layer.id, release: () => engine.releaseLayer(layer.id) };
   }
 
   /** Whether its stop was asked for. */

@@ -18,7 +18,9 @@ export const fork = z
     sandboxes: z.array(sandbox),
     memory: z.boolean().describe("whether what ran in the original runs on in each copy"),
     why: z.string().nullable().describe("why the copies have files alone"),
-    files: z.enum(["copy", "overlay"]),
+    files: z
+      .enum(["copy", "overlay", "snapshot"])
+      .describe("they lie on those of the original, on a copy of them, or are what a snapshot reads of the workspace"),
   })
   .meta({ id: "Fork" });
 

@@ -40,6 +40,7 @@ import type { EngineParts } from "./parts.ts";
 import { openCgroup } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
 import { reapLayers } from "./reap-layers.ts";
+import { releaseLayer } from "./release-layer.ts";
 import { removeLayer } from "./remove-layer.ts";
 import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
@@ -137,14 +138,15 @@ class OciEngine implements Engine {
     return this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), false));
   }
 
-  reset(id: string): Promise<void> {
-    return this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), true));
+  async reset(id: string): Promise<void> {
+    await this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), true));
+    await removePassing(this.#parts).catch(this.#onError);
   }
 
-  async freeze(id: string, { keep, copy = false }: FreezeOptions): Promise<LayerInfo> {
-    if (copy) return this.#inTurn(this.#find(id), (live) => copyVolume(this.#parts, live));
+  async freeze(id: string, { keep, copy = false, lent = false }: FreezeOptions): Promise<LayerInfo> {
+    if (copy) return this.#inTurn(this.#find(id), (live) => copyVolume(this.#parts, live, lent));
     try {
-      return await this.#end(id, (live) => freezeVolume(this.#parts, live, keep));
+      return await this.#end(id, (live) => freezeVolume(this.#parts, live, keep, lent));
     } catch (error) {
       if (this.#live.get(id)?.record?.kept?.stopped === true) await this.stop(id);
       throw error;
@@ -158,6 +160,8 @@ class OciEngine implements Engine {
   removeLayer(id: LayerId): Promise<void> {
     return removeLayer(this.#parts, id);
   }
+
+  releaseLayer = (id: LayerId): Promise<void> => releaseLayer(this.#parts, id);
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
     return takeSandbox(this.#unowned(id), async ({ live, kept, isRunning }) => {

@@ -34,7 +34,7 @@ import { openUidRange } from "./uid-range.ts";
  * the volume moves: who is killed in between leaves a layer that the next engine finishes (finishDraft). One that is not
  * kept is nobody's before its volume moves, and goes with its half-made layer.
  */
-export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean): Promise<LayerInfo> {
+export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean, lent = false): Promise<LayerInfo> {
   const record = live.record;
   if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
   const below = await newChain(parts, record);
@@ -48,7 +48,7 @@ export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean
   const isUnused = record.kept?.emptied === true || record.kept?.frozen === true;
   const layer =
     !isUnused && existsSync(ownVolume(live.folder, kind))
-      ? await moveVolume(parts, live, { ...newLayer(record, below, live.hasInput), kind }, keep)
+      ? await moveVolume(parts, live, { ...newLayer(record, below, live.hasInput, lent), kind }, keep)
       : await unchanged(parts, record);
   if (!keep) await destroy(parts, live);
   return describeLayer(parts, layer);
@@ -78,12 +78,12 @@ export async function checkChain(parts: EngineParts, { id, record }: Live): Prom
 }
 
 /** Copies the volume of a sandbox that runs and goes on. */
-export async function copyVolume(parts: EngineParts, live: Live): Promise<LayerInfo> {
+export async function copyVolume(parts: EngineParts, live: Live, lent = false): Promise<LayerInfo> {
   const record = live.record;
   if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
   const image = ownVolume(live.folder, "image");
   if (parts.privilege.rootless || !existsSync(image)) throw noOverlay();
-  const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput), kind: "image" } as const;
+  const layer = { ...newLayer(record, await newChain(parts, record), live.hasInput, lent), kind: "image" } as const;
   const { size, blocks } = await stat(image);
   await withDraft(parts, layer, async (draft) => {
     const copy = volumePath(draft, "image");
@@ -125,10 +125,27 @@ async function newChain({ layers, engineFolder }: EngineParts, { layers: { base 
   return below;
 }
 
-function newLayer(record: SandboxRecord, below: readonly string[], hasInput: boolean): Omit<LayerRecord, "kind"> {
+function newLayer(
+  record: SandboxRecord,
+  below: readonly string[],
+  hasInput: boolean,
+  lent = false,
+): Omit<LayerRecord, "kind"> {
   const createdAt = new Date().toISOString();
   const { base: uidBase, id: sandbox } = record;
-  return { id: newSandboxId(), digest: null, uidBase, below, hasInput, createdAt, sandbox, passing: false };
+  const origin = lent ? { origin: record.layers.origin } : {};
+  return {
+    id: newSandboxId(),
+    digest: null,
+    uidBase,
+    below,
+    hasInput,
+    createdAt,
+    sandbox,
+    passing: lent,
+    lent,
+    ...origin,
+  };
 }
 
 export function ownVolume(folder: string, kind: LayerRecord["kind"]): string {

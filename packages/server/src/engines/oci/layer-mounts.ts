@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf, messageOf } from "../../core/errors.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { layerLimits } from "../../core/layer-limits.ts";
+import { Turn } from "../../core/turn.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 import {
   type LayerRecord,
@@ -25,6 +26,7 @@ export class LayerMounts {
   /** By which device. */
   readonly #mounted = new Map<LayerId, Promise<string>>();
   readonly #digests = new Set<LayerId>();
+  readonly #changes = new Turn();
 
   constructor(engineFolder: string, helper: HelperClient, onError: (error: unknown) => void) {
     this.#engineFolder = engineFolder;
@@ -92,10 +94,15 @@ export class LayerMounts {
     ];
     const reply = await this.#helper.request("layer-digest", args).catch(() => undefined); // removed, or the engine ends
     if (reply?.digest === undefined) return;
-    const record = await readLayerRecord(this.#engineFolder, id).catch(() => undefined);
-    if (record === undefined) return;
-    await writeLayerRecord(folder, { ...record, digest: reply.digest }).catch((error: unknown) => {
-      if (errnoOf(error) !== "ENOENT") throw error; // removed meanwhile
+    await this.change(id, { digest: reply.digest });
+  }
+
+  /** What its record says from now on; of one that is gone nothing. Changes of this engine take turns. */
+  change(id: LayerId, changes: Partial<Pick<LayerRecord, "digest" | "lent">>): Promise<void> {
+    return this.#changes.take(async () => {
+      const record = await readLayerRecord(this.#engineFolder, id).catch(ignoreMissing);
+      if (record === undefined) return;
+      await writeLayerRecord(layerFolder(this.#engineFolder, id), { ...record, ...changes }).catch(ignoreMissing);
     });
   }
 
@@ -130,4 +137,9 @@ export class LayerMounts {
   #place(): string {
     return join(layersFolder(this.#engineFolder), "mounted");
   }
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (errnoOf(error) === "ENOENT" || (error instanceof AppError && error.code === "not_found")) return undefined;
+  throw error;
 }

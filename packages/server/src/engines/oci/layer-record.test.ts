@@ -14,6 +14,8 @@ const record = {
   createdAt: "2026-01-01T00:00:00.000Z",
   sandbox: "aaaabbbbccccdddd",
   passing: true,
+  lent: true,
+  origin: "ponmlkjihgfedcba",
 };
 
 describe("the record of a layer", () => {
@@ -32,6 +34,7 @@ describe("the record of a layer", () => {
     ["has no range of ids", { ...record, uidBase: 0 }],
     ["lies on a path", { ...record, below: ["../../etc"] }],
     ["lies on too many", { ...record, below: Array.from({ length: layerLimits.chain }, () => id) }],
+    ["has an origin that is none", { ...record, origin: "/" }],
     ["comes from nowhere", { ...record, sandbox: "" }],
   ])("is refused when it %s", (_, value) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);

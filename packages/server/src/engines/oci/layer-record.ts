@@ -22,6 +22,10 @@ export interface LayerRecord {
   sandbox: string;
   /** It goes when nothing lies on it any more. */
   passing: boolean;
+  /** Not yet: its copies are being made. */
+  lent: boolean;
+  /** Of one that is made for copies: what they go back to when they are reset. It lies below. */
+  origin?: LayerId | null;
 }
 
 const version = 1;
@@ -104,8 +108,13 @@ export function parseLayerRecord(id: LayerId, text: string): LayerRecord {
     throw damaged(id, cause);
   }
   if (!isLayerRecord(value) || value.id !== id) throw damaged(id);
-  const { kind, digest, uidBase, below, hasInput, createdAt, sandbox } = value;
-  return { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox, passing: value.passing === true };
+  const { kind, digest, uidBase, below, hasInput, createdAt, sandbox, origin } = value;
+  const use = {
+    passing: value.passing === true,
+    lent: value.lent === true,
+    ...(origin === undefined ? {} : { origin }),
+  };
+  return { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox, ...use };
 }
 
 function damaged(id: LayerId, cause?: unknown): AppError {
@@ -116,7 +125,7 @@ const isId = (value: unknown) => typeof value === "string" && layerId.test(value
 
 function isLayerRecord(value: unknown): value is LayerRecord {
   if (typeof value !== "object" || value === null || !("version" in value) || value.version !== version) return false;
-  const { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox } = value as Partial<LayerRecord>;
+  const { id, kind, digest, uidBase, below, hasInput, createdAt, sandbox, origin } = value as Partial<LayerRecord>;
   return (
     isId(id) &&
     (kind === "image" || kind === "folder") &&
@@ -129,6 +138,7 @@ function isLayerRecord(value: unknown): value is LayerRecord {
     typeof hasInput === "boolean" &&
     typeof createdAt === "string" &&
     !Number.isNaN(Date.parse(createdAt)) &&
-    isId(sandbox)
+    isId(sandbox) &&
+    (origin === undefined || origin === null || isId(origin))
   );
 }

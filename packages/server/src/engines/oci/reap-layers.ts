@@ -27,10 +27,21 @@ export async function reapLayers(parts: ReapParts): Promise<void> {
     throw error;
   });
   for (const name of names) {
+    if (layerId.test(name)) await reapLent(parts, name).catch(parts.onError);
     const [, kind, id] = /^\.(new|gone)-(.*)$/.exec(name) ?? [];
     if (id === undefined || !layerId.test(id)) continue;
     await (kind === "gone" ? settleGone(parts, id) : reapDraft(parts, id)).catch(parts.onError);
   }
+}
+
+/** Whoever lends one holds the lock of the sandbox that it is made of, until all copies lie on it. */
+async function reapLent(parts: ReapParts, id: LayerId): Promise<void> {
+  const layer = await findLayerRecord(layerFolder(parts.engineFolder, id), id);
+  if (layer?.lent !== true) return;
+  const folder = join(parts.engineFolder, "sandboxes", layer.sandbox);
+  const settle = () => parts.layers.change(id, { lent: false });
+  if (existsSync(folder)) await whenUnowned(parts, folder, settle);
+  else await settle();
 }
 
 /** Whoever makes it holds the lock of the sandbox that it is made of. */
@@ -48,6 +59,10 @@ async function reapDraft(parts: ReapParts, id: LayerId): Promise<void> {
   }
   const folder = join(engineFolder, "sandboxes", layer.sandbox);
   if (!existsSync(folder)) return removeTree(draft, id, helper);
+  await whenUnowned(parts, folder, () => finishDraft(parts, draft, layer, folder));
+}
+
+async function whenUnowned({ helper }: ReapParts, folder: string, act: () => Promise<void>): Promise<void> {
   try {
     await helper.request("lock", [["folder", folder]]);
   } catch (error) {
@@ -55,7 +70,7 @@ async function reapDraft(parts: ReapParts, id: LayerId): Promise<void> {
     throw error;
   }
   try {
-    await finishDraft(parts, draft, layer, folder);
+    await act();
   } finally {
     await helper.request("unlock", [["folder", folder]]);
   }
@@ -69,4 +84,5 @@ async function finishDraft(parts: ReapParts, draft: string, layer: LayerRecord, 
   const place = volumePath(draft, layer.kind);
   if (!existsSync(place)) await rename(volume, place);
   await rename(draft, layerFolder(parts.engineFolder, layer.id));
+  if (layer.lent) await parts.layers.change(layer.id, { lent: false });
 }

@@ -5,7 +5,8 @@ import { type LayerParts, removeLayer } from "./remove-layer.ts";
 
 /** Layers that were made for sandboxes to lie on go with the last of them, and those below them likewise. */
 export async function removePassing(parts: LayerParts): Promise<void> {
-  const passing = (await listLayerRecords(parts.engineFolder, () => undefined)).filter((layer) => layer.passing);
+  const known = await listLayerRecords(parts.engineFolder, () => undefined);
+  const passing = known.filter((layer) => layer.passing && !layer.lent);
   let uses = await countUses(parts.engineFolder);
   // Those that lie on others first.
   for (const { id } of passing.sort((left, right) => right.below.length - left.below.length)) {

@@ -40,12 +40,13 @@ export async function startBoundary(
   origin?: Origin,
 ): Promise<CreatedSandbox> {
   const { name, privilege, runtime } = parts;
-  await takeBase(parts, live, spec);
+  const own = origin?.layers ?? live.record?.layers ?? (await layersOf(parts, spec));
+  await takeBase(parts, live, own);
   live.cgroup.create();
   const before = live.cgroup.limit(name, spec.limits, limitsBeforeStart);
   const [base, volume] = await bothSettled(
-    writeFiles(parts, live, spec, origin),
-    prepareVolume(parts, live, origin?.layers ?? layersOf(spec), spec),
+    writeFiles(parts, live, spec, own, origin),
+    prepareVolume(parts, live, own, spec),
   );
   const layers = await parts.layers.use(live.record?.layers ?? noLayers);
   const { pid, gofer } = await launch(parts.helper, {
@@ -89,8 +90,8 @@ export async function startBoundary(
 }
 
 /** Nothing is done to a volume before its base is found. The input folder of whom it was frozen from is a part of it. */
-async function takeBase({ layers, privilege }: EngineParts, live: Live, spec: SandboxSpec): Promise<void> {
-  const { base } = live.record?.layers ?? layersOf(spec);
+async function takeBase({ layers, privilege }: EngineParts, live: Live, own: LayersOfSandbox): Promise<void> {
+  const { base } = live.record?.layers ?? own;
   if (base === null) return;
   if (privilege.rootless) throw noBase(noStorageLimit);
   const [nearest] = await layers.chain(base);
@@ -103,8 +104,11 @@ function noBase(why: string): AppError {
   });
 }
 
-function layersOf({ root, base }: SandboxSpec): LayersOfSandbox {
-  return { root: root ?? null, base: base ?? null, origin: base ?? null };
+/** A copy goes back to what its original did. */
+async function layersOf({ layers }: EngineParts, { root, base }: SandboxSpec): Promise<LayersOfSandbox> {
+  const [nearest] = base === undefined ? [] : await layers.chain(base);
+  const origin = nearest?.origin === undefined ? (base ?? null) : nearest.origin;
+  return { root: root ?? null, base: base ?? null, origin };
 }
 
 export function describe(parts: EngineParts, live: Live, settled: Settled): CreatedSandbox {
@@ -160,7 +164,13 @@ export function forgetUnsaved(live: Live): void {
 }
 
 /** The range is recorded before anything could use it. */
-async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec, origin?: Origin): Promise<number> {
+async function writeFiles(
+  parts: EngineParts,
+  live: Live,
+  spec: SandboxSpec,
+  layers: LayersOfSandbox,
+  origin?: Origin,
+): Promise<number> {
   const { name, bootId } = parts;
   const base = await findBase(parts, live);
   if (origin?.revival.inPlace === true) return base;
@@ -169,7 +179,6 @@ async function writeFiles(parts: EngineParts, live: Live, spec: SandboxSpec, ori
     origin?.bundle ?? JSON.stringify(makeBundle({ engine: name, spec, hasInput: live.hasInput, guestArgs }));
   await Promise.all([writeBundle(live.folder, bundle), makeOwnerFolder(live.folder, parts.owner)]);
   if (live.record === undefined) {
-    const layers = origin?.layers ?? layersOf(spec);
     const record = { id: live.id, engine: name, base, layers, createdAt: new Date().toISOString(), bootId, kept: null };
     writeRecord(live.folder, record);
     live.record = record;

@@ -7,6 +7,7 @@ import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import { type CreationParts, createMember } from "./creation.ts";
+import { forkFiles } from "./fork-files.ts";
 import { type Member, rootOf } from "./member.ts";
 import { settleCopy } from "./settle-copy.ts";
 
@@ -33,7 +34,7 @@ export async function forkMember(
       })
       .catch((error: unknown) => unsaveable(error, memory));
     if (typeof copies === "string") return copyFiles(parts, caller, original, count, copies);
-    const records = await settleAll(parts, caller, original, copies);
+    const records = await settleAll(parts, caller, original, copies, true);
     return { records, memory: true, why: null, files: "overlay" };
   });
 }
@@ -53,6 +54,21 @@ async function copyFiles(
   count: number,
   why: string,
 ): Promise<Fork> {
+  const copied = await forkFiles(parts, caller, original, count);
+  if (typeof copied === "string") return copySnapshot(parts, caller, original, count, `${why}; ${copied}`);
+  const { copies, files } = copied;
+  const records = await settleAll(parts, caller, original, copies, false);
+  return { records, memory: false, why, files };
+}
+
+/** With what a snapshot reads of them: the workspace, without the values of secrets. */
+async function copySnapshot(
+  parts: CreationParts,
+  caller: Caller,
+  original: Member,
+  count: number,
+  why: string,
+): Promise<Fork> {
   const sandbox = await parts.lifecycle.running(original, caller);
   const members: Member[] = [];
   try {
@@ -66,7 +82,7 @@ async function copyFiles(
     await destroyAll(parts, members);
     throw error;
   }
-  return { records: members.map(({ record }) => record), memory: false, why, files: "copy" };
+  return { records: members.map(({ record }) => record), memory: false, why, files: "snapshot" };
 }
 
 function askedLike({ image, layerId, engine, limits, env, labels, ...record }: SandboxRecord): Asked {
@@ -121,6 +137,7 @@ async function settleAll(
   caller: Caller,
   original: Member,
   copies: readonly Sandbox[],
+  memory: boolean,
 ): Promise<SandboxRecord[]> {
   const { removals, onError } = parts;
   const settled: Member[] = [];
@@ -128,7 +145,7 @@ async function settleAll(
     const { record } = original;
     const like = { record, origin: `fork of ${record.id}`, policy: parts.egress?.ownPolicy(record.id) ?? null };
     for (const copy of copies) settled.push(await settleCopy(parts, caller, like, copy));
-    await tellFork(parts, caller, original, settled, true);
+    await tellFork(parts, caller, original, settled, memory);
   } catch (error) {
     await destroyAll(parts, settled);
     for (const copy of copies.slice(settled.length)) await removals.remove(copy.id, copy).catch(onError);

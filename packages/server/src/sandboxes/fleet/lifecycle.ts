@@ -1,8 +1,9 @@
 import { AppError, messageOf } from "../../core/errors.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
-import type { LayerInfo } from "../../core/layer.ts";
+import type { LayerId, LayerInfo } from "../../core/layer.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
 import type { WarmUp } from "../../core/template.ts";
+import { isBusy } from "../lent-files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
 import type { Equipment } from "./equipment.ts";
@@ -12,6 +13,7 @@ import type { SandboxMaker } from "./maker.ts";
 import { type Member, rootOf } from "./member.ts";
 import type { Removals } from "./removals.ts";
 import type { Slots } from "./slots.ts";
+import { refusalOf, whyNotLent } from "./why-not-lent.ts";
 
 export interface LifecycleParts extends HarvestParts {
   maker: SandboxMaker;
@@ -142,6 +144,42 @@ export class Lifecycle {
       await member.become(this.#parts.ledger, "stopped", actor, "its files are frozen");
       return promise;
     });
+  }
+
+  /**
+   * Lends its files while `use` goes on. An idle one is stopped for that, and starts again meanwhile; of a busy one they are
+   * copied. A sentence: why they cannot be lent.
+   */
+  lend<T>(member: Member, actor: Actor, use: (layerId: LayerId, how: "overlay" | "copy") => Promise<T>) {
+    return member.turn.take(async (): Promise<T | string> => {
+      const sandbox = await this.#running(member, actor);
+      const why = await whyNotLent(this.#parts, member, sandbox);
+      if (why !== null) return why;
+      const isIdle = member.uses <= 1 && !(await isBusy(sandbox)); // one use is that of whoever asks
+      const lent = await sandbox.lend(isIdle).catch(refusalOf);
+      if (typeof lent === "string") return lent;
+      const again = isIdle ? this.#startAgain(member, actor) : undefined;
+      try {
+        return await use(lent.layerId, isIdle ? "overlay" : "copy");
+      } finally {
+        await again;
+        await lent.release().catch(this.#parts.onError);
+      }
+    });
+  }
+
+  /** What it was stopped for goes on without it where it cannot: its next use starts it. */
+  async #startAgain(member: Member, actor: Actor): Promise<void> {
+    const { maker, ledger, starts, onError } = this.#parts;
+    const { id, limits } = member.record;
+    member.sandbox = undefined;
+    try {
+      const sandbox = await starts.with(() => maker.startSandbox(id, { limits, ...rootOf(member.record) }));
+      await this.#took(member, sandbox, actor, null);
+    } catch (error) {
+      onError(error);
+      await member.become(ledger, "failed", undefined, hidePaths(messageOf(error))).catch(onError);
+    }
   }
 
   /** An empty workspace, or that of its template, in which nothing runs yet but what its warm-up left. It is stopped on the way: a start is what gives it one. */

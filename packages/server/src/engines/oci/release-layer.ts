@@ -1,0 +1,9 @@
+import type { LayerId } from "../../core/layer.ts";
+import type { LayerParts } from "./remove-layer.ts";
+import { removePassing } from "./remove-passing.ts";
+
+/** All that were to lie on it do, or never will: it goes with the last of them. */
+export async function releaseLayer(parts: LayerParts, id: LayerId): Promise<void> {
+  await parts.layers.change(id, { lent: false });
+  await removePassing(parts);
+}
