@@ -32,7 +32,7 @@ import { listCheckpoints, reapCheckpoints } from "./kept-checkpoints.ts";
 import { mayPass } from "./launch.ts";
 import { reapHolds } from "./layer-holds.ts";
 import { LayerMounts } from "./layer-mounts.ts";
-import { type Live, newLive } from "./live.ts";
+import { checkKept, type Live, newLive } from "./live.ts";
 import { lookAtFiles } from "./look.ts";
 import { MemoryRoom } from "./memory-room.ts";
 import { adoptSandbox, destroyUnowned, ownedSandbox, takeSandbox } from "./own.ts";
@@ -385,11 +385,6 @@ class OciEngine implements Engine {
   #lost(error: AppError): void {
     for (const { exit } of this.#live.values()) exit.reject(error);
   }
-}
-
-function checkKept(live: Live): Live {
-  if (live.record?.kept != null) return live;
-  throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {

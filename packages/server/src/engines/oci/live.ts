@@ -1,4 +1,5 @@
 import type { CreatedSandbox, DiskListener } from "../../core/engine.ts";
+import { AppError } from "../../core/errors.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import { Freezer } from "./freezer.ts";
 import type { SandboxRecord } from "./record.ts";
@@ -60,4 +61,9 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     removal: undefined,
     saved: false,
   };
+}
+
+export function checkKept(live: Live): Live {
+  if (live.record?.kept != null) return live;
+  throw new AppError("invalid", "an ephemeral sandbox cannot be stopped", { hint: "keep: true" });
 }
