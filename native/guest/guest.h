@@ -139,6 +139,7 @@ enum spec_flag {
   FLAG_EXACT = 1024, /* PACK: in order, with hard links, and with what could not be read */
   FLAG_COLD = 2048,  /* CONFIG: no interpreter may wait; those that do go */
   FLAG_GONE = 4096,  /* PLACE: takes the file away */
+  FLAG_SHELL = 8192, /* the arguments are a shell's: where the root has no such one, /bin/sh takes them */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */

@@ -36,6 +36,7 @@ struct start {
   gid_t group;
   const char *folder; /* or NULL: where the guest is */
   const char *search;
+  bool any_shell;
   char **arguments, **environment;
   uint8_t *spec;
   struct limits limits;
@@ -98,12 +99,19 @@ NEWBORN static long drop_privileges(const struct start *start) {
   return error;
 }
 
+static char last_shell[] = "/bin/sh";
+
 /* execvp with the run's own PATH. */
 NEWBORN static long execute(struct start *start) {
   const char *file = start->arguments[0];
   size_t file_size = strlen(file) + 1;
-  if (strchr(file, '/')) return CALL(execve, file, start->arguments, start->environment, 0);
   long error = -ENOENT;
+  if (strchr(file, '/')) {
+    error = CALL(execve, file, start->arguments, start->environment, 0);
+    if (error != -ENOENT || !start->any_shell) return error;
+    start->arguments[0] = last_shell;
+    return CALL(execve, last_shell, start->arguments, start->environment, 0);
+  }
   for (const char *at = start->search; *at;) {
     size_t length = strcspn(at, ":");
     if (length && length + 1 + file_size <= PATH_BYTES) {
@@ -179,6 +187,7 @@ static bool fill(struct start *start, const struct spec *spec, gid_t group) {
   start->folder = spec->folder ? spec->folder : "/";
   if (in_usual_folder && !strcmp(start->folder, usual_folder)) start->folder = NULL;
   start->search = search_path(spec);
+  start->any_shell = spec->flags & FLAG_SHELL;
   fill_limits(&start->limits, spec);
   return true;
 }

@@ -4,8 +4,8 @@ import { basename } from "node:path";
 import { folder, hardLink, link, type MadeEntry } from "./made-image.ts";
 
 /** A root with a shell and a few programs of this machine, as the lowest layer of an image. */
-export function smallRoot(): MadeEntry[] {
-  const programs = ["bash", "sh", "cat", "id", "ls", "readlink", "stat"].map((name) => `/usr/bin/${name}`);
+export function smallRoot(shells: readonly string[] = ["bash", "sh"]): MadeEntry[] {
+  const programs = [...shells, "cat", "id", "ls", "readlink", "stat"].map((name) => `/usr/bin/${name}`);
   const said = execFileSync("ldd", programs, { encoding: "utf8" });
   const libraries = [...new Set([...said.matchAll(/(\/\S+\.so\S*)/g)].map(([, path = ""]) => path))];
   const file = (path: string, from: string): MadeEntry => ({

@@ -7,7 +7,7 @@ import type { OutputChannel, TerminalSize } from "./wire.ts";
 export type ProcessLimits = Omit<RunLimits, "outputBytes">;
 
 export interface ProcessRequest {
-  /** A string is for /bin/bash; a list is taken as it is. */
+  /** A string is for /bin/bash, or /bin/sh where an image has none; a list is taken as it is. */
   command: string | readonly string[];
   cwd?: string;
   env?: Readonly<Record<string, string>>;

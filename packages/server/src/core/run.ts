@@ -40,7 +40,7 @@ export interface RunOptions {
 }
 
 export interface RunRequest extends RunOptions {
-  /** A string is for /bin/bash; a list is taken as it is. */
+  /** A string is for /bin/bash, or /bin/sh where an image has none; a list is taken as it is. */
   command: string | readonly string[];
   /** The command is an interpreter's inline option and code, which one that waits may run instead. */
   warm?: WarmInterpreter;

@@ -56,6 +56,8 @@ export interface StreamSpec {
   exact?: boolean;
   /** Takes away what is placed there. */
   gone?: boolean;
+  /** The arguments are a shell's: where a root has no such one, /bin/sh takes them. */
+  shell?: boolean;
   /** A port inside, and an IPv4 address as a number times 65,536. */
   spot?: number;
   /** Runs the process on a terminal of this size. */

@@ -16,10 +16,9 @@ import type { Redactor } from "../core/redaction.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
-import { errorOfErrno } from "./errno.ts";
 import { BackgroundProcess, type Logs } from "./process.ts";
 import { type ProcessRecord, readProcessRecord } from "./process-record.ts";
-import { toSpec } from "./run.ts";
+import { notStarted, toSpec } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 function resolveLimits(asked: Partial<ProcessLimits>, sandbox: Sandbox): ProcessLimits {
@@ -119,7 +118,7 @@ export class Processes implements SandboxProcesses {
       const pid = await stream.started.catch(async (error: unknown) => {
         const exit = await stream.exit.catch(() => undefined);
         if (exit?.startError == null) throw error;
-        throw errorOfErrno(exit.startError, `cannot run '${record.command[0]}' in ${spec.folder}`);
+        throw notStarted(exit.startError, spec.shell ? (spec.arguments?.[2] ?? "") : record.command, spec.folder ?? "");
       });
       await process.confirm(pid > 0 ? pid : null);
     } catch (error) {

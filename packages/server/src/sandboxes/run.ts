@@ -68,9 +68,20 @@ export function toSpec(
     openFiles: sandboxLimits.openFiles,
     ...memoryLimit(sandbox, limits),
     stdin: request.stdin !== undefined,
+    shell: typeof request.command === "string",
     ...(request.warm === undefined ? {} : { warm: request.warm }),
     ...(request.terminal === undefined ? {} : { terminal: checkTerminal(request.terminal) }),
   };
+}
+
+/** A line is for whichever shell there is. */
+export function notStarted(errno: number, command: RunRequest["command"], folder: string): AppError {
+  if (typeof command !== "string") return errorOfErrno(errno, `cannot run '${command[0] ?? ""}' in ${folder}`);
+  const { code, message, details } = errorOfErrno(errno, `cannot run /bin/bash or /bin/sh in ${folder}`);
+  return new AppError(code, message, {
+    hint: "where the image has no shell, or the folder is not there: give a list of words, or another cwd",
+    ...(details === undefined ? {} : { details }),
+  });
 }
 
 /** A limit of the run's own, and the sandbox's where nothing else holds it. */
@@ -85,8 +96,7 @@ type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated">;
 async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitRecord): Promise<Ending> {
   const [found, oomKilled] = await Promise.all([sandbox.endRun(request.trackFiles !== false), sandbox.oomKilled()]);
   if (exit.startError !== null) {
-    const program = typeof request.command === "string" ? "/bin/bash" : (request.command[0] ?? "");
-    throw errorOfErrno(exit.startError, `cannot run '${program}' in ${request.cwd ?? sandbox.folder}`);
+    throw notStarted(exit.startError, request.command, request.cwd ?? sandbox.folder);
   }
   return {
     ...toProcessResult(exit, oomKilled),

@@ -40,6 +40,7 @@ export const flags = {
   exact: 1024,
   cold: 2048,
   gone: 4096,
+  shell: 8192,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
@@ -100,7 +101,17 @@ export function encodeSpec(spec: StreamSpec): Buffer {
     rows.number(tags[name], spec[name]);
   if (spec.terminal !== undefined) rows.number(tags.terminal, packSize(spec.terminal));
   let bits = 0;
-  for (const name of ["stdin", "parents", "recursive", "replace", "ignoreCase", "binary", "exact", "gone"] as const)
+  for (const name of [
+    "stdin",
+    "parents",
+    "recursive",
+    "replace",
+    "ignoreCase",
+    "binary",
+    "exact",
+    "gone",
+    "shell",
+  ] as const)
     if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
   rows.number(tags.flags, bits);
