@@ -1,31 +1,19 @@
-import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { engines } from "../harness.ts";
-import { openTestServer, type TestServer } from "../http/server.ts";
+import { openTestServer } from "../http/server.ts";
+import { agentAt } from "./agent.ts";
 import { connectClient } from "./client.ts";
 import { refusalOf, resultOf } from "./results.ts";
 
 describe.each(engines)("sessions of agents on %s", (engine) => {
-  let server: TestServer;
-  let client: Client;
-  beforeAll(async () => {
-    server = await openTestServer(engine);
-    client = await connectClient(server, "2026-07-28");
-  });
-  afterAll(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
-    expect(server.errors).toEqual([]);
-  });
-
-  const call = (name: string, given: object) => client.callTool({ name, arguments: { ...given } });
-  const run = async (given: object) => resultOf(await call("execute_code", given));
+  const { server, client, done, refused } = agentAt(engine);
+  const run = (given: object) => done("execute_code", given);
 
   it.each([
     ["python", "x = 41", "x + 1", "import os; os._exit(3)"],
     ["node", "const x = 41", "x + 1", "process.reallyExit(3)"],
   ])("keep the variables of %s between calls, and say when they are gone", async (language, set, get, end) => {
-    const { session_id, sandbox_id } = resultOf(await call("create_session", { language }));
+    const { session_id, sandbox_id } = await done("create_session", { language });
     expect(await run({ session_id, code: set })).toMatchObject({ exit_code: 0, state: "kept", session_id, sandbox_id });
     expect(await run({ session_id, code: get })).toMatchObject({ state: "kept", results: [{ text: "42", json: 42 }] });
     expect(await run({ session_id, code: end })).toMatchObject({ exit_code: 3, error: { name: "ContextEnded" } });
@@ -51,7 +39,7 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
   });
 
   it("refuse what a kept interpreter cannot have, and say how it can be had", async () => {
-    const refusal = refusalOf(await call("execute_code", { session_id: "env", code: "1", env: { A: "b" } }));
+    const refusal = await refused("execute_code", { session_id: "env", code: "1", env: { A: "b" } });
     expect(refusal).toMatchObject({ error: "invalid", hint: expect.stringContaining("stateful to false") });
   });
 
@@ -60,7 +48,7 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
     await run({ session_id, code: "kept = 1" });
     const control = new AbortController();
     const started = Promise.withResolvers<void>();
-    const endless = client.callTool(
+    const endless = client().callTool(
       { name: "execute_code", arguments: { session_id, code: "print('on', flush=True)\nwhile True: pass" } },
       { signal: control.signal, onprogress: () => started.resolve() },
     );
@@ -72,49 +60,49 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
   });
 
   it("end for good, files and all", async () => {
-    const { session_id } = resultOf(await call("create_session", {}));
-    await call("write_file", { session_id, path: "kept", content: "x" });
-    expect(resultOf(await call("terminate_session", { session_id }))).toMatchObject({ session_id, terminated: true });
-    expect(refusalOf(await call("read_file", { session_id, path: "kept" }))).toMatchObject({ error: "not_found" });
-    expect(refusalOf(await call("terminate_session", { session_id }))).toMatchObject({ error: "not_found" });
+    const { session_id } = await done("create_session", {});
+    await done("write_file", { session_id, path: "kept", content: "x" });
+    expect(await done("terminate_session", { session_id })).toMatchObject({ session_id, terminated: true });
+    expect(await refused("read_file", { session_id, path: "kept" })).toMatchObject({ error: "not_found" });
+    expect(await refused("terminate_session", { session_id })).toMatchObject({ error: "not_found" });
   });
 
   it("have files that tools write, read in parts, find, move and delete", async () => {
     const session_id = "files";
     const at = { session_id, path: "notes/ä.txt" };
-    const written = resultOf(await call("write_file", { ...at, content: "one\nzwölf\n" }));
+    const written = await done("write_file", { ...at, content: "one\nzwölf\n" });
     expect(written).toMatchObject({ size_bytes: 11, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
-    expect(resultOf(await call("read_file", { ...at, max_bytes: 7 }))).toMatchObject({
+    expect(await done("read_file", { ...at, max_bytes: 7 })).toMatchObject({
       content: "one\nzw",
       next_offset: 6,
     });
-    expect(resultOf(await call("read_file", { ...at, offset: 6 }))).toMatchObject({
+    expect(await done("read_file", { ...at, offset: 6 })).toMatchObject({
       content: "ölf\n",
       next_offset: null,
     });
-    await call("write_file", { session_id, path: "bytes", content: "/wA=", encoding: "base64" });
-    expect(resultOf(await call("read_file", { session_id, path: "bytes" }))).toMatchObject({
+    await done("write_file", { session_id, path: "bytes", content: "/wA=", encoding: "base64" });
+    expect(await done("read_file", { session_id, path: "bytes" })).toMatchObject({
       content: "/wA=",
       encoding: "base64",
     });
-    const found = resultOf(await call("search_files", { session_id, text: "zw" }));
+    const found = await done("search_files", { session_id, text: "zw" });
     expect(found).toMatchObject({ matches: [{ path: "notes/ä.txt", line: 2, column: 1 }], truncated: false });
-    await call("move_file", { session_id, from: "bytes", to: "notes/bytes" });
-    const listed = resultOf(await call("list_files", { session_id, path: "notes" }));
+    await done("move_file", { session_id, from: "bytes", to: "notes/bytes" });
+    const listed = await done("list_files", { session_id, path: "notes" });
     expect(listed.files).toMatchObject([{ name: "bytes", size: 2 }, { name: "ä.txt" }]);
-    expect(refusalOf(await call("delete_file", { session_id, path: "notes" })).error).toBeDefined();
-    resultOf(await call("delete_file", { session_id, path: "notes", recursive: true }));
-    expect(refusalOf(await call("list_files", { session_id, path: "notes" }))).toMatchObject({ error: "not_found" });
+    expect((await refused("delete_file", { session_id, path: "notes" })).error).toBeDefined();
+    await done("delete_file", { session_id, path: "notes", recursive: true });
+    expect(await refused("list_files", { session_id, path: "notes" })).toMatchObject({ error: "not_found" });
   });
 
   it("make nothing for whoever may only read", async () => {
-    const viewer = await connectClient(server, "2026-07-28", { role: "viewer" });
-    const before = (await server.store.sandboxes.living()).length;
+    const viewer = await connectClient(server(), "2026-07-28", { role: "viewer" });
+    const before = (await server().store.sandboxes.living()).length;
     const read = await viewer.callTool({ name: "read_file", arguments: { session_id: "nobody's", path: "x" } });
     expect(refusalOf(read)).toMatchObject({ error: "not_found" });
     const run = await viewer.callTool({ name: "execute_code", arguments: { code: "1" } });
     expect(refusalOf(run)).toMatchObject({ error: "forbidden" });
-    expect((await server.store.sandboxes.living()).length).toBe(before);
+    expect((await server().store.sandboxes.living()).length).toBe(before);
     await viewer.close();
   });
 });

@@ -1,27 +1,12 @@
-import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { verifyFile } from "../../packages/server/src/sandboxes/manifest.ts";
 import { engines } from "../harness.ts";
-import { openTestServer, type TestServer } from "../http/server.ts";
+import { agentAt } from "./agent.ts";
 import { connectClient } from "./client.ts";
-import { refusalOf, resultOf } from "./results.ts";
+import { resultOf } from "./results.ts";
 
 describe.each(engines)("tools of agents on %s", (engine) => {
-  let server: TestServer;
-  let client: Client;
-  beforeAll(async () => {
-    server = await openTestServer(engine);
-    client = await connectClient(server, "2026-07-28");
-  });
-  afterAll(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
-    expect(server.errors).toEqual([]);
-  });
-
-  const call = (name: string, given: object = {}) => client.callTool({ name, arguments: { ...given } });
-  const done = async (name: string, given: object = {}) => resultOf(await call(name, given));
-  const refused = async (name: string, given: object = {}) => refusalOf(await call(name, given));
+  const { server, done, refused } = agentAt(engine);
   const run = (given: object) => done("execute_code", given);
 
   it("[EXE-11] bridge_data passes JSON between Python and Node.js, of one session and of two", async () => {
@@ -62,7 +47,7 @@ describe.each(engines)("tools of agents on %s", (engine) => {
   });
 
   it("a label that is no time gives runs neither more of it nor less", async () => {
-    const agent = await server.as("agent");
+    const agent = await server().as("agent");
     for (const [index, odd] of ["NaN", "-1", "1e99", "soon", ""].entries()) {
       const session_id = `odd-${index}`;
       await agent.post("/api/v1/sandboxes", { session_key: session_id, labels: { "session.timeout_seconds": odd } });
@@ -73,11 +58,11 @@ describe.each(engines)("tools of agents on %s", (engine) => {
   });
 
   it("inspect_state tells variables with types and sizes, and masks secrets in the environment", async () => {
-    await server.vault.put(operator, { name: "KEY", value: Buffer.from("hidden-value-1") });
+    await server().vault.put(operator, { name: "KEY", value: Buffer.from("hidden-value-1") });
     const session_id = "looked-at";
     const env = { PLAIN: "shown", MY_API_TOKEN: "not shown", COPY: "has hidden-value-1 in it" };
     const { sandbox_id } = await done("create_session", { session_id, env });
-    await server.vault.bind(operator, "KEY", {
+    await server().vault.bind(operator, "KEY", {
       target: { sandboxId: sandbox_id },
       delivery: { as: "env", variable: "BOUND" },
     });
@@ -156,7 +141,7 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     await run({ session_id, language: "shell", code: "mkdir -p output; printf 42 >output/answer" });
     const { files, manifest, content_base64 } = await done("get_artifacts", { session_id, path: "answer" });
     expect(files).toMatchObject([{ path: "answer", size_bytes: 2 }]);
-    const { publicKey } = await server.caisson.signer();
+    const { publicKey } = await server().caisson.signer();
     verifyFile(manifest, publicKey, "answer", Buffer.from(content_base64, "base64"));
     expect(() => verifyFile(manifest, publicKey, "answer", Buffer.from("43"))).toThrow();
     expect(await refused("get_artifacts", { session_id, path: "../x" })).toMatchObject({ error: "not_found" });
@@ -206,14 +191,14 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     const asked = await done("request_egress", { domain: "API.example.com.", purpose: "weather" });
     expect(asked).toMatchObject({ domain: "api.example.com", port: 443, state: "pending" });
     const waiting = done("request_egress", { domain: "api.example.com", wait_seconds: 30 });
-    await server.approvals.decide(operator, asked.approval_id, { approve: true, scope: "sandbox" });
+    await server().approvals.decide(operator, asked.approval_id, { approve: true, scope: "sandbox" });
     expect(await waiting).toMatchObject({ state: "approved" });
     expect(await done("request_egress", { domain: "api.example.com" })).toMatchObject({ state: "approved" });
     expect(await refused("request_egress", { domain: "http://x/" })).toMatchObject({ error: "invalid" });
   });
 
   it("audit_execution shows an agent what it did itself, and an operator the namespace", async () => {
-    const other = await connectClient(server, "2026-07-28");
+    const other = await connectClient(server(), "2026-07-28");
     const theirs = resultOf(
       await other.callTool({ name: "execute_code", arguments: { session_id: "other", code: "1" } }),
     );
@@ -222,7 +207,7 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     expect(own.next_before).toBe(own.entries[1].sequence);
     expect(new Set(own.entries.map((row: { actor: string }) => row.actor)).size).toBe(1);
     expect((await done("audit_execution", { session_id: "other" })).entries).toEqual([]);
-    const boss = await connectClient(server, "2026-07-28", { role: "operator" });
+    const boss = await connectClient(server(), "2026-07-28", { role: "operator" });
     const seen = resultOf(await boss.callTool({ name: "audit_execution", arguments: { session_id: "other" } }));
     expect(seen.entries.map((row: { type: string }) => row.type)).toContain("execution.completed");
     expect(seen.entries[0].sandbox_id).toBe(theirs.sandbox_id);

@@ -1,26 +1,10 @@
-import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
 import { engines } from "../harness.ts";
-import { openTestServer, type TestServer } from "../http/server.ts";
-import { connectClient } from "./client.ts";
-import { refusalOf, resultOf } from "./results.ts";
+import { agentAt } from "./agent.ts";
 
 describe.each(engines)("validation for agents on %s", (engine) => {
-  let server: TestServer;
-  let client: Client;
-  beforeAll(async () => {
-    server = await openTestServer(engine);
-    client = await connectClient(server, "2026-07-28");
-  });
-  afterAll(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
-    expect(server.errors).toEqual([]);
-  });
-
-  const call = (name: string, given: object) => client.callTool({ name, arguments: { ...given } });
-  const ask = async (name: string, given: object) => resultOf(await call(name, given));
+  const { server, done: ask, refused } = agentAt(engine);
 
   it("[VAL-01] code is read and mended without a sandbox", async () => {
     const code = "print(json.dumps(eval('1')))";
@@ -49,7 +33,7 @@ describe.each(engines)("validation for agents on %s", (engine) => {
       checked_by: ["ruff"],
     });
     expect(await ask("validate_code", { code, auto_fix: false })).not.toHaveProperty("fixed_code");
-    const api = await server.as("viewer");
+    const api = await server().as("viewer");
     expect((await api.get("/api/v1/sandboxes")).json).toEqual([]);
   });
 
@@ -70,7 +54,7 @@ describe.each(engines)("validation for agents on %s", (engine) => {
 
   it("[VAL-02] strict policy refuses code before it runs, advice lets it run", async () => {
     const code = "import os\nopen('made', 'w').write(os.sep)";
-    const refusal = refusalOf(await call("execute_code", { code, policy: "strict" }));
+    const refusal = await refused("execute_code", { code, policy: "strict" });
     expect(refusal).toMatchObject({ error: "invalid", message: expect.stringContaining("1:8 unapproved-import") });
     expect(await ask("list_files", {})).toMatchObject({ files: [] });
     expect(await ask("execute_code", { code })).toMatchObject({ exit_code: 0 });
@@ -86,7 +70,7 @@ describe.each(engines)("validation for agents on %s", (engine) => {
     });
     const bad = ["import os\nos.remove('ran')", "exec('1')", "().__class__", "print(", "import left_pad", "eval('1')"];
     for (const code of bad) {
-      const refusal = refusalOf(await call("run_sandbox_code", { code, session_id }));
+      const refusal = await refused("run_sandbox_code", { code, session_id });
       expect(refusal).toMatchObject({ error: "invalid", message: expect.stringContaining("before it runs") });
       expect(refusal).toHaveProperty("details.findings.0.line");
     }
@@ -125,10 +109,8 @@ describe.each(engines)("validation for agents on %s", (engine) => {
     const own = { type: "array", items: { type: "integer" } };
     expect(await ask("validate_json_data", { data: [1, 2], schema_name_or_dict: own })).toMatchObject({ valid: true });
     const given = { data: 1, schema_name_or_dict: { $ref: "http://127.0.0.1:9/x" } };
-    expect(refusalOf(await call("validate_json_data", given))).toMatchObject({ error: "invalid" });
-    expect(refusalOf(await call("validate_json_data", { data: 1, schema_name_or_dict: "none" })).error).toBe(
-      "not_found",
-    );
+    expect(await refused("validate_json_data", given)).toMatchObject({ error: "invalid" });
+    expect((await refused("validate_json_data", { data: 1, schema_name_or_dict: "none" })).error).toBe("not_found");
   });
 
   it("[VAL-04] CSV is checked by headers and types", async () => {
@@ -159,8 +141,8 @@ describe.each(engines)("validation for agents on %s", (engine) => {
   });
 
   it("MCP and the SDK give the same", async () => {
-    const { token } = await server.keyring.issue({ name: "sdk", namespace: "default", role: "agent" });
-    const caisson = new Caisson({ url: server.base, key: token });
+    const { token } = await server().keyring.issue({ name: "sdk", namespace: "default", role: "agent" });
+    const caisson = new Caisson({ url: server().base, key: token });
     const given = { code: "eval('1')", policy: "strict" };
     const { result } = await caisson.tools.call("validate_code", given);
     expect(result).toEqual(await ask("validate_code", given));
