@@ -15,8 +15,8 @@ const bob = callerOf("bob");
 const isFull = ({ fleet }: TestFleet) => fleet.pools().some(({ ready, size }) => ready === size);
 
 function mountDisk(folder: string, bytes: number): Disposable {
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "none", folder]);
-  return { [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", folder]) };
+  execFileSync("/usr/bin/mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "none", folder]);
+  return { [Symbol.dispose]: () => void execFileSync("/usr/bin/umount", ["--lazy", folder]) };
 }
 
 /** A signal stops a process some time after it was sent, thread by thread. */
