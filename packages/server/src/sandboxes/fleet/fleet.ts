@@ -253,14 +253,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async fork(caller: Caller, id: string, request: ForkRequest): Promise<Fork> {
     this.#uses.checkOpen();
     const member = this.#registry.find(caller, id);
-    return this.#uses.with(async () => {
-      member.beginUse();
-      try {
-        return await forkMember(this.#creation, caller, member, request);
-      } finally {
-        member.endUse();
-      }
-    });
+    return this.#using(member, () => forkMember(this.#creation, caller, member, request));
   }
 
   async destroy(caller: Caller, id: string): Promise<void> {
@@ -287,14 +280,20 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   #lend<T>(member: Member, caller: Caller, act: (sandbox: Sandbox) => Promise<T>, queued: boolean): Promise<T> {
     const start = () => this.#lifecycle.running(member, caller);
     const asked = { caller, kind: "start", sandboxId: member.record.id } as const;
+    return this.#using(member, async () => {
+      if (member.ready === undefined) checkMayStart(caller, member.record);
+      const sandbox = member.ready ?? (queued ? await this.#queue.with(asked, start) : await start());
+      return act(sandbox).catch((error: unknown) => {
+        throw cleanError(sandbox.redactor, error);
+      });
+    });
+  }
+
+  #using<T>(member: Member, act: () => Promise<T>): Promise<T> {
     return this.#uses.with(async () => {
       member.beginUse();
       try {
-        if (member.ready === undefined) checkMayStart(caller, member.record);
-        const sandbox = member.ready ?? (queued ? await this.#queue.with(asked, start) : await start());
-        return await act(sandbox).catch((error: unknown) => {
-          throw cleanError(sandbox.redactor, error);
-        });
+        return await act();
       } finally {
         member.endUse();
       }
@@ -358,11 +357,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   cancel({ principal }: Caller, jobId: string): QueuedJob {
-    const job = this.#queue.cancel(principal.namespace, jobId);
-    if (job !== undefined) return job;
-    throw new AppError("not_found", `no job ${JSON.stringify(jobId).slice(0, 80)} waits`, {
-      hint: "one that has begun is ended by whoever started it",
-    });
+    return this.#queue.cancel(principal.namespace, jobId);
   }
 
   async #openPool(): Promise<void> {

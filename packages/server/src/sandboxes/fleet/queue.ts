@@ -104,9 +104,13 @@ export class JobQueue {
     }));
   }
 
-  /** Undefined when none of that name waits there. */
-  cancel(namespace: string, id: string): QueuedJob | undefined {
+  /** Of those that wait: one that has begun is ended by whoever started it. */
+  cancel(namespace: string, id: string): QueuedJob {
     const job = this.waiting(namespace).find((one) => one.id === id);
+    if (job === undefined)
+      throw new AppError("not_found", `no job ${JSON.stringify(id).slice(0, 80)} waits`, {
+        hint: "one that has begun is ended by whoever started it",
+      });
     const waiting = this.#lines.get(namespace)?.waiting.find((one) => one.id === id);
     waiting?.giveUp(
       new AppError("conflict", "the job was cancelled before its turn came", { details: { job_id: id } }),
