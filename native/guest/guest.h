@@ -349,8 +349,14 @@ uint32_t tree_slot(pid_t pid);
 /* trust.c */
 void trust_prepare(void);
 
+/* name.c */
+void name_prepare(void);
+void name_set(const char *name);
+
 /* privilege.c */
 void privilege_prepare(void);
+bool privilege_may_rename(void);
+bool privilege_rename(const char *host);
 int privilege_drop(const struct spec *spec);
 int privilege_drop_but_root(const struct spec *spec);
 void close_all_from(int first);

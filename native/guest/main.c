@@ -85,6 +85,7 @@ void configure(const struct spec *spec) {
   tunnels_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
   guest_last_ping_ms = now_ms();
+  name_set(spec->name);
   warm_configure(spec);
 }
 
@@ -171,6 +172,7 @@ int main(int count, char **words) {
   oom_prepare();
   loopback_prepare();
   trust_prepare();
+  name_prepare();
   privilege_prepare();
   start_prepare(wishes.copy_memory);
   seccomp_apply();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,7 +16,8 @@
 
 enum {
   INHERITED = 1 << CAP_SETUID | 1 << CAP_SETGID,
-  NEEDED = INHERITED | 1 << CAP_KILL | 1 << CAP_NET_BIND_SERVICE,
+  NAMING = 1 << CAP_SYS_ADMIN,
+  NEEDED = INHERITED | 1 << CAP_KILL | 1 << CAP_NET_BIND_SERVICE | NAMING,
 };
 
 static void keep(uint32_t permitted) {
@@ -23,14 +25,15 @@ static void keep(uint32_t permitted) {
   struct __user_cap_data_struct sets[2];
   if (syscall(SYS_capget, &header, sets) < 0) die("capget");
   sets[0].permitted &= permitted;
-  sets[0].effective = sets[0].permitted;
+  sets[0].effective = sets[0].permitted & ~(uint32_t)NAMING;
   sets[0].inheritable = sets[0].permitted & INHERITED;
   sets[1].permitted = sets[1].effective = sets[1].inheritable = 0;
   if (syscall(SYS_capset, &header, sets) < 0) die("capset");
 }
 
-/* PID 1 keeps what it takes to start user code as another user, to end it, and to listen on ports below 1024; what it had
-   beyond, to prepare lo and for this, goes. An interpreter that waits for runs inherits what it takes to become the user
+/* PID 1 keeps what it takes to start user code as another user, to end it, and to listen on ports below 1024; and, where memory
+   is saved (gVisor), to give a copy its own host name, which it takes up for that one call. What it had beyond, to prepare lo
+   and for this, goes. An interpreter that waits for runs inherits what it takes to become the user
    (warm.c). No user code can ever gain any of it (SBX-03). */
 void privilege_prepare(void) {
   keep(NEEDED | 1 << CAP_SETPCAP); /* nothing is inherited that is not in the bounding set before it goes */
@@ -39,6 +42,27 @@ void privilege_prepare(void) {
   keep(NEEDED);
   if (prctl(PR_SET_DUMPABLE, 0) < 0) die("dumpable"); /* /proc/1 belongs to root alone */
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
+}
+
+static bool take_up(bool naming) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct sets[2];
+  if (syscall(SYS_capget, &header, sets) < 0) return false;
+  sets[0].effective = naming ? sets[0].effective | NAMING : sets[0].effective & ~(uint32_t)NAMING;
+  return syscall(SYS_capset, &header, sets) == 0;
+}
+
+bool privilege_may_rename(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct sets[2];
+  return syscall(SYS_capget, &header, sets) == 0 && sets[0].permitted & NAMING;
+}
+
+bool privilege_rename(const char *host) {
+  if (!privilege_may_rename() || !take_up(true)) return false;
+  bool done = sethostname(host, strlen(host)) == 0;
+  if (!take_up(false)) die("capset");
+  return done;
 }
 
 static int be_killed_first(void) {

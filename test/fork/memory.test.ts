@@ -32,7 +32,13 @@ describe("[LIF-08] a copy of a running gVisor sandbox", () => {
     for (const [index, one] of ids.entries()) {
       await run(one, name, `x['a'] += ${index}; held.write('${index}'); held.flush()`);
       expect(await run(one, name, "[x['a'], open('/workspace/held').read()]")).toEqual([41 + index, `one${index}`]);
-      expect(await run(one, name, "__import__('socket').gethostname()")).toBe("caisson");
+      const names =
+        "[__import__('socket').gethostname(), *map(lambda f: open(f).read(), ['/etc/hostname', '/etc/hosts'])]";
+      const own = one.slice(0, 12);
+      const hosts = `127.0.0.1 localhost ${own}\n::1 localhost\n`;
+      expect(await run(one, name, names)).toEqual([own, `${own}\n`, hosts]);
+      const resolve = { command: "uname -n; getent hosts $(uname -n) | grep -c $(uname -n)" };
+      expect((await api.post(`${path}/${one}/exec`, resolve)).json.stdout).toBe(`${own}\n1\n`);
     }
     for (const one of ids) expect((await api.delete(`${path}/${one}`)).status).toBe(204);
   });

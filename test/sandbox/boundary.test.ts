@@ -146,8 +146,20 @@ except OSError as error: print("no way out")
     const digest = createHash("sha256").update(readFileSync("/usr/bin/env")).digest("hex");
     expect(await sh("sha256sum < /usr/bin/env")).toBe(`${digest}  -`);
     expect(await sh("touch /usr/bin/new 2>/dev/null || echo refused")).toBe("refused");
-    expect(await sh("cut -d: -f1 /etc/passwd; cat /etc/hostname")).toBe("root\nuser\nnobody\ncaisson");
+    expect(await sh("cut -d: -f1 /etc/passwd; cat /etc/hostname")).toBe(
+      `root\nuser\nnobody\n${sandbox.id.slice(0, 12)}`,
+    );
     expect(await sh("cd /etc; ls -d shadow gshadow machine-id ssh sudoers fstab 2>/dev/null; true")).toBe("");
+  });
+
+  it("[SBX-03] has a host name of its own, which user code cannot change", async () => {
+    const own = sandbox.id.slice(0, 12);
+    expect(await sh("uname -n; cat /etc/hosts")).toBe(`${own}\n127.0.0.1 localhost ${own}\n::1 localhost`);
+    const code = "import socket\ntry: socket.sethostname('other')\nexcept PermissionError: print(socket.gethostname())";
+    expect((await sandbox.executeCode({ language: "python", code })).stdout).toBe(`${own}\n`);
+    expect(
+      await sh("echo x >/etc/hostname || echo x >/run/caisson/hostname || rm -f /run/caisson/hosts || echo no"),
+    ).toBe("no");
   });
 
   it("[SBX-04] what the list does not name is refused, new namespaces by clone too; what it names works", async () => {

@@ -136,6 +136,8 @@ export type Adopt = (state: StreamState, stream: HeldStream) => OutputListener |
 export type OutputListener = (channel: OutputChannel, chunk: Buffer) => void;
 
 export interface WireConfiguration {
+  /** The host name of this sandbox, where it is to have another than it has. */
+  name?: string;
   leaseMs: number;
   memoryBytes: number;
   watchMemory: boolean;

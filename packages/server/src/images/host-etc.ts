@@ -10,8 +10,6 @@ const written: Record<string, string> = {
   passwd:
     "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
   group: "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
-  hosts: "127.0.0.1 localhost caisson\n::1 localhost\n",
-  hostname: "caisson\n",
   /** A place to mount one on; empty, it loads nothing. */
   "ld.so.preload": "",
   "host.conf": "multi on\n",
@@ -20,6 +18,9 @@ const written: Record<string, string> = {
   "resolv.conf": "nameserver 127.64.0.1\n",
   shells: "/bin/sh\n/bin/bash\n",
 };
+
+/** The guest writes them: the host name is the sandbox's own. */
+const links: Record<string, string> = { hosts: "/run/caisson/hosts", hostname: "/run/caisson/hostname" };
 
 /** Public parts of the host's /etc that programs under /usr look for. Keys and passwords are in none of them. */
 const copied = [
@@ -117,6 +118,7 @@ async function buildOver(etc: string): Promise<void> {
 
 async function writeCommon(etc: string): Promise<void> {
   await symlink(bundle.leadsTo, join(etc, bundle.path));
+  for (const [name, target] of Object.entries(links)) await symlink(target, join(etc, name));
   for (const [name, text] of Object.entries(written)) {
     await writeFile(join(etc, name), text);
     await chmod(join(etc, name), 0o644);
@@ -125,7 +127,7 @@ async function writeCommon(etc: string): Promise<void> {
 
 /** What the copy depends on: packages that change /etc touch one of these. */
 async function describeHost(): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify([written, bundle]));
+  const hash = createHash("sha256").update(JSON.stringify([written, links, bundle]));
   const states = await Promise.all(copied.map((name) => describe(join("/etc", name))));
   return hash.update(states.join("\n")).digest("hex").slice(0, 16);
 }

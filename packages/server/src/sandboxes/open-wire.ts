@@ -1,5 +1,6 @@
 import type { CreatedSandbox } from "../core/engine.ts";
 import { messageOf } from "../core/errors.ts";
+import { hostNameOf } from "../core/host-name.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Adopt } from "../core/wire.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
@@ -19,6 +20,7 @@ export function openWire(created: CreatedSandbox, paused: boolean, parts: Sandbo
       return attached;
     },
     {
+      name: hostNameOf(created.id),
       leaseMs: created.kept ? 0 : wireLimits.leaseMs,
       memoryBytes: created.limits.memoryBytes,
       watchMemory: created.guestWatchesMemory,

@@ -120,6 +120,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
 
 export function encodeConfiguration(configuration: WireConfiguration): Buffer {
   const rows = new Rows();
+  rows.text(tags.name, configuration.name);
   rows.number(tags.leaseMs, configuration.leaseMs);
   rows.number(tags.memoryBytes, configuration.memoryBytes);
   rows.number(tags.timeoutMs, configuration.warmIdleMs);

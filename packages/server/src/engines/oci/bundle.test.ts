@@ -3,7 +3,8 @@ import { makeBundle } from "./bundle.ts";
 
 const MiB = 1024 ** 2;
 const limits = { memoryBytes: 128 * MiB, cpus: 1, cpuShares: 1024, processes: 64, storageBytes: 64 * MiB };
-const make = (hasInput = false) => makeBundle({ engine: "container", spec: { limits }, hasInput, guestArgs: [] });
+const make = (hasInput = false) =>
+  makeBundle({ id: "abcdefghijklmnop", engine: "container", spec: { limits }, hasInput, guestArgs: [] });
 const mount = (bundle: ReturnType<typeof make>, path: string) =>
   bundle.mounts.find(({ destination }) => destination === path);
 

@@ -1,6 +1,7 @@
 import type { EngineName, SandboxSpec } from "../../core/engine.ts";
+import { hostNameOf } from "../../core/host-name.ts";
 import { sandboxLimits } from "../../core/limits.ts";
-import { view } from "../runtime.ts";
+import { runtimes, view } from "../runtime.ts";
 
 /**
  * What the guest needs to start user code as another user and to end it, and to listen on ports below 1024; and, before it
@@ -14,6 +15,9 @@ const guestCapabilities = [
   "CAP_NET_BIND_SERVICE",
   "CAP_NET_ADMIN",
 ] as const;
+
+/** Of a copy that goes on from saved memory: to change the host name from that of its original. Taken up for that alone. */
+const savedCapabilities = ["CAP_SYS_ADMIN"] as const;
 
 /** Names what the kernel tells about the host, or lets a process do to it. */
 const maskedPaths = [
@@ -53,6 +57,7 @@ interface Mount {
 }
 
 export interface BundleOptions {
+  id: string;
   engine: EngineName;
   spec: Pick<SandboxSpec, "limits" | "listeners">;
   /** Whether the volume holds an input folder. */
@@ -111,9 +116,12 @@ function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
  * environment is empty: user code can read it.
  */
 export function makeBundle(options: BundleOptions) {
+  const capabilities = runtimes[options.engine].savesMemory
+    ? [...guestCapabilities, ...savedCapabilities]
+    : guestCapabilities;
   return {
     ociVersion: "1.0.2",
-    hostname: "caisson",
+    hostname: hostNameOf(options.id),
     root: { path: view.rootfs, readonly: true },
     process: {
       terminal: false,
@@ -123,9 +131,9 @@ export function makeBundle(options: BundleOptions) {
       cwd: "/",
       noNewPrivileges: true,
       capabilities: {
-        bounding: guestCapabilities,
-        effective: guestCapabilities,
-        permitted: guestCapabilities,
+        bounding: capabilities,
+        effective: capabilities,
+        permitted: capabilities,
         inheritable: [],
         ambient: [],
       },

@@ -176,7 +176,8 @@ async function writeFiles(
   if (origin?.revival.inPlace === true) return base;
   const guestArgs = parts.guestArgs ?? (await guestWords(name));
   const bundle =
-    origin?.bundle ?? JSON.stringify(makeBundle({ engine: name, spec, hasInput: live.hasInput, guestArgs }));
+    origin?.bundle ??
+    JSON.stringify(makeBundle({ id: live.id, engine: name, spec, hasInput: live.hasInput, guestArgs }));
   await Promise.all([writeBundle(live.folder, bundle), makeOwnerFolder(live.folder, parts.owner)]);
   if (live.record === undefined) {
     const record = { id: live.id, engine: name, base, layers, createdAt: new Date().toISOString(), bootId, kept: null };
