@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 
-/** Installs a Debian package that only tests need; `./caisson` brings what the product needs. */
-export function installPackage(name: string): void {
+/** Installs Debian packages that only tests need; `./caisson` brings what the product needs. */
+export function installPackage(...names: string[]): void {
   const apt = (...args: string[]) =>
     spawnSync("apt-get", ["-q", "-o", "DPkg::Lock::Timeout=120", ...args], {
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
@@ -9,5 +9,5 @@ export function installPackage(name: string): void {
       timeout: 300_000,
     });
   apt("update");
-  apt("install", "-y", "--no-install-recommends", name);
+  apt("install", "-y", "--no-install-recommends", ...names);
 }

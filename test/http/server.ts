@@ -5,6 +5,7 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
+import { defined } from "../../packages/server/src/core/defined.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
@@ -57,6 +58,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   host?: OpenedHost;
   /** Search providers. */
   search?: readonly string[];
+  /** Where the browser of pages is. */
+  browserImage?: string;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -74,6 +77,7 @@ export async function openTestServer(
     packages,
     host,
     search = [],
+    browserImage,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -109,7 +113,7 @@ export async function openTestServer(
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
     ...{ folder, caisson, feed, settings, approvals, search, clock: systemClock, onError },
-    ...(packages === undefined ? {} : { packages }),
+    ...defined({ packages, browserImage }),
     host,
   });
   const doors = await openDoors(service, {

@@ -11,6 +11,7 @@ import { engines, ordinary } from "../harness.ts";
 import { Folder, handWith, nothing } from "../host-access/hand.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { archive } from "../sandbox/tar-bytes.ts";
+import { findNoHeadlessShell } from "../web/headless-shell.ts";
 import { resultPages } from "../web/result-pages.ts";
 import { connectClient } from "./client.ts";
 import { lastingPart, readExamples, readSet, withoutAny } from "./doc-examples.ts";
@@ -18,8 +19,11 @@ import { cliLane, commandLine, type Lane, mcpLane, sdkLane, splitWords } from ".
 
 const [engine = "container"] = engines;
 const examples = readExamples();
+const noBrowser = findNoHeadlessShell();
 /** As an ordinary user no memory is saved. */
-const shownHere = examples.filter(({ tool }) => !(ordinary && tool.endsWith("_checkpoint")));
+const shownHere = examples
+  .filter(({ tool }) => !(ordinary && tool.endsWith("_checkpoint")))
+  .filter(({ tool }) => !(noBrowser !== undefined && tool === "browser_fetch"));
 const shared = "/srv/shared";
 const storedSkill = archive(
   {
@@ -60,6 +64,7 @@ describe("docs/tools.md", () => {
     };
     server = await openTestServer(engine, {
       search: ["searxng=http://searx.example.com"],
+      browserImage: "host",
       host: { settings: host, hand: handWith(host) },
       packages: { registries: { ...noRegistries, pip: { ...noRegistries.pip, problem: null } }, mustPin: true },
     });

@@ -132,11 +132,12 @@ describe.each(engines)("web tools of a daemon with %s", (engine) => {
     expect((await waiting).result).toMatchObject({ title: "A page" });
   });
 
-  it("browser_fetch is listed, and says that it needs the browser image", async () => {
+  it("[WEB-03] browser_fetch says how to bring the browser image where nobody has", async () => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain("browser_fetch");
     const { isError, text } = await call("browser_fetch", { url: "http://allowed.example.com/" });
     expect(isError).toBe(true);
-    expect(text).toContain("needs the browser image");
+    expect(text).toContain("browser_fetch needs the image browser");
+    expect(text).toContain("caisson image import browser");
     const { code, stderr } = await caisson(
       "web",
       "browser",
@@ -146,6 +147,6 @@ describe.each(engines)("web tools of a daemon with %s", (engine) => {
       "--screenshot",
     );
     expect(code).not.toBe(0);
-    expect(stderr).toContain("needs the browser image");
+    expect(stderr).toContain("caisson image import browser");
   });
 });

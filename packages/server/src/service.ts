@@ -18,6 +18,7 @@ import type { Store } from "./core/store.ts";
 import type { Validation } from "./core/validation.ts";
 import { redactorsOf } from "./dlp/redactors.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
+import { decide } from "./egress/decide.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
 import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
@@ -72,6 +73,8 @@ interface ServiceParts {
   gcWatermarkPercent?: number;
   /** Search providers, in their order; none unless given. */
   search?: readonly string[];
+  /** Whose sandboxes pages are opened in; that of the catalogue unless given. */
+  browserImage?: string;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -278,6 +281,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     fleet,
     errand: (id, errand) => caisson.errand(id, errand),
     providers: readProviders(parts.search ?? []),
+    browser: {
+      image: parts.browserImage ?? "browser",
+      fleet,
+      attempts: store.attempts,
+      approvals,
+      verdictOf: (id, destination) => decide(inForce.policyOf(id), destination).action,
+    },
     clock,
   });
   const validation = opened.use(new CodeAndDataValidation());

@@ -7,6 +7,7 @@ import { type Language, languages } from "../core/language.ts";
 import { requestLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { browserSession } from "./browser-session.ts";
 import { findSession } from "./find-session.ts";
 import type { ToolCall } from "./tool.ts";
 
@@ -78,5 +79,6 @@ export async function endSession(
   caller: Caller,
   key: string,
 ): Promise<void> {
-  for (const { id } of await fleet.list(caller, { sessionKey: key, limit: 10 })) await fleet.destroy(caller, id);
+  for (const sessionKey of [key, browserSession(key)])
+    for (const { id } of await fleet.list(caller, { sessionKey, limit: 10 })) await fleet.destroy(caller, id);
 }

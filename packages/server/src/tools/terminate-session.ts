@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { endSession, existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 export const terminateSession = defineTool({
@@ -17,7 +17,9 @@ export const terminateSession = defineTool({
   output: z.object({ ...where, terminated: z.literal(true) }),
   run: async (call, { session_id }) => {
     const record = await existingSession(call, session_id);
-    await call.parts.fleet.destroy(call.caller, record.id);
+    const { caller, parts } = call;
+    await parts.fleet.destroy(caller, record.id);
+    await endSession(parts.fleet, caller, session_id); // its browser
     return { structured: { ...whereOf(record), terminated: true as const } };
   },
 });

@@ -60,7 +60,7 @@ export async function fetchPage(run: RunErrand, reader: Pick<Reader, "read">, re
 }
 
 /** Looking for the main text takes longest: where that is too much, all of it is read. */
-async function readPage(
+export async function readPage(
   reader: Pick<Reader, "read">,
   html: string,
   url: string,
@@ -76,7 +76,7 @@ async function readPage(
 }
 
 /** What is text already stays as it is. */
-function plain(text: string): PageText {
+export function plain(text: string): PageText {
   const nothing = { title: null, byline: null, siteName: null, publishedAt: null, language: null };
   return { ...nothing, isArticle: false, markdown: text.toWellFormed(), links: [], isCut: false };
 }

@@ -5,6 +5,8 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
 import { webLimits } from "../core/web-limits.ts";
+import { type BrowsedPage, type BrowseRequest, browsePage } from "./browser/browse-page.ts";
+import { Browser, type BrowserParts, type BrowserPlace } from "./browser/browser.ts";
 import { fetchPage, type Page, type PageRequest } from "./fetch-page.ts";
 import { Reader } from "./reader.ts";
 import { Health } from "./search/health.ts";
@@ -16,6 +18,10 @@ export interface WebParts {
   /** Goes out on behalf of a sandbox that is in use. */
   errand: (sandboxId: string, errand: Errand) => Promise<ErrandAnswer>;
   providers: readonly Provider[];
+  browser: BrowserParts & {
+    /** Of the sandboxes that it runs in. */
+    image: string;
+  };
   clock: Clock;
 }
 
@@ -24,14 +30,23 @@ export class Web {
   readonly #reader = new Reader();
   readonly #health: Health;
   readonly #busy = new Map<string, number>();
+  readonly #browser: Browser;
+  readonly browserImage: string;
 
   constructor(parts: WebParts) {
     this.#parts = parts;
+    this.#browser = new Browser(parts.browser);
+    this.browserImage = parts.browser.image;
     this.#health = new Health(() => parts.clock.monotonicMs());
   }
 
   page(caller: Caller, sandboxId: string, request: PageRequest): Promise<Page> {
     return this.#use(caller, sandboxId, (run) => fetchPage(run, this.#reader.for(caller.principal.namespace), request));
+  }
+
+  browse(caller: Caller, place: BrowserPlace, request: BrowseRequest): Promise<BrowsedPage> {
+    const reader = this.#reader.for(caller.principal.namespace);
+    return browsePage((asked) => this.#browser.open(caller, place, asked), reader, request);
   }
 
   search(caller: Caller, sandboxId: string, request: SearchRequest): Promise<SearchOutcome> {

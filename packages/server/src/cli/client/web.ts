@@ -1,27 +1,9 @@
 import { defined } from "../../core/defined.ts";
-import { AppError } from "../../core/errors.ts";
 import { visible } from "../terminal.ts";
 import { tellJson, tellLine } from "./tell.ts";
-import type { Verb, VerbCall } from "./verb.ts";
-
-const session = {
-  type: "string",
-  value: "ID",
-  help: "a sandbox or a session by whose policy the web is reached; one of your own unless told",
-} as const;
-
-function numberOf({ options }: VerbCall, name: string): number | undefined {
-  const text = options.text(name);
-  if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new AppError("invalid", `--${name}: '${text}' is no number`);
-  return Number(text);
-}
-
-/** Lines of a stranger's, without what a terminal would obey. */
-function tellText({ io }: VerbCall, text: string): number {
-  io.stdout.write(`${text.split("\n").map(visible).join("\n")}\n`);
-  return 0;
-}
+import type { Verb } from "./verb.ts";
+import { browser } from "./web-browser.ts";
+import { numberOf, session, tellText } from "./web-options.ts";
 
 interface Found {
   provider: string;
@@ -77,24 +59,6 @@ const fetch: Verb = {
     if (json) return tellJson(io, result);
     if (result.next_offset !== null) io.stderr.write(`it goes on: --offset ${result.next_offset}\n`);
     return tellText(call, result.content);
-  },
-};
-
-const browser: Verb = {
-  summary: "read a web page in a browser, as agents do with browser_fetch",
-  usage: "URL",
-  words: [1, 1],
-  options: {
-    "wait-for": { type: "string", value: "SELECTOR", help: "an element to wait for" },
-    screenshot: { type: "boolean", help: "take a picture of it" },
-    session,
-  },
-  run: async (call) => {
-    const { caisson, words, options, io, json } = call;
-    const given = { wait_for: options.text("wait-for"), session_id: options.text("session") };
-    const input = { url: words[0], screenshot: options.flag("screenshot"), ...defined(given) };
-    const { result } = await caisson.tools.call<Page>("browser_fetch", input);
-    return json ? tellJson(io, result) : tellText(call, result.content);
   },
 };
 

@@ -1,0 +1,123 @@
+/** Opens pages in sandboxes of the browser image: one page at a time in each, and each in an empty one (S82). */
+import { browserLimits } from "../../core/browser-limits.ts";
+import { defined } from "../../core/defined.ts";
+import { AppError } from "../../core/errors.ts";
+import type { Fleet } from "../../core/fleet.ts";
+import { keepNewest } from "../../core/keep-newest.ts";
+import type { Caller } from "../../core/principal.ts";
+import { Turn } from "../../core/turn.ts";
+import { type BrowserRequest, type BrowserSandbox, commandOf, drive } from "./drive.ts";
+import type { Failed, Shown } from "./read-answer.ts";
+import { type BlockedHost, destinationOf, Way, type WayParts } from "./way.ts";
+
+export interface BrowserParts extends WayParts {
+  fleet: Pick<Fleet<BrowserSandbox>, "run" | "reset">;
+}
+
+export interface BrowserPlace {
+  id: string;
+  /** What it is called by whoever asks for its policy to be changed. */
+  session: string;
+  /** Made for this call: nothing was in it before. */
+  isNew: boolean;
+  /** Somebody's own, with files of theirs: it is left as it is. */
+  isOwn: boolean;
+}
+
+export interface OpenedPage extends Omit<Shown, "missing"> {
+  blocked: BlockedHost[];
+}
+
+export class Browser {
+  readonly #parts: BrowserParts;
+  readonly #turns = new Map<string, Turn>();
+  readonly #waiting = new Map<string, number>();
+
+  constructor(parts: BrowserParts) {
+    this.#parts = parts;
+  }
+
+  async open(caller: Caller, place: BrowserPlace, request: BrowserRequest): Promise<OpenedPage> {
+    const { id } = place;
+    const waiting = this.#waiting.get(id) ?? 0;
+    if (waiting >= browserLimits.waiting)
+      throw new AppError("limit_exceeded", `${browserLimits.waiting} pages wait for this browser already`);
+    this.#waiting.set(id, waiting + 1);
+    const used = this.#turns.get(id);
+    const turn = used ?? new Turn();
+    this.#turns.delete(id);
+    this.#turns.set(id, turn);
+    keepNewest(this.#turns, browserLimits.remembered);
+    const isClean = place.isOwn || (place.isNew && used === undefined);
+    try {
+      return await turn.take(() => this.#open(caller, place, request, isClean));
+    } finally {
+      const left = (this.#waiting.get(id) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(id);
+      else this.#waiting.set(id, left);
+    }
+  }
+
+  async #open(caller: Caller, place: BrowserPlace, request: BrowserRequest, isClean: boolean): Promise<OpenedPage> {
+    const { fleet } = this.#parts;
+    const { id } = place;
+    request.signal.throwIfAborted();
+    const way = new Way(this.#parts, caller, place);
+    await way.ask(destinationOf(request.url), request.signal);
+    // What the last page left in it, if it broke out of the browser, ends here.
+    if (!isClean) await fleet.reset(caller, id);
+    await way.begin();
+    const job = { kind: "command", command: commandOf(request), signal: request.signal } as const;
+    const found = await fleet.run(caller, id, job, (sandbox) => drive(sandbox, request));
+    if ("error" in found) throw await failureOf(found, way);
+    const at = destinationOf(new URL(found.url));
+    if (isRefusal(found)) {
+      const refusal = await way.explain(at);
+      if (refusal !== undefined) throw refusal;
+    }
+    const { missing, ...page } = found;
+    if (missing) throw notThere(request, page);
+    return { ...page, blocked: await way.blocked(at) };
+  }
+}
+
+/** An answer of the gate's, by its looks: the log knows whether it is one. */
+function isRefusal({ status, type }: Shown): boolean {
+  return status !== null && status >= 400 && type === "application/problem+json";
+}
+
+async function failureOf({ error, message, url }: Failed, way: Way): Promise<AppError> {
+  const address = URL.parse(url);
+  const place = address === null ? url : address.host;
+  if (address !== null && (error === "unreached" || error === "timeout")) {
+    const policy = await way.explain(destinationOf(address));
+    if (policy !== undefined) return policy;
+  }
+  switch (error) {
+    case "unreached":
+      return new AppError("unavailable", `${place} was not reached: ${message}`);
+    case "timeout":
+      return new AppError("timeout", message, { hint: "a longer timeout_seconds may help" });
+    case "selector":
+      return new AppError("invalid", `wait_for is no CSS selector: ${message}`);
+    case "download":
+      return new AppError("unsupported", `${place} sends a file, which is no page`, {
+        hint: "fetch it with code in your sandbox",
+      });
+    case "missing":
+      return new AppError("unsupported", message, { hint: "caisson image import browser" });
+    case "too_large":
+      return new AppError("too_large", `this page is no page to be read: ${message}`);
+    case "crashed":
+      return new AppError("unavailable", `the page has ended the browser: ${message}`, {
+        hint: "it may take more memory than there is; fetch_webpage reads it without running its scripts",
+      });
+  }
+}
+
+function notThere({ waitFor = "" }: BrowserRequest, { title, url, status }: Omit<Shown, "missing">): AppError {
+  return new AppError("timeout", `no element is ${JSON.stringify(waitFor)} on ${url} yet`, {
+    hint: "call without wait_for to see what the page has, or with a longer timeout_seconds",
+    details: defined({ url, title, status }),
+  });
+}

@@ -1,0 +1,70 @@
+import { browserLimits } from "../../core/browser-limits.ts";
+import { AppError } from "../../core/errors.ts";
+import type { RunRequest, RunResult } from "../../core/run.ts";
+import { webLimits } from "../../core/web-limits.ts";
+import { type Failed, readAnswer, type Shown } from "./read-answer.ts";
+
+export const contentForms = ["markdown", "text", "html"] as const;
+type ContentForm = (typeof contentForms)[number];
+
+export interface BrowserRequest {
+  url: URL;
+  /** A CSS selector: an element of it is there and shown. */
+  waitFor?: string;
+  timeoutMs: number;
+  form: ContentForm;
+  picture: "none" | "window" | "whole";
+  signal: AbortSignal;
+}
+
+/** A sandbox in which there is a browser. */
+export interface BrowserSandbox {
+  readonly id: string;
+  exec(request: RunRequest): Promise<RunResult>;
+}
+
+/** native/guest/kernels/browser.py, which is in every sandbox. */
+const program = ["python3", "-I", "/.caisson/kernels/browser.py"] as const;
+
+export function commandOf({ url }: Pick<BrowserRequest, "url">): string[] {
+  return [...program, url.href];
+}
+
+/** Opens a page, with a browser that is there for it alone. */
+export async function drive(sandbox: BrowserSandbox, request: BrowserRequest): Promise<Failed | Shown> {
+  const { aroundMs, settleMs, nodes, width, height, wholeHeight, pictureBytes, cpus } = browserLimits;
+  const asked = {
+    wait_for: request.waitFor ?? null,
+    timeout_ms: request.timeoutMs,
+    settle_ms: settleMs,
+    form: request.form,
+    characters: webLimits.htmlCharacters,
+    nodes,
+    picture: request.picture,
+    picture_bytes: pictureBytes,
+    ...{ width, height, whole_height: wholeHeight },
+  };
+  const timeoutMs = request.timeoutMs + aroundMs;
+  const result = await sandbox.exec({
+    command: commandOf(request),
+    stdin: JSON.stringify(asked),
+    limits: { timeoutMs, cpuTimeMs: timeoutMs * cpus, outputBytes: mostBytes },
+    trackFiles: false,
+    signal: request.signal,
+  });
+  if (result.oom_killed) throw tooMuch();
+  if (result.timed_out || result.cpu_limit) throw new AppError("timeout", "the browser has not ended in time");
+  if (result.exit_code === 127)
+    throw new AppError("unsupported", "there is no Python in the image of the browser", { hint: "see docs/web.md" });
+  return readAnswer(result.stdout);
+}
+
+/** Base64 of the picture, and content of which each character may be four bytes. */
+const mostBytes = Math.ceil((browserLimits.pictureBytes * 4) / 3) + webLimits.htmlCharacters * 4 + 131_072;
+
+function tooMuch(): AppError {
+  const megabytes = browserLimits.memoryBytes / 1024 ** 2;
+  return new AppError("too_large", `this page takes more memory than the ${megabytes} MB of the browser`, {
+    hint: "fetch_webpage reads it without running its scripts",
+  });
+}

@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engines, soak } from "../harness.ts";
+import { findNoHeadlessShell } from "../web/headless-shell.ts";
+import { type Browsing, openBrowsing, site } from "./browsing.ts";
+
+const noBrowser = findNoHeadlessShell();
+const some = soak ? engines : engines.slice(0, 1);
+
+describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engine) => {
+  let folder: string;
+  let field: Browsing;
+
+  beforeAll(async () => {
+    folder = await mkdtemp("/var/tmp/caisson-test-");
+    field = await openBrowsing(engine, folder);
+    await field.allow(["allowed.example:80"]);
+  });
+  afterAll(async () => {
+    await field?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+    expect(field.server.errors).toEqual([]);
+  });
+
+  const open = (path: string, more = {}) => field.browse({ url: `${site}${path}`, ...more });
+
+  it("[WEB-03] whose script never ends is shown as it was when its time was over", async () => {
+    const { result } = await open("/endless", { timeout_seconds: 4, screenshot: true });
+    expect(result).toMatchObject({ complete: false, title: "A page", screenshot: { width: 1280 } });
+    expect(result.content).toContain("before");
+  });
+
+  it("[WEB-03] that loads itself again and again is shown once", async () => {
+    const { result } = await open("/reloads", { timeout_seconds: 4 });
+    expect(result.content).toContain("before");
+  });
+
+  it("[WEB-03] asks no questions, opens no windows and leaves no files", async () => {
+    expect((await open("/dialogs")).result.content).toContain("after dialogs");
+    expect((await open("/popups")).result.content).toContain("after popups");
+    expect(field.host.requests.filter(({ url }) => url.includes("?window"))).toEqual([]);
+    const { isError, text } = await open("/file");
+    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("sends a file") });
+  });
+
+  it("[WEB-03] forges neither what is waited for nor what is read", async () => {
+    const { isError, text } = await open("/forges", { wait_for: ".never", timeout_seconds: 4 });
+    expect(isError).toBe(true);
+    const { error, message, details } = JSON.parse(text);
+    expect({ error, details }).toMatchObject({ error: "timeout", details: { title: "A page", status: 200 } });
+    expect(message).toContain(".never");
+  });
+
+  it("refuses a selector that is none", async () => {
+    const { isError, text } = await open("/made", { wait_for: "li[" });
+    expect(isError).toBe(true);
+    expect(JSON.parse(text)).toMatchObject({ error: "invalid", message: expect.stringContaining("li[") });
+  });
+
+  it("[WEB-03] without end is read up to a limit", async () => {
+    expect((await open("/wide", { format: "html" })).result).toMatchObject({ cut: true });
+    const { result } = await open("/long", { format: "text" });
+    expect(result).toMatchObject({ cut: true, total_chars: 4_000_000, truncated: true });
+    expect((await open("/deep")).result.content).toContain("at the bottom");
+  });
+
+  it("[WEB-03] whose picture would be too large gives a smaller one", async () => {
+    const { result, images } = await open("/noise", { screenshot: true, full_page: true, timeout_seconds: 60 });
+    expect(result.screenshot.size_bytes).toBeLessThanOrEqual(2 * 1024 ** 2);
+    expect(result.screenshot.width).toBeLessThan(1_280);
+    expect(images).toHaveLength(1);
+  });
+
+  it("[WEB-03] that takes all memory ends its own browser, and the next page is shown", async () => {
+    const { isError, text } = await open("/memory", { timeout_seconds: 60 });
+    if (isError) expect(["too_large", "unavailable", "timeout"]).toContain(JSON.parse(text).error);
+    expect((await open("/made", { wait_for: "h1" })).result).toMatchObject({ title: "Made by a script" });
+  });
+});

@@ -1,0 +1,78 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/client";
+import type { EngineName } from "../../packages/server/src/core/engine.ts";
+import { dial } from "../../packages/server/src/egress/dialer.ts";
+import { certificate } from "../egress/certificate.ts";
+import { type WebHost, webHost } from "../egress/hosts.ts";
+import type { Api } from "../http/api.ts";
+import { openTestServer, type TestServer } from "../http/server.ts";
+import { madePages } from "../web/made-pages.ts";
+import { connectClient } from "./client.ts";
+
+export const site = "http://allowed.example";
+
+export interface Browsed {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the tool gives
+  result: any;
+  isError: boolean;
+  /** Of what is shown first: the result, or why there is none. */
+  text: string;
+  images: { mimeType: string; data: string }[];
+}
+
+/** A daemon whose image `host` has a browser, a site on loopback that every name leads to, and a client. */
+export interface Browsing extends AsyncDisposable {
+  server: TestServer;
+  host: WebHost;
+  secureHost: WebHost;
+  operator: Api;
+  allow(rules: unknown[], more?: object): Promise<unknown>;
+  browse(input: object, client?: Client): Promise<Browsed>;
+  connect(namespace: string): Promise<Client>;
+}
+
+export async function openBrowsing(engine: EngineName, folder: string): Promise<Browsing> {
+  await using opened = new AsyncDisposableStack();
+  const answer: Parameters<typeof webHost>[0] = {
+    answer: ({ url = "", headers }, response) => {
+      const page = madePages[url] ?? { body: `nothing at ${headers.host}${url}`, status: 404 };
+      response.writeHead(page.status ?? 200, { "content-type": page.type ?? "text/html", ...page.headers });
+      response.end(page.body);
+    },
+  };
+  const host = opened.use(await webHost(answer));
+  const secureHost = opened.use(await webHost({ ...answer, tls: true }));
+  const caFile = join(folder, "host.pem");
+  await writeFile(caFile, certificate);
+  const server = opened.use(await openTestServer(engine, { browserImage: "host", network: { caFile } }));
+  // Every name is at a public address, which is the host of this test.
+  server.caisson.guard({
+    world: {
+      resolve: async () => ["192.88.98.1"],
+      dial: (_address, port, signal) => dial("127.0.0.1", port === 443 ? secureHost.port : host.port, signal),
+      isOwnAddress: () => false,
+    },
+  });
+  const operator = await server.as("operator");
+  const clients = opened.use(new AsyncDisposableStack());
+  const connect = async (namespace: string) => {
+    const client = await connectClient(server, "2026-07-28", { namespace });
+    clients.defer(() => client.close());
+    return client;
+  };
+  const usual = await connect("default");
+  const kept = opened.move();
+  return {
+    ...{ server, host, secureHost, operator, connect },
+    allow: (rules, more = {}) => operator.send("PUT", "/api/v1/egress/policy", { json: { allow: rules, ...more } }),
+    browse: async (input, client = usual) => {
+      const call = { name: "browser_fetch", arguments: { ...input } };
+      const { structuredContent, isError, content } = await client.callTool(call, { timeout: 240_000 });
+      const parts = content as { type: string; text?: string; mimeType?: string; data?: string }[];
+      const images = parts.filter(({ type }) => type === "image") as Browsed["images"];
+      return { result: structuredContent, isError: isError === true, text: parts[0]?.text ?? "", images };
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
