@@ -231,6 +231,13 @@ describe.each(engines)("running things (%s)", (engine) => {
     await Promise.all(talkers.map((talker) => talker.result));
   });
 
+  it("[EXE-02] a run that is cancelled as it begins ends too", async () => {
+    const stop = new AbortController();
+    const run = sandbox.exec({ command: "sleep 1000", signal: stop.signal, limits: { timeoutMs: 0 } });
+    stop.abort(); // after it was looked at for the first time, and before the program is there
+    expect(await run).toMatchObject({ signal: "SIGKILL", timed_out: false });
+  });
+
   it("[EXE-02] a killed run ends though its listener takes nothing", async () => {
     const run = await sandbox.start({ command: "yes", trackFiles: false, onOutput: () => new Promise(() => {}) });
     run.kill();

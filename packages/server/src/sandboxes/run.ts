@@ -162,6 +162,7 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
   const abort = () => stream.killTree();
   const guard = new CpuGuard(sandbox, limits.cpuTimeMs, abort);
   request.signal?.addEventListener("abort", abort, { once: true });
+  if (request.signal?.aborted) abort(); // while the files were marked
   if (request.stdin !== undefined) sendBody(stream, request.stdin).catch(fail);
   const result = stream.exit
     .then(
