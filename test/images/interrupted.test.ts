@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildLimits } from "../../packages/server/src/core/image-limits.ts";
 import { makeHome, until } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";
 import { killOwner } from "../sandbox/owner.ts";
@@ -91,6 +92,22 @@ describe.skipIf(ordinary)("the making of an image", () => {
     });
     expect(await service.caisson.layers()).toEqual([]);
     expect(await service.caisson.keptSandboxes()).toEqual([]);
+  }, 300_000);
+
+  it("[LIF-11] has few others beside it, whatever room the queue has", async () => {
+    await using home = await makeHome();
+    await using service = await openImages(home.home, registries);
+    const made = [];
+    for (const at of [1, 2, 3])
+      made.push((await service.images.importSpec(admin, endless.replace("made", `made-${at}`))).record.id);
+    for (const id of made.slice(0, buildLimits.atOnce)) await begun(service, id, "run 1");
+    expect(service.fleet.queue()).toMatchObject({ running: buildLimits.atOnce, waiting: 1 });
+    expect(service.images.get("made-3")).toMatchObject({ state: "building", step: null });
+    expect((await runIn(service, "host", "container", "echo well")).stdout).toBe("well\n");
+    await service.images.delete(admin, "made-1");
+    await begun(service, made[2] ?? "", "debian: index");
+    for (const id of made.slice(1)) await service.images.delete(admin, id);
+    expect(await service.caisson.layers()).toEqual([]);
   }, 300_000);
 
   it("[LIF-11] waits for its place in the queue of all jobs, and gives it up when it is deleted", async () => {

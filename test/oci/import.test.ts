@@ -82,14 +82,14 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
 
   it.each(engines)("[IMG-03] runs on %s, with what it asks for as far as a sandbox gives it", async (engine) => {
     const line = [
-      "cat /opt/new; ls /opt /etc/old; id -u; echo $GREETING $https_proxy",
+      "cat /opt/new; pwd; ls /opt /etc/old; id -u; echo $GREETING $https_proxy",
       "stat -c %h /usr/bin/cat-again; readlink /opt/l; cat-again /opt/new; stat -c %a /opt/su /opt/new; echo x >/opt/new",
     ].join("; ");
     const done = await runIn(service, `${registry.host}/team/made:1`, engine, line);
     const [first, ...words] = done.stdout.split("\n");
     expect(first).toBe("of the second layer");
     expect(words.join("\n")).toMatch(
-      /^\/opt:\nclosed\nl\nnew\nsu\n1000\nhello http:\/\/127\.\S+\n2\n\/etc\nof the second layer\n755\n666\n$/,
+      /^\/opt\n\/opt:\nclosed\nl\nnew\nsu\n1000\nhello http:\/\/127\.\S+\n2\n\/etc\nof the second layer\n755\n666\n$/,
     );
     expect(done.stderr).toContain("/etc/old");
     expect(done.stderr).toMatch(/\/opt\/new: (Read-only file system|Permission denied)/);

@@ -166,6 +166,32 @@ describe("one image", () => {
     expect(notes).toEqual([]);
   });
 
+  it("has the folder that it wants to be started in, for whoever runs there", async () => {
+    const layers = [
+      makeTar([folder("a", 0o700), folder("a/b", 0o700), link("l", "a"), link("out", "/a"), file("f", "")]),
+    ];
+    const read = async (WorkingDir: string) => readBack(parent, imageLayout({ layers, config: { WorkingDir } }));
+    for (const [asked, workdir, tree] of [
+      ["/a/b/", "/a/b", { a: "d 711", "a/b": "d 755" }],
+      ["/l/b", "/l/b", { a: "d 711", "a/b": "d 755" }],
+      ["/not/there", "/not/there", { not: "d 755", "not/there": "d 755", a: "d 700" }],
+      ["/a/../n\u00fc", "/n\u00fc", { a: "d 700" }],
+    ] as const) {
+      const { config, tree: found, notes } = await read(asked);
+      expect([config.workdir, notes]).toEqual([workdir, []]);
+      expect(found).toMatchObject(tree);
+    }
+    for (const asked of ["/home/node/app", "/root", "/tmp", "/workspace/x", "relative", "/a\nb", "/a/../../proc/1"]) {
+      const { config, notes } = await read(asked);
+      expect([asked, config.workdir, notes.length]).toEqual([asked, null, 1]);
+    }
+    expect((await read("/workspace")).config.workdir).toBeNull();
+    for (const asked of ["/out/b", "/f/b"]) {
+      const { config, notes, tree } = await read(asked);
+      expect([config.workdir, notes.length, tree.a]).toEqual([asked, 1, "d 700"]);
+    }
+  });
+
   it("has no say in what is a sandbox's own", async () => {
     const Env = ["LD_PRELOAD=/evil.so", "https_proxy=http://evil", "HTTP_PROXY=x", "HOME=/root", "no name", "OK=a=b"];
     const { config, notes } = await readBack(parent, imageLayout({ ...made, config: { Env, User: "root" } }));

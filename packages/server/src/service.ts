@@ -192,7 +192,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     apt,
     registries,
     keepsFiles,
-    queue: (caller, signal, act) => fleet.queued(caller, signal, act),
+    queue: (caller, signal, act) => fleet.build(caller, signal, act),
     emptyPools: (layerId) => fleet.emptyPools(layerId),
     needed: () => templates.layerIds(),
     audit,

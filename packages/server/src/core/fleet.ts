@@ -173,8 +173,8 @@ export interface Fleet<Handle> {
    */
   run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Handle) => Promise<T>): Promise<T>;
   stats(caller: Caller, id: string): Promise<SandboxStats>;
-  /** A place in the queue for something that is no run; rejects at once when it is full. */
-  queued<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T>;
+  /** A place in the queue for the making of an image; rejects at once when it is full. */
+  build<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T>;
   /** Whose it is; undefined for one that waits in a pool, or is gone. */
   namespaceOf(id: string): string | undefined;
   pools(): PoolStatus[];

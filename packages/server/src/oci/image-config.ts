@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { ImageConfig } from "../core/image-record.ts";
 import { ociLimits } from "../core/oci-limits.ts";
 import type { ConfigDocument } from "./documents.ts";
@@ -15,15 +16,34 @@ export function readImageConfig({ config }: ConfigDocument, notes: Notes): Image
   const env = variables(config?.Env ?? [], notes);
   if (user !== null && !["1000", "1000:1000"].includes(user))
     notes.add(`it asks for the user ${quoted(user)}; code runs as uid 1000`);
-  if (workdir !== null && !workdir.startsWith("/")) notes.add(`its folder ${quoted(workdir)} is not absolute`);
   return {
     env: Object.fromEntries(env.filter(([name]) => !isReserved(name, notes))),
-    workdir: workdir?.startsWith("/") ? workdir : null,
+    workdir: folderOf(workdir, notes),
     user,
     entrypoint: words("entrypoint", config?.Entrypoint ?? [], notes),
     cmd: words("cmd", config?.Cmd ?? [], notes),
     searchPath: searchPath(env.findLast(([name]) => name === "PATH")?.[1]),
   };
+}
+
+/** Every sandbox has these of its own: what an image has there is not seen. */
+const own = ["proc", "dev", "sys", "run", "tmp", "home", "root", "workspace"];
+
+/** Where runs begin; null: in the workspace, also where there could be nothing of the image's. */
+function folderOf(workdir: string | null, notes: Notes): string | null {
+  if (workdir === null) return null;
+  const path = posix.normalize(workdir).replace(/(?<=.)\/$/, "");
+  if (path === "/workspace") return null;
+  const why = !path.startsWith("/")
+    ? "is not absolute"
+    : !/^[^\0-\x1f\x7f]+$/.test(path)
+      ? "has a name that is none"
+      : own.includes(path.split("/")[1] ?? "")
+        ? "is each sandbox's own"
+        : null;
+  if (why === null) return path;
+  notes.add(`its folder ${quoted(workdir)} ${why}; runs begin in /workspace`);
+  return null;
 }
 
 function bounded(value: string | null | undefined): string | null {

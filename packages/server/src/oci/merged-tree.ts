@@ -1,4 +1,5 @@
 /** What the layers of an image make together, by their lists of entries alone: nothing is unpacked (S70). */
+import { AppError } from "../core/errors.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import { ociLimits } from "../core/oci-limits.ts";
 import type { TarEntry } from "../tar/tar-reader.ts";
@@ -33,6 +34,20 @@ export class MergedTree {
     if (last.startsWith(removal)) return this.#remove(parts, last, entry, layer);
     const folder = this.#makeFolder(parts, path, layer);
     this.#put(folder, last, this.#node(entry, folder, last, layer, number), path, layer);
+  }
+
+  /** A folder where code can be, who owns nothing here: it is there, and all may go into it. False where links that only a sandbox follows lead there. */
+  openFolder(path: string): boolean {
+    const parts = Buffer.from(path, "utf8").toString("latin1").split("/").filter(Boolean);
+    try {
+      const folder = this.#makeFolder(parts, path, this.root.touched);
+      folder.node.mode |= 0o555;
+      for (let at = asFolder(folder.parent); at !== undefined; at = asFolder(at.parent)) at.node.mode |= 0o111;
+      return true;
+    } catch (error) {
+      if (error instanceof AppError) return false;
+      throw error;
+    }
   }
 
   #node(entry: TarEntry, folder: FolderName, name: string, layer: number, number: number): TreeNode {

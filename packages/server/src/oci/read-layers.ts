@@ -10,6 +10,7 @@ import { MergedTree } from "./merged-tree.ts";
 import { Notes } from "./notes.ts";
 import { fits, type Platform, tellPlatform } from "./platform.ts";
 import { inLayer, refuseImage } from "./refusal.ts";
+import { quoted } from "./text.ts";
 
 /** An image that was looked through: nothing of it can be refused any more. */
 export interface ReadImage {
@@ -55,6 +56,9 @@ export async function readLayers(
     }
     bytes += reader.bytes;
   }
+  // As other runtimes do, which make the folder that an image names and does not have.
+  if (config.workdir !== null && !tree.openFolder(config.workdir))
+    notes.add(`its folder ${quoted(config.workdir)} lies behind a link or a file, and is left as it is`);
   const { digest, manifestDigest } = found;
   return { digest, manifestDigest, config, notes: notes.lines(), bytes, tar: () => mergedTar(tree, layers) };
 }

@@ -334,7 +334,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return this.#registry.get(id)?.record.namespace;
   }
 
-  queued<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  build<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     this.#uses.checkOpen();
     return this.#queue.with({ caller, kind: "build", signal }, act);
   }

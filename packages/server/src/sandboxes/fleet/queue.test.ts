@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { queueLimits } from "../../core/fleet-limits.ts";
-import { JobQueue, type QueueOptions } from "./queue.ts";
+import { type Asked, JobQueue, type QueueOptions } from "./queue.ts";
 
 function open(options: Partial<QueueOptions> = {}): JobQueue {
   return new JobQueue({ maxConcurrent: 1, monotonicMs: () => 0, ...options });
@@ -13,7 +13,7 @@ const callerOf = (namespace: string, requestId = "") => ({ principal: { namespac
 function jobs(queue: JobQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const add = (name: string, namespace: string, more: { priority?: number; signal?: AbortSignal } = {}) =>
+  const add = (name: string, namespace: string, more: Partial<Omit<Asked, "caller">> = {}) =>
     queue.with({ caller: callerOf(namespace, name), kind: "command", ...more }, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.set(name, resolve));
@@ -141,6 +141,27 @@ describe("the queue of jobs", () => {
       for (let at = 0; at < all.length; at++) await end(begun[at] ?? "none");
       await Promise.all(all);
     }
+  });
+
+  it("[LIF-11] lets few builds run at once, of all namespaces, and other jobs past those that wait", async () => {
+    const queue = open({ maxConcurrent: 8, maxBuilds: 2 });
+    const { begun, add, end } = jobs(queue);
+    const build = (name: string, namespace: string) => add(name, namespace, { kind: "build" });
+    const cancel = new AbortController();
+    const all = [build("b1", "a"), build("b2", "b"), build("b3", "a"), build("b4", "b")];
+    const given = add("b5", "a", { kind: "build", signal: cancel.signal });
+    all.push(add("job", "a"));
+    expect(begun).toEqual(["b1", "b2", "job"]);
+    expect(queue.status()).toMatchObject({ running: 3, waiting: 3 });
+    await end("job"); // leaves no place for a build
+    expect(begun.length).toBe(3);
+    await end("b2");
+    expect(begun.slice(3)).toEqual(["b4"]);
+    cancel.abort(new Error("not any more"));
+    await expect(given).rejects.toThrow("not any more");
+    for (const name of ["b1", "b4", "b3"]) await end(name);
+    expect(await Promise.all(all)).toEqual(["b1", "b2", "b3", "b4", "job"]);
+    expect(queue.status()).toMatchObject({ running: 0, waiting: 0 });
   });
 
   it("[LIF-11] serves no namespace twice while another waits with fewer running", async () => {

@@ -1,6 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import type { QueuedJob, QueuedKind, QueueStatus } from "../../core/fleet.ts";
 import { queueLimits } from "../../core/fleet-limits.ts";
+import { buildLimits } from "../../core/image-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import { randomId } from "../../core/random-id.ts";
 import { checkRange } from "../../core/size.ts";
@@ -20,6 +21,8 @@ interface Line {
 
 export interface QueueOptions {
   maxConcurrent: number;
+  /** Of those, makings of images: they are long and large. */
+  maxBuilds?: number;
   /** Of all namespaces, and of one. */
   maxWaiting?: number;
   maxWaitingEach?: number;
@@ -41,12 +44,14 @@ export interface Asked {
 
 /**
  * So many jobs at once, the others wait. A free place goes to the namespace with the fewest running, among equals to the
- * one that was served longest ago; within it to the highest priority, then to whoever came first.
+ * one that was served longest ago; within it to the highest priority, then to whoever came first. Builds that wait for
+ * others of their kind let all else go before them.
  */
 export class JobQueue {
   readonly #options: Required<Omit<QueueOptions, "onFull">> & Pick<QueueOptions, "onFull">;
   readonly #lines = new Map<string, Line>();
   #running = 0;
+  #builds = 0;
   #waiting = 0;
   #count = 0;
   /** A moving mean, for what a refused caller is told. */
@@ -54,6 +59,7 @@ export class JobQueue {
 
   constructor(options: QueueOptions) {
     this.#options = {
+      maxBuilds: buildLimits.atOnce,
       maxWaiting: queueLimits.waiting,
       maxWaitingEach: queueLimits.waitingPerNamespace,
       isShared: () => false,
@@ -67,7 +73,7 @@ export class JobQueue {
     checkRange(priority, queueLimits.priority, "priority", String);
     const { namespace } = caller.principal;
     const line = this.#lineOf(namespace);
-    if (line.waiting.length === 0 && this.#mayEnter(line)) this.#enter(line);
+    if (this.#first(line) === undefined && this.#mayEnter(line) && this.#hasRoom(asked)) this.#enter(line, asked);
     else await this.#wait(line, { ...asked, priority }, signal);
     const startedMs = this.#options.monotonicMs();
     try {
@@ -76,6 +82,7 @@ export class JobQueue {
       this.#jobMs += (this.#options.monotonicMs() - startedMs - this.#jobMs) / 8;
       line.running--;
       this.#running--;
+      if (asked.kind === "build") this.#builds--;
       this.#forget(namespace, line);
       this.#serve();
     }
@@ -140,9 +147,19 @@ export class JobQueue {
     return free > 0 && (running < queueLimits.shareOfFree * free || !this.#options.isShared());
   }
 
-  #enter(line: Line): void {
+  #hasRoom({ kind }: Pick<Asked, "kind">): boolean {
+    return kind !== "build" || this.#builds < this.#options.maxBuilds;
+  }
+
+  /** Of those that wait, the first that may begin. */
+  #first({ waiting }: Line): Waiting | undefined {
+    return waiting.find((one) => this.#hasRoom(one));
+  }
+
+  #enter(line: Line, { kind }: Pick<Asked, "kind">): void {
     line.running++;
     this.#running++;
+    if (kind === "build") this.#builds++;
     line.served = ++this.#count;
   }
 
@@ -186,11 +203,12 @@ export class JobQueue {
 
   #serve(): void {
     while (this.#running < this.#options.maxConcurrent && this.#waiting > 0) {
-      const line = nextLine([...this.#lines.values()].filter((line) => this.#mayEnter(line)));
-      const next = line?.waiting.shift();
+      const line = nextLine([...this.#lines.values()].filter((line) => this.#mayEnter(line) && this.#first(line)));
+      const next = line && this.#first(line);
       if (line === undefined || next === undefined) return;
+      line.waiting.splice(line.waiting.indexOf(next), 1);
       this.#waiting--;
-      this.#enter(line);
+      this.#enter(line, next);
       next.begin();
     }
   }
@@ -214,7 +232,6 @@ function place(waiting: Waiting[], one: Waiting): void {
 function nextLine(lines: Iterable<Line>): Line | undefined {
   let best: Line | undefined;
   for (const line of lines) {
-    if (line.waiting.length === 0) continue;
     if (
       best === undefined ||
       line.running < best.running ||
