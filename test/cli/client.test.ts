@@ -200,7 +200,9 @@ describe("the command line of a daemon", () => {
     await said("skill", "rm", skill);
     await said("skill", "rm", "counter");
     expect(JSON.parse(await said("gc", "--dry-run", "--json"))).toMatchObject({ dry_run: true, trigger: "asked" });
-    expect(await said("gc")).toMatch(/^KIND .*GONE.*\nblobs .*\ndownloads .*\nlayers .*\ndisk: \d/s);
+    expect(await said("gc")).toMatch(
+      /^KIND .*GONE.*\nblobs .*\ndownloads .*\nimages .*\ncheckpoints .*\nlayers .*\ndisk: \d/s,
+    );
     await said("rm", id);
   });
 

@@ -3,7 +3,7 @@ import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Engine } from "../../packages/server/src/core/engine.ts";
 import { gcLimits } from "../../packages/server/src/core/gc-limits.ts";
 import type { LayerId } from "../../packages/server/src/core/layer.ts";
-import { layerCollector } from "../../packages/server/src/sandboxes/gc/layer-collector.ts";
+import { isOld, layerCollector } from "../../packages/server/src/sandboxes/gc/layer-collector.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 
 const [name = "container"] = engineNames;
@@ -26,7 +26,7 @@ describe("a collection of layers", () => {
     named: LayerId[],
     clock = later,
     remove = (id: LayerId) => engine.removeLayer(id),
-  ) => layerCollector({ layers: () => engine.layers(), remove, named: [async () => named], clock });
+  ) => layerCollector({ layers: () => engine.layers(), remove, named: [async () => named], isSettled: isOld(clock) });
   const ids = async (engine: Engine) => (await engine.layers()).map(({ id }) => id).sort();
 
   it("[S77] removes those that no record, sandbox or layer needs, what is below them too, and no others", async () => {

@@ -42,7 +42,7 @@ describe("garbage collection over REST", () => {
     expect(dry).toMatchObject({
       dry_run: true,
       trigger: "asked",
-      kinds: [{ kind: "blobs", over_budget: false }, { kind: "layers" }],
+      kinds: [{ kind: "blobs", over_budget: false }, { kind: "images" }, { kind: "checkpoints" }, { kind: "layers" }],
     });
     expect(dry.freed_items).toBeGreaterThanOrEqual(3);
     const done = await collect();

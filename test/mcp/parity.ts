@@ -73,6 +73,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["DELETE /api/v1/queue/{job_id}", "caisson.cancelJob", "queue cancel"],
   ["GET /api/v1/pool", "caisson.pools", "pool"],
   ["GET /api/v1/stats", "caisson.stats", "stats"],
+  ["GET /api/v1/gc", "caisson.gcPreview", "gc"],
   ["POST /api/v1/gc", "caisson.gc", "gc"],
   ["GET /api/v1/limits", "caisson.limits", "limits"],
   ["GET /api/v1/config", "caisson.config", "config"],

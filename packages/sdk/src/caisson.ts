@@ -104,7 +104,12 @@ export class Caisson {
     return this.#transport.json("GET", "/api/v1/pool");
   }
 
-  /** Removes what nothing uses any more, of all namespaces; for administrators. */
+  /** What takes room, what of it nothing uses, and what a collection would free; for administrators. */
+  gcPreview(): Promise<Collected> {
+    return this.#transport.json("GET", "/api/v1/gc", { timeoutMs: null });
+  }
+
+  /** Removes what nothing uses any more, of all namespaces; likewise. */
   gc(options: { dry_run?: boolean; cache?: boolean } = {}): Promise<Collected> {
     return this.#transport.json("POST", "/api/v1/gc", { json: options, timeoutMs: null });
   }

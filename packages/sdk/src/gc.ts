@@ -17,6 +17,18 @@ export interface CollectedKind {
   over_budget: boolean;
   freed_items: number;
   freed_bytes: number;
+  /** Before, the largest first, of kinds whose things have names: images and checkpoints. */
+  things: CollectedThing[];
   /** Why nothing, or not all of it, went. */
   error: string | null;
+}
+
+export interface CollectedThing {
+  id: string;
+  name: string;
+  /** Null: the installation's. */
+  namespace: string | null;
+  bytes: number;
+  /** Nothing uses it: a collection removes it. */
+  goes: boolean;
 }

@@ -46,7 +46,7 @@ export { ApiError, CaissonError, ConnectionError, type ErrorCode, TimeoutError }
 export type { DaemonEvent, EventOptions } from "./events.ts";
 export type { FileBody, FileEvent, FileInfo, Files, SearchOptions, SearchResult, SignedUrl } from "./files.ts";
 export type { Fork, ForkInfo, ForkOptions } from "./fork.ts";
-export type { Collected, CollectedKind } from "./gc.ts";
+export type { Collected, CollectedKind, CollectedThing } from "./gc.ts";
 export type { CatalogueEntry, ImageInfo, ImageLogMessage, Images, ImportImage, LoadImage } from "./images.ts";
 export type { KeptArtifacts, KeptArtifactsInfo } from "./kept-artifacts.ts";
 export type { ApiKeyInfo, CreateKey, Keys, Role } from "./keys.ts";

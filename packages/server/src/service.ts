@@ -12,6 +12,7 @@ import type { Collector } from "./core/gc.ts";
 import type { HostAccess } from "./core/host.ts";
 import { buildLimits } from "./core/image-limits.ts";
 import type { CatalogueEntry } from "./core/image-spec.ts";
+import type { LayerId } from "./core/layer.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
@@ -25,6 +26,7 @@ import type { EventFeed } from "./events/event-feed.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
+import { imageCollector } from "./images/image-collector.ts";
 import { Images } from "./images/images.ts";
 import { OciImages } from "./oci/oci-images.ts";
 import { platformOf } from "./oci/platform.ts";
@@ -34,9 +36,10 @@ import { noRegistries } from "./packages/read-registries.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
+import { checkpointCollector } from "./sandboxes/gc/checkpoint-collector.ts";
 import { GarbageCollection } from "./sandboxes/gc/collection.ts";
 import { downloadCollector } from "./sandboxes/gc/download-collector.ts";
-import { layerCollector } from "./sandboxes/gc/layer-collector.ts";
+import { isOld, layerCollector } from "./sandboxes/gc/layer-collector.ts";
 import { Watermark } from "./sandboxes/gc/watermark.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
@@ -219,15 +222,16 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     clock,
     onError,
   });
-  collectors.push(
-    layerCollector({
-      layers: () => caisson.layers(),
-      remove: (id) => caisson.removeLayer(id),
-      // Every kind of record that names layers has its place here: a layer that none of them names is removed.
-      named: [() => images.list().map(({ layerId }) => layerId), () => templates.layerIds()],
-      clock,
-    }),
-  );
+  const layers = {
+    layers: () => caisson.layers(),
+    remove: (id: LayerId) => caisson.removeLayer(id),
+    // Every kind of record that names layers has its place here: a layer that none of them names is removed.
+    named: [() => images.layerIds(), () => templates.layerIds()],
+  };
+  const named = { elsewhere: () => images.layerIds(), isSettled: isOld(clock) };
+  const wanted = { needed: () => templates.layerIds(), usual: settings.image };
+  collectors.push(imageCollector({ images, layers: layers.layers, ...wanted }));
+  collectors.push(checkpointCollector(store.checkpoints), layerCollector({ ...layers, ...named }));
   const fleet = await SandboxFleet.open({
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
@@ -249,7 +253,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.use(fleet);
   opened.use(images);
   opened.use(templates);
-  void fleet.swept.then(() => Promise.all([images.sweep(), templates.sweep()])).catch(onError);
+  const former = await formerLayers(caisson, onError);
+  const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
+  const sweep = () => Promise.all([images.sweep(), templates.sweep()]);
+  const swept = fleet.swept.then(sweep).then(sweepLayers).catch(onError);
+  opened.defer(async () => void (await swept));
   const sweeping = setInterval(() => void images.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
   const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
@@ -314,6 +322,18 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     validation,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+/** Those that were there before anything could be made: what no record names of them, the last daemon was killed over. */
+async function formerLayers(
+  caisson: Pick<Caisson, "layers">,
+  onError: (error: unknown) => void,
+): Promise<Set<LayerId>> {
+  const found = await caisson.layers().catch((error: unknown) => {
+    onError(error);
+    return [];
+  });
+  return new Set(found.map(({ id }) => id));
 }
 
 /** What tools are doors to. */

@@ -45,6 +45,12 @@ export function findImage(
   throw new AppError("invalid", "this is the machine's own root", { hint: "it is not made, and cannot be deleted" });
 }
 
+/** Those that no name leads to any more, because there are newer ones. */
+export function supersededImages(records: readonly ImageRecord[]): ImageRecord[] {
+  const ready = records.filter(({ state }) => state === "ready");
+  return ready.filter((record) => [record.name, ...record.aliases].every((name) => match(ready, name) !== record));
+}
+
 function match(records: readonly ImageRecord[], asked: string): ImageRecord | undefined {
   return (
     records.find(({ id }) => id === asked) ??

@@ -13,7 +13,9 @@ export const gcLimits = {
   /** How often the kinds are measured against their budgets. */
   budgetEveryMs: 3_600_000,
   /** Of a kind, what is in use included: past it a collection begins. The cache of downloads has its own setting. */
-  budgetBytes: { blobs: 200 * GiB, layers: 200 * GiB },
+  budgetBytes: { blobs: 200 * GiB, images: 200 * GiB, checkpoints: 200 * GiB, layers: 200 * GiB },
+  /** Of each kind, that a report names. */
+  things: 100,
   /** A layer so young may belong to an image or a copy that has no record yet. */
   layerGraceMs: 3_600_000,
 } as const;

@@ -19,6 +19,18 @@ export interface Holding {
   unused: Freed;
   /** Of that, what is used and can be fetched again. */
   cacheBytes: number;
+  /** Those that people know by name, the largest first; a bounded list. */
+  things?: readonly HeldThing[];
+}
+
+interface HeldThing {
+  id: string;
+  name: string;
+  /** Null: the installation's. */
+  namespace: string | null;
+  bytes: number;
+  /** Nothing uses it: a collection removes it. */
+  goes: boolean;
 }
 
 export interface Freed {
@@ -52,6 +64,8 @@ export interface KindReport {
   bytes: number;
   budgetBytes: number;
   freed: Freed;
+  /** As it was before. */
+  things: readonly HeldThing[];
   /** Why nothing, or not all of it, went. */
   error: string | null;
 }

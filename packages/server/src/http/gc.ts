@@ -1,19 +1,31 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { type GcReport, gcTriggers, usedPercent } from "../core/gc.ts";
+import { gcLimits } from "../core/gc-limits.ts";
 import type { GarbageCollection } from "../sandboxes/gc/collection.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const amount = z.number().int().min(0);
 
+const thing = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    namespace: z.string().nullable().describe("null: the installation's"),
+    bytes: amount,
+    goes: z.boolean().describe("nothing uses it: a collection removes it"),
+  })
+  .meta({ id: "CollectedThing" });
+
 const kind = z
   .object({
-    kind: z.string().describe("blobs: of snapshots, skills and artifacts; downloads; layers"),
+    kind: z.string().describe("blobs: of snapshots, skills and artifacts; downloads; images; checkpoints; layers"),
     bytes: amount.describe("before, what is in use included"),
     budget_bytes: amount,
     over_budget: z.boolean().describe("of what is in use nothing is removed, whatever it takes"),
     freed_items: amount,
     freed_bytes: amount,
+    things: z.array(thing).max(gcLimits.things).describe("before, the largest first, of kinds whose things have names"),
     error: z.string().nullable().describe("why nothing, or not all of it, went"),
   })
   .meta({ id: "CollectedKind" });
@@ -45,6 +57,7 @@ function show({ dryRun, trigger, disk, freed, kinds }: GcReport): z.output<typeo
       over_budget: one.bytes - (dryRun ? 0 : one.freed.bytes) > one.budgetBytes,
       freed_items: one.freed.items,
       freed_bytes: one.freed.bytes,
+      things: [...one.things],
       error: one.error,
     })),
   };
@@ -53,6 +66,16 @@ function show({ dryRun, trigger, disk, freed, kinds }: GcReport): z.output<typeo
 /** Clears the data folder of what nothing uses (S77). */
 export function gcRoutes(collection: GarbageCollection): Route[] {
   return [
+    defineRoute({
+      method: "GET",
+      path: "/api/v1/gc",
+      tag: "place",
+      summary: "What takes room, what of it nothing uses, and what a collection would free, of all namespaces",
+      permission: "administer",
+      audit: null,
+      responses: { 200: { description: "as a dry run tells it", schema: collected } },
+      handler: async ({ caller }) => ({ status: 200, json: show(await collection.run(caller, { dryRun: true })) }),
+    }),
     defineRoute({
       method: "POST",
       path: "/api/v1/gc",

@@ -1,12 +1,15 @@
 import { tellJson, tellLine, tellTable } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
+/** What has a name, so that people can judge and delete it themselves. */
+const named = { images: "caisson image rm ID", checkpoints: "caisson checkpoint rm ID" } as Record<string, string>;
+
 const gc: Verb = {
-  summary: "remove what nothing uses any more: chunks, layers, and with --cache downloads",
+  summary: "remove what nothing uses any more: chunks, superseded images, layers, and with --cache downloads",
   usage: "",
   words: [0, 0],
   options: {
-    "dry-run": { type: "boolean", help: "only tell what would go" },
+    "dry-run": { type: "boolean", help: "only tell what would go, and what takes room, thing by thing" },
     cache: { type: "boolean", help: "what can be fetched again goes too" },
   },
   run: async ({ caisson, options, io, json }) => {
@@ -21,6 +24,13 @@ const gc: Verb = {
       one.error ?? "",
     ]);
     tellTable(io, ["KIND", "BYTES", "BUDGET", done.dry_run ? "WOULD GO" : "GONE", "BYTES", ""], rows);
+    if (done.dry_run)
+      for (const { kind, things } of done.kinds) {
+        if (things.length === 0) continue;
+        tellLine(io, `\n${kind}${named[kind] === undefined ? "" : ` (${named[kind]} deletes one that is in no use)`}`);
+        const lines = things.map((one) => [one.id, one.bytes, one.goes ? "goes" : "stays", one.namespace, one.name]);
+        tellTable(io, ["ID", "BYTES", "", "NAMESPACE", "NAME"], lines);
+      }
     return tellLine(io, `disk: ${done.disk_used_percent} % was used`);
   },
 };

@@ -97,7 +97,7 @@ export class GarbageCollection {
 
   async #collect({ collector, held, error }: Look, dryRun: boolean, cacheBytes: number): Promise<KindReport> {
     const { kind, budgetBytes } = collector;
-    const report = { kind, bytes: held.bytes, budgetBytes };
+    const report = { kind, bytes: held.bytes, budgetBytes, things: held.things ?? [] };
     if (error !== null) return { ...report, freed: { items: 0, bytes: 0 }, error };
     const over = Math.max(0, held.bytes - held.unused.bytes - budgetBytes);
     const cache = Math.min(held.cacheBytes, Math.max(0, over, cacheBytes));

@@ -10,23 +10,31 @@ interface LayerCollectorParts {
   remove: (id: LayerId) => Promise<void>;
   /** What images, checkpoints and templates name; every kind of record that names layers is among them. */
   named: readonly (() => Iterable<LayerId | null> | Promise<Iterable<LayerId | null>>)[];
-  clock: Clock;
+  /** Whether whoever made it has had time to write down what for. */
+  isSettled: (layer: LayerInfo) => boolean;
+  /** Counted by another kind. */
+  elsewhere?: () => readonly LayerId[];
+}
+
+/** One so young may belong to an image or a copy that has no record yet. */
+export function isOld({ wallMs }: Pick<Clock, "wallMs">): LayerCollectorParts["isSettled"] {
+  return ({ createdAt }) => Date.parse(createdAt) <= wallMs() - gcLimits.layerGraceMs;
 }
 
 /** Frozen volumes that no record, no sandbox and no other layer needs. Those below one that goes may go after it. */
-export function layerCollector({ layers, remove, named, clock }: LayerCollectorParts): Collector {
+export function layerCollector({ layers, remove, named, isSettled, elsewhere }: LayerCollectorParts): Collector {
   const unused = async (all: readonly LayerInfo[]) => {
     const wanted = new Set<LayerId | null>();
     for (const ids of await Promise.all(named.map((of) => of()))) for (const id of ids) wanted.add(id);
-    const old = clock.wallMs() - gcLimits.layerGraceMs;
-    return all.filter(({ id, uses, createdAt }) => uses === 0 && !wanted.has(id) && Date.parse(createdAt) <= old);
+    return all.filter((layer) => layer.uses === 0 && !wanted.has(layer.id) && isSettled(layer));
   };
   return {
     kind: "layers",
     budgetBytes: gcLimits.budgetBytes.layers,
     look: async () => {
       const all = await layers();
-      return { bytes: sum(all), unused: freedOf(await unused(all)), cacheBytes: 0 };
+      const others = new Set(elsewhere?.() ?? []);
+      return { bytes: sum(all.filter(({ id }) => !others.has(id))), unused: freedOf(await unused(all)), cacheBytes: 0 };
     },
     collect: async () => {
       const freed: Freed = { items: 0, bytes: 0 };
