@@ -1,14 +1,9 @@
-import type { Approvals } from "../../core/approval.ts";
-import type { CheckpointRecords } from "../../core/checkpoint.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type {
   Created,
   CreateRequest,
   Fleet,
-  FleetSettings,
   Job,
   PoolStatus,
   QueuedJob,
@@ -18,12 +13,9 @@ import type {
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
-import type { ImageChoice } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
-import type { SecretSource } from "../../core/secret.ts";
-import type { TemplateChoice } from "../../core/template.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
@@ -33,14 +25,13 @@ import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
 import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
-import { type CreationParts, createMember, type LendFiles, type Restore } from "./creation.ts";
+import { type CreationParts, createMember } from "./creation.ts";
 import { Equipment } from "./equipment.ts";
+import type { FleetParts } from "./fleet-parts.ts";
 import { forkMember } from "./forking.ts";
-import type { Keep } from "./harvest.ts";
 import { runJob } from "./jobs.ts";
-import { Ledger, type LedgerParts } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { Lifecycle } from "./lifecycle.ts";
-import type { SandboxMaker } from "./maker.ts";
 import type { Member } from "./member.ts";
 import { Pools } from "./pools.ts";
 import { JobQueue } from "./queue.ts";
@@ -54,27 +45,6 @@ import { eachOf, Slots } from "./slots.ts";
 import { templateBench } from "./template-bench.ts";
 import { Timers } from "./timers.ts";
 import { Uses } from "./uses.ts";
-
-export interface FleetParts extends LedgerParts {
-  maker: SandboxMaker;
-  clock: Clock;
-  settings: FleetSettings;
-  approvals: Approvals;
-  restore?: Restore;
-  lendFiles?: LendFiles;
-  /** Where checkpoints are known, and what their owners knew lies; the memory is the engine's. */
-  checkpoints: { folder: string; records: CheckpointRecords };
-  keep?: Keep;
-  /** What is bound to sandboxes; nothing unless given. */
-  secrets?: SecretSource;
-  /** Without it nothing leaves a sandbox. */
-  egress?: FleetEgress;
-  /** What sandboxes are made of; the machine's own root alone unless given. */
-  images?: ImageChoice;
-  templates?: TemplateChoice;
-  /** Told of what went wrong beside a call's own result. */
-  onError: (error: unknown) => void;
-}
 
 /** Every sandbox of a daemon. Records live in memory, and in the store before anybody hears of them. */
 export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
