@@ -62,7 +62,7 @@ it("[S71] of images that are imported at once the names of one are held at a tim
   const two = open("two", gone.signal);
   const three = open("three");
   const four = open("four");
-  await expect.poll(() => steps).toHaveLength(4);
+  await expect.poll(() => steps, { timeout: 30_000 }).toHaveLength(4);
   expect(await isOpen(two)).toBe(false);
   gone.abort(new Error("it was deleted")); // one that waits keeps nobody waiting when it is given up
   await expect(two).rejects.toThrow("it was deleted");
@@ -76,5 +76,5 @@ it("[S71] of images that are imported at once the names of one are held at a tim
   end("three"); // its tree was never asked for
   for await (const piece of (await four) ?? []) bytes += piece.length;
   for (const name of ["one", "four"]) end(name);
-  await expect.poll(() => readdir(folder)).toEqual([]);
+  await expect.poll(() => readdir(folder), { timeout: 30_000 }).toEqual([]);
 });

@@ -27,18 +27,24 @@ export async function reapLayers(parts: ReapParts): Promise<void> {
     throw error;
   });
   for (const name of names) {
-    if (layerId.test(name)) await reapLent(parts, name).catch(parts.onError);
+    if (layerId.test(name)) await reapLayer(parts, name).catch(parts.onError);
     const [, kind, id] = /^\.(new|gone)-(.*)$/.exec(name) ?? [];
     if (id === undefined || !layerId.test(id)) continue;
     await (kind === "gone" ? settleGone(parts, id) : reapDraft(parts, id)).catch(parts.onError);
   }
 }
 
-/** Whoever lends one holds the lock of the sandbox that it is made of, until all copies lie on it. */
-async function reapLent(parts: ReapParts, id: LayerId): Promise<void> {
+/** Whose maker was killed before its digest was known, has it soon. */
+async function reapLayer(parts: ReapParts, id: LayerId): Promise<void> {
   const layer = await findLayerRecord(layerFolder(parts.engineFolder, id), id);
-  if (layer?.lent !== true) return;
-  const folder = join(parts.engineFolder, "sandboxes", layer.sandbox);
+  if (layer === undefined) return;
+  if (layer.digest === null) parts.layers.learnDigest(layer);
+  if (layer.lent) await reapLent(parts, layer);
+}
+
+/** Whoever lends one holds the lock of the sandbox that it is made of, until all copies lie on it. */
+async function reapLent(parts: ReapParts, { id, sandbox }: LayerRecord): Promise<void> {
+  const folder = join(parts.engineFolder, "sandboxes", sandbox);
   const settle = () => parts.layers.change(id, { lent: false });
   if (existsSync(folder)) await whenUnowned(parts, folder, settle);
   else await settle();
