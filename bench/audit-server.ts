@@ -41,7 +41,11 @@ const approvals = opened.use(
 const fleet = opened.use(
   await SandboxFleet.open({
     maker: caisson,
-    checkpoints: { folder: join(home, "daemon/checkpoints"), records: store.checkpoints },
+    checkpoints: {
+      folder: join(home, "daemon/checkpoints"),
+      records: store.checkpoints,
+      seeds: join(home, "daemon/seeds"),
+    },
     records: store.sandboxes,
     audit,
     feed,

@@ -1,3 +1,6 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { interleave, summarize } from "../stats.ts";
 import { MiB, type Workbench } from "../workbench.ts";
@@ -11,14 +14,17 @@ type Make = (bench: Workbench, original: Sandbox, answer: (copy: Sandbox) => Pro
 
 /** What each makes is ten copies that have answered; the time of all of it counts. */
 const ways: Record<string, Make> = {
-  "one after the other, of one saved moment": async ({ caisson: { copies } }, original, answer) => {
-    const seed = await copies.save(original);
+  "one after the other, of one saved moment": async ({ caisson: { copies }, home }, original, answer) => {
+    const place = { key: randomBytes(32), folder: await mkdtemp(join(home, "kept-")) };
+    const kept = await copies.checkpoint(original, place);
+    const seed = await copies.load("gvisor", kept, place);
     const made = await inTurn(async () => {
       const copy = await copies.grow("gvisor", seed);
       await answer(copy);
       return [copy];
     });
-    await copies.drop("gvisor", seed);
+    await copies.unload("gvisor", seed);
+    await copies.remove("gvisor", kept.checkpoint.id);
     return made;
   },
   "in one call": async ({ caisson }, original, answer) => {

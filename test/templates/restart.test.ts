@@ -1,3 +1,5 @@
+import { open as openFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { type FleetHome, makeHome, type TestFleet, until } from "../fleet/fixture.ts";
@@ -31,7 +33,7 @@ const open = (home: FleetHome, engine: (typeof engines)[number]) =>
   home.open({ engine, limits: { memoryBytes: 128 * MiB, storageBytes: 16 * MiB } });
 
 describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (engine) => {
-  it("is there for the next one, and its warm-up is run again", async () => {
+  it(`is there for the next one, ${engine === "gvisor" ? "with the memory that its warm-up left" : "and its warm-up is run again"}`, async () => {
     await using home = await makeHome();
     const moments: unknown[] = [];
     for (const isFirst of [true, false]) {
@@ -45,7 +47,8 @@ describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (eng
       await daemon.templates.delete(caller, "kept");
       expect(await daemon.caisson.layers()).toEqual([]);
     }
-    expect(moments[0]).not.toBe(moments[1]);
+    expect(moments[0] === moments[1]).toBe(engine === "gvisor");
+    expect(await readdir(join(home.home, "engine/checkpoints")).catch(() => [])).toEqual([]);
   });
 
   it("fails where it was being made, and leaves nothing", async () => {
@@ -64,6 +67,35 @@ describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (eng
     await daemon.templates.delete(caller, "half");
   });
 });
+
+describe("[IMG-06] the memory that a template's warm-up left on gvisor", () => {
+  it("is made again where what was kept of it cannot be opened", async () => {
+    await using home = await makeHome();
+    const moments: unknown[] = [];
+    for (const isFirst of [true, false]) {
+      await using daemon = await open(home, "gvisor");
+      if (isFirst) await made(daemon, "damaged");
+      const { record } = await daemon.fleet.create(caller, { template: "damaged" });
+      expect(record.template).toMatchObject({ memory: true });
+      moments.push(await value(daemon, record.id));
+      await daemon.fleet.destroy(caller, record.id);
+      expect(daemon.errors.map(String).join()).toMatch(isFirst ? /^$/ : /cannot be opened/);
+      if (isFirst) await damage(home.home);
+      else await daemon.templates.delete(caller, "damaged");
+    }
+    expect(moments[0]).not.toBe(moments[1]);
+  });
+});
+
+/** One byte of the sealed memory. */
+async function damage(home: string): Promise<void> {
+  const folder = join(home, "engine/checkpoints");
+  const [id = "", ...others] = await readdir(folder);
+  expect(others).toEqual([]);
+  await using file = await openFile(join(folder, id, "memory.sealed"), "r+");
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, 1000);
+  await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, 1000);
+}
 
 describe("[LIF-10] a template whose making had the value of a secret", () => {
   it("has no memory saved, and says why", async () => {

@@ -241,7 +241,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     settings,
     approvals,
     restore: parts.restore ?? restore,
-    checkpoints: { folder: join(folder, "checkpoints"), records: store.checkpoints },
+    checkpoints: { folder: join(folder, "checkpoints"), records: store.checkpoints, seeds: join(folder, "seeds") },
     lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),

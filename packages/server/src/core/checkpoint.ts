@@ -15,6 +15,11 @@ export interface CheckpointOptions {
   plain?: boolean;
 }
 
+export interface LoadOptions extends CheckpointOptions {
+  /** Refused where programs that it counts on have changed since it was kept. */
+  unchanged?: boolean;
+}
+
 /** One that is kept, as its namespace sees it. */
 export interface CheckpointRecord extends Checkpoint {
   namespace: string;

@@ -1,4 +1,4 @@
-import type { Checkpoint, CheckpointOptions } from "./checkpoint.ts";
+import type { Checkpoint, CheckpointOptions, LoadOptions } from "./checkpoint.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
@@ -219,7 +219,7 @@ export interface Engine extends AsyncDisposable {
   /** Writes it down, its memory sealed with this key of 32 bytes, which seals nothing else. */
   keepCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
   /** Brings one that is kept back, for `createFrom`; `forgetCheckpoint` gives its memory up again. */
-  loadCheckpoint(checkpoint: string, key: Buffer, options?: CheckpointOptions): Promise<void>;
+  loadCheckpoint(checkpoint: string, key: Buffer, options?: LoadOptions): Promise<void>;
   /** Of those that are kept. Idempotent. */
   removeCheckpoint(checkpoint: string): Promise<void>;
   /** The ids of those that are kept. */

@@ -21,4 +21,6 @@ export const templateLimits = {
   errorCharacters: 2_000,
   /** Of which the memory is held, of all namespaces; the one that was used least lately goes first. */
   seeds: 4,
+  /** Of what is written down about one. */
+  seedBytes: 4 * MiB,
 } as const;

@@ -3,7 +3,7 @@
  * that the engine issued or its configuration gave, a number in its range or a word of a list: no path, no command line (S22).
  */
 
-import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions, LoadOptions } from "../core/checkpoint.ts";
 import type { Check as HostCheck } from "../core/diagnosis.ts";
 import type {
   AttachedSandbox,
@@ -77,7 +77,7 @@ interface Verbs {
   createFrom: [OfCheckpoint, WithoutPaths<CreatedSandbox>];
   forgetCheckpoint: [OfCheckpoint, null];
   keepCheckpoint: [OfCheckpoint & { key: string }, null];
-  loadCheckpoint: [OfCheckpoint & { key: string; options: CheckpointOptions }, null];
+  loadCheckpoint: [OfCheckpoint & { key: string; options: LoadOptions }, null];
   removeCheckpoint: [OfCheckpoint, null];
   checkpoints: [{ engine: EngineName }, string[]];
   watchFiles: [OfSandbox, number];
@@ -118,6 +118,7 @@ const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: o
 const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag), lent: optional(flag) });
 
 const checkpointOptions = shape<CheckpointOptions>({ plain: optional(flag) });
+const loadOptions = shape<LoadOptions>({ plain: optional(flag), unchanged: optional(flag) });
 
 const spec = shape<RemoteSpec>({
   limits,
@@ -164,7 +165,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   createFrom: ofCheckpoint,
   forgetCheckpoint: ofCheckpoint,
   keepCheckpoint: shape({ engine, checkpoint: id, key }),
-  loadCheckpoint: shape({ engine, checkpoint: id, key, options: checkpointOptions }),
+  loadCheckpoint: shape({ engine, checkpoint: id, key, options: loadOptions }),
   removeCheckpoint: ofCheckpoint,
   checkpoints: shape({ engine }),
   watchFiles: ofSandbox,

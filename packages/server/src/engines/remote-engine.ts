@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions, LoadOptions } from "../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -158,7 +158,7 @@ export class RemoteEngine implements Engine {
     await this.#client.request("keepCheckpoint", { engine: this.name, checkpoint, key: key.toString("hex") });
   }
 
-  async loadCheckpoint(checkpoint: string, key: Buffer, options: CheckpointOptions = {}): Promise<void> {
+  async loadCheckpoint(checkpoint: string, key: Buffer, options: LoadOptions = {}): Promise<void> {
     const args = { engine: this.name, checkpoint, key: key.toString("hex"), options };
     await this.#client.request("loadCheckpoint", args);
   }

@@ -8,7 +8,7 @@ import { type KeptSandbox, keepCheckpoint } from "./keep-checkpoint.ts";
 import { makeCopy } from "./make-copy.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
-import { dropSeed, growSeed, type Seed, saveSeed } from "./seed.ts";
+import { growSeed, type Seed } from "./seed.ts";
 
 interface CopiesParts {
   open: (engine: EngineName) => Promise<Engine>;
@@ -40,9 +40,11 @@ export class Copies {
     return copies.map(this.#parts.own);
   }
 
-  /** Holds what copies are made of, in memory, until it is dropped. The original must not be destroyed before. */
-  save(original: Sandbox): Promise<Seed> {
-    return saveSeed(original, { plain: true });
+  /** Brings one that is kept into memory, for any number to go on from; refused where the machine's programs have changed since. */
+  async load(name: EngineName, kept: KeptSandbox, { key, folder }: KeptPlace): Promise<Seed> {
+    const engine = await this.#parts.open(name);
+    await engine.loadCheckpoint(kept.checkpoint.id, key, { plain: true, unchanged: true });
+    return { ...kept, stage: folder, hidden: [] };
   }
 
   async grow(name: EngineName, seed: Seed, rooted: Rooted = {}): Promise<Sandbox> {
@@ -50,8 +52,8 @@ export class Copies {
     return this.#parts.own(await growSeed(seed, { engine, take: this.#taking(engine, rooted, seed.hidden) }));
   }
 
-  async drop(name: EngineName, seed: Seed): Promise<void> {
-    await dropSeed(seed, await this.#parts.open(name));
+  async unload(name: EngineName, { checkpoint }: Seed): Promise<void> {
+    await (await this.#parts.open(name)).forgetCheckpoint(checkpoint.id);
   }
 
   /** Saves a running sandbox, which goes on, for a later one to go on from. */

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions } from "../../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions, LoadOptions } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { checkpointLimits, plainLimits } from "../../core/fork-limits.ts";
@@ -10,6 +10,7 @@ import { limitsAfterStart } from "./cgroup-limits.ts";
 import { dropNext, growNext } from "./disk-claims.ts";
 import { checkChain, freezeSaved } from "./freeze.ts";
 import type { Reply } from "./helper-client.ts";
+import { hostPrint } from "./host-print.ts";
 import {
   checkpointFolder,
   memoryPath,
@@ -226,16 +227,19 @@ export class Checkpoints {
     const { path } = memory;
     const { engineFolder, disk } = this.#parts;
     const { size } = await stat(path);
-    const kept = { id, spec, hasInput, ...origin, heldBytes };
+    const host = await hostPrint(this.#parts, origin.layers);
+    const kept = { id, spec, hasInput, ...origin, heldBytes, host };
     await writeCheckpoint(engineFolder, kept, (folder) =>
       disk.withRoom(folder, sealedBytes(size), () => sealMemory(id, key, path, memoryPath(folder))),
     );
   }
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
-  async load(id: string, key: Buffer, { plain = false }: CheckpointOptions): Promise<void> {
+  async load(id: string, key: Buffer, { plain = false, unchanged = false }: LoadOptions): Promise<void> {
     const { engineFolder, helper } = this.#parts;
-    const { bundle, layers, ...kept } = await readCheckpoint(engineFolder, id);
+    const { bundle, layers, host, ...kept } = await readCheckpoint(engineFolder, id);
+    if (unchanged && host !== (await hostPrint(this.#parts, layers)))
+      throw new AppError("unavailable", `programs that checkpoint ${id} counts on have changed since it was kept`);
     const saved: Saved = { ...kept, ...newSaved(id), origin: { bundle, layers } };
     const sealed = memoryPath(checkpointFolder(engineFolder, id));
     this.#hold(saved);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions } from "../../core/checkpoint.ts";
+import type { Checkpoint, CheckpointOptions, LoadOptions } from "../../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -261,7 +261,7 @@ class OciEngine implements Engine {
 
   forgetCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.forget(checkpoint);
   keepCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.keep(checkpoint, key);
-  loadCheckpoint = (checkpoint: string, key: Buffer, options: CheckpointOptions = {}): Promise<void> =>
+  loadCheckpoint = (checkpoint: string, key: Buffer, options: LoadOptions = {}): Promise<void> =>
     this.#checkpoints.load(checkpoint, key, options);
   removeCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.remove(checkpoint);
   checkpoints = (): Promise<string[]> => listCheckpoints(this.#parts.engineFolder);

@@ -15,6 +15,8 @@ export interface KeptCheckpoint {
   layers: LayersOfSandbox;
   /** Memory that a sandbox takes at once when it goes on from it. */
   heldBytes: number;
+  /** Of the programs that it counts on; none where it was kept without. */
+  host: string | null;
 }
 
 const recordName = "checkpoint.json";
@@ -71,8 +73,8 @@ export function parseCheckpoint(id: string, text: string): KeptCheckpoint {
     throw damaged(id, cause);
   }
   if (!isKeptCheckpoint(value) || value.id !== id) throw damaged(id);
-  const { spec, hasInput, bundle, layers, heldBytes } = value;
-  return { id, spec, hasInput, bundle, layers, heldBytes: heldBytes ?? spec.limits.memoryBytes };
+  const { spec, hasInput, bundle, layers, heldBytes = spec.limits.memoryBytes, host = null } = value;
+  return { id, spec, hasInput, bundle, layers, heldBytes, host };
 }
 
 function damaged(id: string, cause?: unknown): AppError {
@@ -82,11 +84,12 @@ function damaged(id: string, cause?: unknown): AppError {
   });
 }
 
-type Written = Omit<KeptCheckpoint, "heldBytes"> & { heldBytes?: number };
+type Later = "heldBytes" | "host";
+type Written = Omit<KeptCheckpoint, Later> & Partial<Pick<KeptCheckpoint, Later>>;
 
 function isKeptCheckpoint(value: unknown): value is Written {
   if (typeof value !== "object" || value === null || !("version" in value) || value.version !== version) return false;
-  const { id, spec, hasInput, bundle, layers, heldBytes = 1 } = value as Partial<Written>;
+  const { id, spec, hasInput, bundle, layers, heldBytes = 1, host = null } = value as Partial<Written>;
   return (
     typeof id === "string" &&
     typeof hasInput === "boolean" &&
@@ -96,7 +99,8 @@ function isKeptCheckpoint(value: unknown): value is Written {
     spec !== null &&
     isLimits(spec.limits) &&
     Number.isSafeInteger(heldBytes) &&
-    heldBytes > 0
+    heldBytes > 0 &&
+    (host === null || typeof host === "string")
   );
 }
 

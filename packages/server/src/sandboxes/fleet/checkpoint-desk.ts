@@ -13,11 +13,12 @@ import { checkpointLimits } from "../../core/fork-limits.ts";
 import { Once } from "../../core/once.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
-import type { SecretSource } from "../../core/secret.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
 import { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CreationParts } from "./creation.ts";
 import { checkNoPlain, reasonAgainstMemory } from "./forking.ts";
+import type { KeptSeeds } from "./kept-seeds.ts";
+import type { Keys } from "./keys.ts";
 import { type Member, rootOf } from "./member.ts";
 import { settleCopy } from "./settle-copy.ts";
 
@@ -28,7 +29,9 @@ interface CheckpointParts {
   creation: CreationParts;
   records: CheckpointRecords;
   folder: CheckpointFolder;
-  keys: Pick<SecretSource, "newKey" | "readKey" | "dropKey" | "keyNames">;
+  keys: Keys;
+  /** The engine keeps these likewise. */
+  seeds: Pick<KeptSeeds, "sweep">;
 }
 
 /** Checkpoints of a fleet's sandboxes: sealed by the engine, with keys of their own that lie in the vault (S75). */
@@ -194,8 +197,9 @@ export class CheckpointDesk implements FleetCheckpoints {
     return this.#swept.get(async () => {
       const { folder, records, keys, creation } = this.#parts;
       const known = await records.names();
-      const ids = new Set(known.map(({ id }) => id));
-      if (!(await folder.sweep(ids))) return;
+      const seeds = await this.#parts.seeds.sweep();
+      const ids = new Set([...known.map(({ id }) => id), ...(seeds ?? [])]);
+      if (!(await folder.sweep(ids)) && seeds === undefined) return;
       for (const id of await creation.maker.copies.kept(engine))
         if (!ids.has(id)) await creation.maker.copies.remove(engine, id);
       const names = new Set(known.map(({ keyName }) => keyName));
@@ -205,20 +209,11 @@ export class CheckpointDesk implements FleetCheckpoints {
   }
 }
 
-const noVault = async () => {
-  throw new AppError("unsupported", "there is no vault here that could keep a key");
-};
-const noKeys: CheckpointParts["keys"] = {
-  newKey: noVault,
-  readKey: noVault,
-  dropKey: noVault,
-  keyNames: async () => [],
-};
-
 export function openCheckpoints(
   creation: CreationParts,
   { folder, records }: { folder: string; records: CheckpointRecords },
-  keys: CheckpointParts["keys"] = noKeys,
+  keys: Keys,
+  seeds: KeptSeeds,
 ): CheckpointDesk {
-  return new CheckpointDesk({ creation, records, folder: new CheckpointFolder(folder), keys });
+  return new CheckpointDesk({ creation, records, folder: new CheckpointFolder(folder), keys, seeds });
 }

@@ -19,8 +19,8 @@ export interface FleetParts extends LedgerParts {
   approvals: Approvals;
   restore?: Restore;
   lendFiles?: LendFiles;
-  /** Where checkpoints are known, and what their owners knew lies; the memory is the engine's. */
-  checkpoints: { folder: string; records: CheckpointRecords };
+  /** Where checkpoints are known, and what their owners knew lies, of templates too; the memory is the engine's. */
+  checkpoints: { folder: string; records: CheckpointRecords; seeds: string };
   keep?: Keep;
   /** What is bound to sandboxes; nothing unless given. */
   secrets?: SecretSource;

@@ -16,6 +16,7 @@ import type { Fork, ForkRequest } from "../../core/fork.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
+import { templateLimits } from "../../core/template-limits.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
@@ -30,6 +31,8 @@ import { Equipment } from "./equipment.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { forkMember } from "./forking.ts";
 import { runJob } from "./jobs.ts";
+import { KeptSeeds } from "./kept-seeds.ts";
+import { noKeys } from "./keys.ts";
 import { Ledger } from "./ledger.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Member } from "./member.ts";
@@ -95,6 +98,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
     const lastUseMs = () => this.#uses.lastMs;
     this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
+    const { secrets: keys = noKeys } = parts;
+    const swept = () => this.checkpoints.sweep();
+    const kept = new KeptSeeds({ copies: maker.copies, keys, folder: parts.checkpoints.seeds, swept });
     this.#creation = {
       maker,
       engines: new EngineChooser(maker),
@@ -109,11 +115,11 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       clock,
       restore: parts.restore ?? noSnapshots,
       lendFiles: parts.lendFiles ?? noSnapshots,
-      seeds: new Seeds({ maker, removals, starts, onError }),
+      seeds: new Seeds({ maker, removals, starts, kept, room: templateLimits.seeds, onError }),
       egress: parts.egress,
       onError,
     };
-    this.checkpoints = openCheckpoints(this.#creation, parts.checkpoints, parts.secrets);
+    this.checkpoints = openCheckpoints(this.#creation, parts.checkpoints, keys, kept);
     this.bench = templateBench(this.#creation);
     this.#timers = new Timers({
       registry: this.#registry,

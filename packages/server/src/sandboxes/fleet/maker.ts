@@ -27,7 +27,7 @@ export interface SandboxMaker {
   createSandbox(options: MakeOptions): Promise<Sandbox>;
   /** What its processes wrote meanwhile comes without the values to hide. */
   attachSandbox(id: string, options?: { hide?: readonly Buffer[]; root?: LayerId }): Promise<Sandbox>;
-  readonly copies: Pick<Copies, "fork" | "save" | "grow" | "drop" | "checkpoint" | "restore" | "remove" | "kept">;
+  readonly copies: Pick<Copies, "fork" | "load" | "grow" | "unload" | "checkpoint" | "restore" | "remove" | "kept">;
   /** Of one that has ended or was stopped: the same id, the same workspace. */
   startSandbox(id: string, options: { limits: SandboxLimits; root?: LayerId }): Promise<Sandbox>;
   /** Ends what runs in it, whatever state it is in; its workspace stays. */

@@ -1,0 +1,11 @@
+import { AppError } from "../../core/errors.ts";
+import type { SecretSource } from "../../core/secret.ts";
+
+/** Keys of what the engine seals, in the vault. */
+export type Keys = Pick<SecretSource, "newKey" | "readKey" | "dropKey" | "keyNames">;
+
+const noVault = async () => {
+  throw new AppError("unsupported", "there is no vault here that could keep a key");
+};
+
+export const noKeys: Keys = { newKey: noVault, readKey: noVault, dropKey: noVault, keyNames: async () => [] };
