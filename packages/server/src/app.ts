@@ -18,7 +18,7 @@ import type { EngineSource } from "./core/engine-source.ts";
 import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { Events } from "./core/event.ts";
-import type { ImageConfig } from "./core/image-record.ts";
+import type { ImageRecord } from "./core/image-record.ts";
 import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
@@ -46,6 +46,7 @@ import { realFolder } from "./host/folders.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Copies } from "./sandboxes/copies.ts";
+import { mayWait } from "./sandboxes/may-wait.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
 import { surroundings, usualSearchPath } from "./sandboxes/surroundings.ts";
@@ -69,7 +70,7 @@ export class Caisson implements AsyncDisposable {
   readonly #gates = new Map<string, Gate>();
   /** Of a daemon's sandboxes: it admits them itself. */
   readonly copies: Copies;
-  #imageOf: (root: LayerId) => ImageConfig | undefined = () => undefined;
+  #imageOf: (root: LayerId) => ImageRecord | undefined = () => undefined;
 
   constructor(options: CaissonOptions) {
     this.#options = options;
@@ -123,8 +124,8 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Who knows what images say about running them. */
-  useImages(configOf: (root: LayerId) => ImageConfig | undefined): void {
-    this.#imageOf = configOf;
+  useImages(imageOf: (root: LayerId) => ImageRecord | undefined): void {
+    this.#imageOf = imageOf;
   }
 
   /** What its sandboxes may reach. */
@@ -172,7 +173,7 @@ export class Caisson implements AsyncDisposable {
     const sandbox = await Sandbox.create(parts, {
       limits,
       output: options.output ?? false,
-      warm: limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine.name] ? "never" : (options.warm ?? "first-use"),
+      warm: this.#mayWait(engine, limits, options.root) ? (options.warm ?? "first-use") : "never",
       listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
@@ -187,6 +188,13 @@ export class Caisson implements AsyncDisposable {
     if (options.alone === true) admitAlone(await this.policies(), sandbox);
     else if (options.fleet !== true) await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.created");
+  }
+
+  /** Interpreters that wait take memory, and trust in what they are. */
+  #mayWait(engine: Engine, { memoryBytes }: SandboxLimits, root: LayerId | undefined): boolean {
+    if (memoryBytes < sandboxLimits.warmMemoryBytes[engine.name]) return false;
+    const image = root === undefined ? undefined : this.#imageOf(root);
+    return root === undefined || (image !== undefined && mayWait(image));
   }
 
   async #sandboxParts(
@@ -212,7 +220,7 @@ export class Caisson implements AsyncDisposable {
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));
       },
       trust: () => trust,
-      ...surroundings(searchPath, root === undefined ? undefined : this.#imageOf(root), proxyVariables),
+      ...surroundings(searchPath, root === undefined ? undefined : this.#imageOf(root)?.config, proxyVariables),
       runLimits: this.#options.runLimits ?? {},
       redactor,
       openRun: async (id, domains) => policies.open(id, "run", { allow: await readRules(domains) }),

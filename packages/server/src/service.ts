@@ -211,7 +211,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     platform: platformOf(arch()),
     onError,
   });
-  caisson.useImages((root) => images.configOf(root));
+  caisson.useImages((root) => images.ofLayer(root));
   const templates = await Templates.open({
     records: store.templates,
     build: () => ({ fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),

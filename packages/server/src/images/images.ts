@@ -12,7 +12,6 @@ import {
   type ChosenImage,
   type ImageChanges,
   type ImageChoice,
-  type ImageConfig,
   type ImageRecord,
   type ImageRecords,
   plainConfig,
@@ -126,10 +125,9 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     return chooseImage(this.list(), image, this.#parts.catalogue);
   }
 
-  /** What runs in a sandbox of it find; nothing of an image that is gone. */
-  configOf(layerId: string): ImageConfig | undefined {
-    for (const record of this.#records.values()) if (record.layerId === layerId) return record.config;
-    return undefined;
+  /** The one whose tree it is; none of an image that is gone. */
+  ofLayer(layerId: string): ImageRecord | undefined {
+    return this.#records.values().find((record) => record.layerId === layerId);
   }
 
   importFromCatalogue(caller: Caller, name: string): Promise<Imported> {
