@@ -290,6 +290,7 @@ bool starts_under_way(void);
 
 /* warm.c */
 void warm_configure(const struct spec *spec);
+void warm_renew(void);
 bool warm_start(struct stream *s, const struct spec *spec, struct pipes *pipes);
 void warm_event(uint32_t kind);
 bool warm_ended(pid_t pid);
@@ -351,7 +352,7 @@ void trust_prepare(void);
 
 /* name.c */
 void name_prepare(void);
-void name_set(const char *name);
+bool name_set(const char *name);
 
 /* privilege.c */
 void privilege_prepare(void);

@@ -85,7 +85,7 @@ void configure(const struct spec *spec) {
   tunnels_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
   guest_last_ping_ms = now_ms();
-  name_set(spec->name);
+  if (name_set(spec->name)) warm_renew();
   warm_configure(spec);
 }
 

@@ -44,9 +44,10 @@ static bool is_name(const char *name) {
   return size > 0 && size <= NAME_MOST && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == size;
 }
 
-/* Where the guest may not change it nothing goes on from saved memory, or it was saved by an older guest. */
-void name_set(const char *name) {
-  if (!name || !is_name(name) || !strcmp(name, current) || !privilege_rename(name)) return;
+/* Whether it was another's: this is a copy. Where the guest may not change it nothing goes on from saved memory, or it was saved by an older guest. */
+bool name_set(const char *name) {
+  if (!name || !is_name(name) || !strcmp(name, current) || !privilege_rename(name)) return false;
   strcpy(current, name);
   say_all();
+  return true;
 }

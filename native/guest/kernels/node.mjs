@@ -347,8 +347,20 @@ process.on("uncaughtException", (error) => {
   } catch {} // the code has closed it
 });
 
-/** This process is a copy: chance must not fall alike in all of them. V8 has no seed to set: its state is left, for xorshift128. */
+/** This process is a copy: chance must not fall alike in all of them. What the code put in these places is its own matter. */
 function reseed(seed) {
+  reseedMath(seed);
+  try {
+    process.dlopen({ exports: {} }, "/.caisson/compat.so"); // it seeds OpenSSL anew
+    const { randomInt, randomUUID } = requireFrom()("node:crypto");
+    // Node draws that many ahead: those are all of before.
+    for (let i = 0; i < 128; i++) randomUUID();
+    for (let i = 0; i < 1024; i++) randomInt(2);
+  } catch {} // a Node that was built without OpenSSL, or for another C library
+}
+
+/** V8 has no seed to set: its state is left, for xorshift128. */
+function reseedMath(seed) {
   const bytes = bytesFrom(seed, "hex");
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => bytes.readUInt32LE(at));
   Math.random = function random() {

@@ -390,6 +390,10 @@ def reseed(seed):
     for name, how in {"random": (seed,), "numpy.random": (list(seed),), "ssl": (seed, 256.0)}.items():
         with contextlib.suppress(BaseException):
             getattr(sys.modules[name], "RAND_add" if name == "ssl" else "seed")(*how)
+    with contextlib.suppress(BaseException):
+        sys.modules["tempfile"]._name_sequence = None  # drawn anew at its next use
+    with contextlib.suppress(BaseException):  # libuuid keeps the node of the original; one that is drawn has this bit
+        vars(sys.modules["uuid"]).update(_generate_time_safe=None, _node=int.from_bytes(seed[:6], "big") | 1 << 40)
 
 
 try:
