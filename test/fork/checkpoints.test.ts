@@ -103,7 +103,7 @@ describe("[LIF-07] a checkpoint of a gVisor sandbox", () => {
     expect((await api.delete(`/api/v1/checkpoints/${checkpoint}`)).status).toBe(204);
   });
 
-  it("brings no rule back that was taken from its sandbox, and none that its caller may not have", async () => {
+  it("[S78] brings no rule back that was taken from its sandbox, and none that its caller may not have", async () => {
     const operator = await server.as("operator");
     const id = await api.create();
     const allow = (rules: string[]) => operator.send("PUT", `${path}/${id}/egress`, { json: { allow: rules } });

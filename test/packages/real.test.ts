@@ -1,6 +1,3 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
@@ -8,25 +5,9 @@ import { readRegistries } from "../../packages/server/src/packages/read-registri
 import { ordinary, soak } from "../harness.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
+import { reachableRegistries, whyLeftOut } from "./can-get.ts";
 
-/** Whether this machine's own program gets a package from its registry; if not, no sandbox can. */
-async function canGet(command: string, args: string[]): Promise<boolean> {
-  const folder = await mkdtemp("/var/tmp/caisson-test-");
-  try {
-    await promisify(execFile)(command, args, { cwd: folder, timeout: 60_000 });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-const [pipWorks, npmWorks] = await Promise.all([
-  canGet("/usr/bin/python3", ["-m", "pip", "download", "--no-deps", "-q", "markupsafe"]),
-  canGet("/usr/bin/npm", ["pack", "--silent", "is-number@7.0.0"]),
-]);
-const why = " (left out: the registry that this machine is configured for cannot be reached)";
+const { pip: pipWorks, npm: npmWorks } = await reachableRegistries();
 
 /** A sandbox with no rule of its own, and this machine's registries. */
 describe.skipIf(ordinary)("real packages on gvisor", () => {
@@ -46,21 +27,24 @@ describe.skipIf(ordinary)("real packages on gvisor", () => {
     (await api.post(at("packages"), { manager, packages })).json;
   const run = async (language: string, code: string) => (await api.post(at("execute_code"), { language, code })).json;
 
-  it.runIf(pipWorks)(`[EXE-10] [NET-13] installs and loads a native wheel of pip${pipWorks ? "" : why}`, async () => {
-    const { exit_code: code, installed, output } = await install("pip", "markupsafe");
-    expect([code, output]).toEqual([0, expect.any(String)]);
-    const hash = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
-    expect(installed).toEqual([{ name: expect.stringMatching(/^markupsafe$/i), version: expect.any(String), hash }]);
-    const { stdout } = await run("python", "import markupsafe._speedups as s; print(s.__file__)");
-    expect(stdout).toMatch(/\.so\n$/);
-  });
+  it.runIf(pipWorks)(
+    `[EXE-10] [NET-13] installs and loads a native wheel of pip${pipWorks ? "" : whyLeftOut}`,
+    async () => {
+      const { exit_code: code, installed, output } = await install("pip", "markupsafe");
+      expect([code, output]).toEqual([0, expect.any(String)]);
+      const hash = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
+      expect(installed).toEqual([{ name: expect.stringMatching(/^markupsafe$/i), version: expect.any(String), hash }]);
+      const { stdout } = await run("python", "import markupsafe._speedups as s; print(s.__file__)");
+      expect(stdout).toMatch(/\.so\n$/);
+    },
+  );
 
   it.runIf(pipWorks && soak)("installs and uses numpy", async () => {
     expect((await install("pip", "numpy")).exit_code).toBe(0);
     expect((await run("python", "import numpy; print(numpy.arange(4).sum())")).stdout).toBe("6\n");
   });
 
-  it.runIf(npmWorks)(`[EXE-10] [NET-13] installs and loads a package of npm${npmWorks ? "" : why}`, async () => {
+  it.runIf(npmWorks)(`[EXE-10] [NET-13] installs and loads a package of npm${npmWorks ? "" : whyLeftOut}`, async () => {
     const { exit_code: code, installed, output } = await install("npm", "is-number@7.0.0");
     expect([code, output]).toEqual([0, expect.any(String)]);
     expect(installed).toMatchObject([{ name: "is-number", version: "7.0.0" }]);

@@ -23,7 +23,7 @@ export function resolveAsked(caller: Caller, request: CreateRequest, parts: Aske
   const check = (network: PolicyDraft) => egress.check(caller, network);
   if (request.template === undefined) return resolveCreate(request, settings, check, images);
   const template = templates.choose(caller, request.template);
-  checkWarmUp(settings.commands, template.warmUp);
+  allowedWarmUp(settings.commands, template.warmUp);
   const asked = resolveCreate(onTemplate(request, template), settings, check, { choose: () => template.image });
   return { ...asked, template };
 }
@@ -56,9 +56,10 @@ const words: Record<(typeof decided)[number], string> = {
   inputFolder: "files, and so about input folders",
 };
 
-/** The policy may have become stricter since it was made. Who was to be asked was asked then. */
-function checkWarmUp(policy: CommandPolicy, warmUp: WarmUp | null): void {
-  if (warmUp === null) return;
+/** The policy may have become stricter since it was made (S78). Who was to be asked was asked then. */
+export function allowedWarmUp(policy: CommandPolicy, warmUp: WarmUp | null): WarmUp | null {
+  if (warmUp === null) return null;
   const decision = decideCommand(policy, warmUpJob(warmUp));
   if (decision.verdict === "deny") throw denied(decision);
+  return warmUp;
 }

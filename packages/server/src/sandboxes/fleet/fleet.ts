@@ -21,7 +21,7 @@ import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
 import type { Asked } from "./asked.ts";
-import { type AskedParts, resolveAsked } from "./asked-template.ts";
+import { type AskedParts, allowedWarmUp, resolveAsked } from "./asked-template.ts";
 import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
 import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
@@ -86,7 +86,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       equipment,
       starts,
       keep: parts.keep,
-      warmUpOf: templates.warmUpOf,
+      warmUpOf: (id) => allowedWarmUp(settings.commands, templates.warmUpOf(id)),
       onError,
     });
     this.#queue = new JobQueue({

@@ -21,7 +21,7 @@ export interface LifecycleParts extends HarvestParts {
   equipment: Equipment;
   /** Boundaries that are made at the same time. */
   starts: Slots;
-  /** What a new sandbox of that template runs; null for one that is gone. */
+  /** What a new sandbox of that template runs; null for one that is gone. Refused where the policy has become stricter. */
   warmUpOf: (templateId: string) => WarmUp | null;
 }
 
@@ -187,11 +187,11 @@ export class Lifecycle {
     return member.turn.take(async () => {
       member.checkThere();
       const { ledger, maker } = this.#parts;
+      const { template } = member.record;
+      const warmUp = template === null ? null : this.#parts.warmUpOf(template.id);
       if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, actor, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
       if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
-      const { template } = member.record;
-      const warmUp = template === null ? null : this.#parts.warmUpOf(template.id);
       const changes = { template: template && { ...template, memory: false, why: warmUp && "it was reset" } };
       member.record = { ...member.record, ...changes };
       const detail = { workspace: template === null ? "empty" : "template" };

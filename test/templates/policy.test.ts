@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
+import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
+import { requestLimits } from "../../packages/server/src/core/limits.ts";
+import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
+import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import { openService, type Service } from "../../packages/server/src/service.ts";
+import { makeHome, settings, until } from "../fleet/fixture.ts";
+import { guestPath, ordinary, root } from "../harness.ts";
+
+const as = (role: Role): Caller => ({
+  principal: { id: `key-${role}`, name: role, namespace: "default", role },
+  requestId: "request",
+});
+const [operator, agent] = [as("operator"), as("agent")];
+
+interface Deployment {
+  commands?: Partial<CommandPolicy>;
+  network?: NetworkOptions;
+  sandboxRules?: number;
+}
+
+/** A daemon without its doors, configured like this. */
+async function open(home: string, { commands, network = {}, sandboxRules = 10 }: Deployment = {}): Promise<Service> {
+  const onError = (error: unknown) => expect.unreachable(String(error));
+  const caisson = openCaisson({ home, root, guestPath, network, onError });
+  const service = await openService({
+    ...{ folder: join(home, "daemon"), caisson, feed: new EventFeed(), clock: systemClock, onError, sandboxRules },
+    settings: { ...settings, commands: { ...settings.commands, ...commands } },
+    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+  });
+  return {
+    ...service,
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]();
+      await caisson[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What it has of its own may go out to two hosts. */
+const asked = {
+  name: "wide",
+  network: { allow: ["a.example.com", "b.example.com"] },
+  warmUp: { language: "shell", code: "touch warmed" },
+} as const;
+
+const create = ({ fleet }: Service, caller: Caller) => fleet.create(caller, { template: "wide" });
+
+describe.skipIf(ordinary)("a template and a deployment that has become stricter", () => {
+  it("[S78] gives nobody more than they may have when a sandbox of it starts", async () => {
+    await using home = await makeHome();
+    let id: string;
+    {
+      await using daemon = await open(home.home);
+      const { templates, fleet, policies } = daemon;
+      await policies.setNamespacePolicy(operator, { agentsMayAllow: ["*.example.com"] });
+      const template = await templates.create(operator, asked);
+      await until(() => templates.get(operator, template.id).state !== "building");
+      expect(templates.get(operator, "wide")).toMatchObject({ state: "ready" });
+      const { record } = await create(daemon, agent);
+      id = record.id;
+      await policies.setNamespacePolicy(operator, { agentsMayAllow: ["a.example.com"] });
+      await expect(create(daemon, agent)).rejects.toMatchObject({ code: "forbidden" });
+      const other = await create(daemon, operator); // whose rights go further
+      await fleet.destroy(operator, other.record.id);
+    }
+    for (const [stricter, refusal] of [
+      [{ sandboxRules: 1 }, { code: "limit_exceeded" }],
+      [{ network: { enabled: false } }, { code: "unsupported" }],
+      [{ commands: { deny: ["touch *"] } }, { code: "forbidden" }],
+    ] as const) {
+      await using daemon = await open(home.home, stricter as Deployment);
+      await expect(create(daemon, operator)).rejects.toMatchObject(refusal);
+      expect((await daemon.fleet.list(operator, { limit: 10 })).map((record) => record.id)).toEqual([id]);
+    }
+    {
+      await using daemon = await open(home.home, { commands: { deny: ["touch *"] } });
+      const { fleet } = daemon;
+      await expect(fleet.reset(agent, id)).rejects.toMatchObject({ code: "forbidden" });
+      expect((await fleet.get(agent, id)).status).toBe("running"); // as it was
+    }
+    await using daemon = await open(home.home);
+    expect((await daemon.fleet.reset(agent, id)).status).toBe("running");
+    await daemon.fleet.destroy(agent, id);
+    await daemon.templates.delete(operator, "wide");
+  });
+
+  it("[S78] is refused where its limits are past a cap, which is named", async () => {
+    await using home = await makeHome();
+    {
+      await using daemon = await open(home.home);
+      const { templates, store } = daemon;
+      const { id, limits } = await templates.create(operator, { name: "wide" });
+      await until(() => templates.get(operator, id).state !== "building");
+      // As a release with a higher cap has left it.
+      await store.templates.update(id, { limits: { ...limits, memoryBytes: requestLimits.memoryBytes.max * 2 } });
+    }
+    await using daemon = await open(home.home);
+    const refused = expect.objectContaining({ code: "invalid", message: expect.stringContaining("memory") });
+    await expect(create(daemon, operator)).rejects.toEqual(refused);
+    await daemon.templates.delete(operator, "wide");
+  });
+});
