@@ -25,7 +25,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   tools: ["core", "schemas", ...USE_CASES],
   http: ["core", "mcp", "schemas", "tools", ...USE_CASES],
   mcp: ["core", "schemas", "tools", ...USE_CASES],
-  cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "up.ts", ...USE_CASES],
+  cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [
   "app.ts",
@@ -41,6 +41,7 @@ const TOP_FILES = [
   "mcp-door.ts",
   "service.ts",
   "stdio-service.ts",
+  "stdio-start.ts",
   "up.ts",
 ];
 const SDK_IMPORTERS = ["cli", "mcp"];

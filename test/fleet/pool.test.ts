@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
 import { engineLimits } from "../../packages/server/src/core/limits.ts";
@@ -52,6 +54,17 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     const next = await fleet.create(bob, {});
     expect(next.record.id).not.toBe(record.id);
     await fleet.destroy(bob, next.record.id);
+  });
+
+  it("[LIF-02] gives one that has begun to start to whoever comes meanwhile", async () => {
+    await using own = await makeHome();
+    await using test = await own.open({ engine, poolSize: 1 });
+    const isBegun = async () => (await readdir(join(own.home, "engine/sandboxes")).catch(() => [])).length > 0;
+    await until(isBegun);
+    const { record } = await test.fleet.create(alice, {});
+    expect(record.origin).toBe("pool");
+    expect(test.fleet.pools()).toMatchObject([{ hits: 1, misses: 0 }]);
+    await test.fleet.destroy(alice, record.id);
   });
 
   it("[LIF-02] serves no request for more storage: that one starts cold and says so", async () => {

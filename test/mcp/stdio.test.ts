@@ -31,6 +31,22 @@ describe("caisson mcp without a daemon", () => {
     expect(told()).toBe("");
   });
 
+  it("writes down what its first sandbox tries to reach, which begins before there is a log", async () => {
+    const { client, transport } = await connectStdio(place.variables, "2025-11-25", {
+      args: ["mcp", "--tools", "all"],
+    });
+    await client.connect(transport);
+    const reach = "import socket\ntry: socket.create_connection(('denied.example', 443))\nexcept OSError: print('no')";
+    expect(await run(client, reach)).toMatchObject({ stdout: "no\n" });
+    const asked = { name: "audit_execution", arguments: { type: "egress.denied" } };
+    const denied = async () => (await client.callTool(asked)).structuredContent;
+    await vi.waitFor(
+      async () => expect(await denied()).toMatchObject({ entries: [{ type: "egress.denied" }] }),
+      20_000,
+    );
+    await client.close();
+  });
+
   it("has several at once, each with a sandbox of its own", async () => {
     const all = await Promise.all(eras.map((era) => connectStdio(place.variables, era)));
     await Promise.all(all.map(({ client, transport }) => client.connect(transport)));

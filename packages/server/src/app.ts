@@ -83,6 +83,7 @@ export class Caisson implements AsyncDisposable {
         onError: this.#onError,
         ...(guestPath === undefined ? {} : { guestPath }),
         ...(runtimePaths === undefined ? {} : { runtimePaths }),
+        ...(options.onLaunch === undefined ? {} : { onLaunch: options.onLaunch }),
       });
     this.copies = new Copies({
       open: (name) => this.#engines.open(name),
@@ -199,7 +200,7 @@ export class Caisson implements AsyncDisposable {
 
   async #sandboxParts(
     engine: Engine,
-    { afterLeave, root }: Pick<CreateOptions, "afterLeave" | "root"> = {},
+    { afterLeave, guarded, root }: Pick<CreateOptions, "afterLeave" | "guarded" | "root"> = {},
   ): Promise<SandboxParts> {
     const searchPath = root === undefined ? await this.#engines.searchPath() : usualSearchPath;
     const policies = await this.policies();
@@ -214,6 +215,7 @@ export class Caisson implements AsyncDisposable {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       openGate: async (created, wire) => {
+        await guarded;
         const gate = await openGate({ ...this.#way, policies }, created, wire);
         trust = gate.trust;
         this.#gates.set(created.id, gate);

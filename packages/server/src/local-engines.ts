@@ -33,6 +33,7 @@ export interface LocalEngineOptions {
   packageFolders?: readonly PackageFolder[];
   /** Who may open the wires of sandboxes; this process unless named. */
   owner?: { uid: number; gid: number };
+  onLaunch?: () => void;
   onError: (error: unknown) => void;
 }
 
@@ -114,7 +115,7 @@ export class LocalEngines implements EngineSource {
   }
 
   async #engineOptions(name: EngineName): Promise<OciEngineOptions> {
-    const { home, bin, guestPath, runtimePaths, packageFolders = [], owner, onError } = this.#options;
+    const { home, bin, guestPath, runtimePaths, packageFolders = [], owner, onLaunch, onError } = this.#options;
     const image = await this.#hostImage();
     const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
     const standby = { kind: "bind", path: "/.caisson/standby.so", source: join(bin, "caisson-standby") } as const;
@@ -128,6 +129,7 @@ export class LocalEngines implements EngineSource {
       helperPath: join(bin, "caisson-helper"),
       onError,
       ...(owner === undefined ? {} : { owner }),
+      ...(onLaunch === undefined ? {} : { onLaunch }),
       ...(runtimePath === undefined ? {} : { runtimePath }),
     };
   }

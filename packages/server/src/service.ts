@@ -47,6 +47,8 @@ import { FileBlobs } from "./store/blobs.ts";
 import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
 import { openStore } from "./store/open-store.ts";
+import type { SqliteClient } from "./store/sqlite-client.ts";
+import { storePath } from "./store/store-path.ts";
 import { Templates } from "./templates/templates.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
@@ -59,6 +61,8 @@ import { Web } from "./web/web.ts";
 interface ServiceParts {
   /** Where database and blobs lie. */
   folder: string;
+  /** Of the database, where it is opened already. */
+  client?: Promise<SqliteClient>;
   /** Stays its owner's, as the feed does. */
   caisson: Caisson;
   /** Who makes its sandboxes, where that is not plainly the Caisson. */
@@ -88,6 +92,8 @@ interface ServiceParts {
 
 export interface PackageSettings {
   registries: Registries;
+  /** Those of `packages`, where they are looked for when something is first installed. */
+  findRegistries?: () => Promise<Registries>;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
   /** Where packages of images come from; none are made unless given. */
@@ -126,7 +132,7 @@ export interface Service extends AsyncDisposable {
 export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
   const { folder, caisson, feed, settings, clock, onError } = parts;
-  const store = opened.use(await openStore({ path: join(folder, "caisson.db"), onError }));
+  const store = opened.use(await openStore({ path: storePath(folder), client: parts.client, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
@@ -174,6 +180,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   const {
     registries = noRegistries,
+    findRegistries = async () => registries,
     mustPin = false,
     keepBytes = 0,
     apt = noApt,
@@ -275,7 +282,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   if (watermarkPercent < 100) opened.use(new Watermark({ collection, disk, watermarkPercent, clock, onError }));
   const packages = new Packages({
     fleet,
-    registries,
+    registries: findRegistries,
     mustPin,
     keepsFiles,
     open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),

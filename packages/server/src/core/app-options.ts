@@ -28,6 +28,8 @@ export interface CaissonOptions {
   network?: NetworkOptions;
   /** Without it no run is recorded. */
   records?: RecordOptions;
+  /** Told whenever the start of a sandbox is in the runtime's hands, and this process has time. */
+  onLaunch?: () => void;
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
   onError?: (error: unknown) => void;
 }
@@ -75,6 +77,8 @@ export interface CreateOptions extends Reachable {
   keep?: boolean;
   /** Whether it is one of a daemon's. */
   fleet?: boolean;
+  /** Resolves when it is known who guards its way out, where it is begun before that; nobody has it earlier. */
+  guarded?: Promise<void>;
   /** Whether what all sandboxes may reach is not meant for it. */
   alone?: boolean;
 }

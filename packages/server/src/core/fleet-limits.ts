@@ -51,6 +51,8 @@ export const poolLimits = {
   /** A hand-over is followed by the next start once nobody has asked for anything for so long, or after so long. */
   quietMs: 20,
   fillLatestMs: 500,
+  /** Where one client has all there is, and waits for its first result. */
+  quietAloneMs: 1_000,
   /** After a failed start, doubled each time. */
   backoffMs: 1_000,
   backoffMostMs: 60_000,

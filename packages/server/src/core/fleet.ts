@@ -23,6 +23,8 @@ export interface FleetSettings {
   maxConcurrent: number;
   /** Of the pool of each image and engine; 0 turns them off. */
   poolSize: number;
+  /** How long nobody has asked for anything before the next one for a pool is started; the usual time unless given. */
+  poolQuietMs?: number;
   commands: CommandPolicy;
   /** For whoever names no time. */
   keepArtifactsMs: number;

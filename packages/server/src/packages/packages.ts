@@ -27,7 +27,7 @@ const installers: Record<PackageManager, Installer> = { pip: pipInstaller, npm: 
 
 export interface PackageParts {
   fleet: Pick<Fleet<Workspace>, "get" | "run">;
-  registries: Registries;
+  registries: () => Promise<Registries>;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
   /** Lets a sandbox reach hosts until it is disposed of. */
@@ -59,7 +59,7 @@ export class Packages {
     const { fleet, registries, mustPin } = this.#parts;
     await fleet.get(caller, sandboxId); // another namespace's is not there, whatever is asked of it
     checkRequest(request, mustPin);
-    const registry = registries[request.manager];
+    const registry = (await registries())[request.manager];
     if (registry.problem !== null)
       throw new AppError("unsupported", registry.problem, { hint: "An operator configures it for the daemon." });
     const command = installers[request.manager].command(request);

@@ -19,6 +19,8 @@ import { executeBy, SqliteDialect } from "./sqlite-dialect.ts";
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
   path: string;
+  /** Opened already; it is the store's then. */
+  client?: Promise<SqliteClient> | undefined;
   /** Signs the audit log's checkpoints; the key of the same folder unless given. */
   signer?: Signer;
   clock?: Clock;
@@ -38,8 +40,8 @@ export async function openStore({
 }: StoreOptions): Promise<Store> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const signer = rest.signer ?? (await openSigner(folder));
-  const client = await SqliteClient.open({ path, ...(walBytes === undefined ? {} : { walBytes }) });
+  const opening = rest.client ?? SqliteClient.open({ path, ...(walBytes === undefined ? {} : { walBytes }) });
+  const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     await migrate(db, migrations);
@@ -56,6 +58,20 @@ export async function openStore({
     };
   } catch (error) {
     await client.close();
+    throw error;
+  }
+}
+
+async function bothOpened(opening: Promise<SqliteClient>, signing: Signer | Promise<Signer>) {
+  opening.catch(() => undefined);
+  try {
+    const signer = await signing;
+    return [await opening, signer] as const;
+  } catch (error) {
+    await opening.then(
+      (client) => client.close(),
+      () => undefined,
+    );
     throw error;
   }
 }

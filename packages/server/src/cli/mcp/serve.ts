@@ -1,8 +1,11 @@
 import { once } from "node:events";
 import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
+import { messageOf } from "../../core/errors.ts";
 import { askControl } from "../../host/control.ts";
 import { layoutOf } from "../../host/layout.ts";
+import type { StdioOptions } from "../../stdio-service.ts";
+import { startStdio } from "../../stdio-start.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { version } from "../help.ts";
 import type { RunIo } from "../run.ts";
@@ -21,11 +24,25 @@ export async function serveMcp(
   const given = { stdin, stdout, log, ...(plan.tools === undefined ? {} : { tools: plan.tools }) };
   await using _serving = (await hasDaemon(configuration, variables))
     ? await openBridged(configuration, variables, given)
-    : await (await import("../../stdio-service.ts")).openStdioService({ configuration, variables, version, ...given });
+    : await openAlone(configuration, variables, given);
   await ended;
   // What hangs in the end must not outlive its client: sandboxes end by themselves once their owner is gone.
   setTimeout(() => process.exit(exitCodes.failed), 5_000).unref();
   return 0;
+}
+
+/** What serves the client is loaded while its first sandbox starts. */
+async function openAlone(
+  configuration: Configuration,
+  variables: Variables,
+  given: Omit<StdioOptions, "configuration" | "variables" | "version" | "start">,
+): Promise<AsyncDisposable> {
+  const onError = (error: unknown) => given.log(messageOf(error));
+  await using opened = new AsyncDisposableStack();
+  const start = opened.use(await startStdio(configuration, onError));
+  const { openStdioService } = await import("../../stdio-service.ts");
+  opened.move();
+  return openStdioService({ configuration, variables, version, start, ...given });
 }
 
 async function openBridged(

@@ -22,6 +22,8 @@ export interface OciEngineOptions {
   owner?: { uid: number; gid: number };
   /** What the machine can spare of its memory; what the kernel says of it unless given. */
   availableMemoryBytes?: () => number;
+  /** Told whenever a start is in the runtime's hands. */
+  onLaunch?: () => void;
   /** Told of what went wrong beside a call's own result; a warning of the process unless given. */
   onError?: (error: unknown) => void;
 }

@@ -73,7 +73,7 @@ class OciEngine implements Engine {
     });
     const disk = new WorkspaceDisk(host.engineFolder);
     const owner = ownerOf(options, host.privilege);
-    const given = { name, image, guestPath, guestArgs, owner };
+    const given = { name, image, guestPath, guestArgs, owner, onLaunch: options.onLaunch };
     const onError = this.#onError;
     const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
     const memory = new MemoryRoom(options.availableMemoryBytes);

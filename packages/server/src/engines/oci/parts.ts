@@ -25,5 +25,6 @@ export interface EngineParts {
   disk: WorkspaceDisk;
   memory: MemoryRoom;
   layers: LayerMounts;
+  onLaunch: (() => void) | undefined;
   onError: (error: unknown) => void;
 }

@@ -49,7 +49,7 @@ export async function startBoundary(
     prepareVolume(parts, live, own, spec),
   );
   const layers = await parts.layers.use(live.record?.layers ?? noLayers);
-  const { pid, gofer } = await launch(parts.helper, {
+  const launched = launch(parts.helper, {
     id: live.id,
     folder: live.folder,
     ids: [...privilege.idArguments(base), ...privilege.mapArguments(base)],
@@ -65,6 +65,8 @@ export async function startBoundary(
     spec,
     revival: origin?.revival,
   });
+  parts.onLaunch?.();
+  const { pid, gofer } = await launched;
   live.rootPid = runtime.gofer ? gofer : pid;
   const after = live.cgroup.limit(name, spec.limits, limitsAfterStart);
   const verified = verifyStarted({

@@ -78,7 +78,7 @@ async function takeWarm(
   engine: EngineName,
 ): Promise<Made | { cold: string }> {
   for (;;) {
-    const taken = parts.pools.take(asked, engine, parts.equipment.hasSecrets(caller.principal.namespace));
+    const taken = await parts.pools.take(asked, engine, parts.equipment.hasSecrets(caller.principal.namespace));
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {

@@ -14,6 +14,7 @@ export interface PoolParts {
   image: ChosenImage;
   engine: EngineName;
   size: number;
+  quietMs: number;
   limits: SandboxLimits;
   warm: WarmChoice;
   starts: Slots;
@@ -42,6 +43,9 @@ export class WarmPool {
   readonly #ready: Ready[] = [];
   readonly #closing = new AbortController();
   #starting = 0;
+  /** Of those that start, how many have begun; and who gets the next of them. */
+  #begun = 0;
+  readonly #takers: ((sandbox: Sandbox | undefined) => void)[] = [];
   #hits = 0;
   #misses = 0;
   #filling: Promise<void> | undefined;
@@ -67,11 +71,23 @@ export class WarmPool {
   take(mustAsk: boolean): Candidate | undefined {
     const ready = this.#ready.shift();
     this.#fillSoon();
-    if (ready === undefined) {
-      this.#misses++;
-      return undefined;
-    }
-    const { sandbox } = ready;
+    if (ready !== undefined) return this.#offer(ready.sandbox, mustAsk);
+    this.#misses++;
+    return undefined;
+  }
+
+  /** One that has begun to start and is nobody's yet: it is there before any that starts now. */
+  get isComing(): boolean {
+    return this.#ready.length === 0 && this.#begun > this.#takers.length;
+  }
+
+  /** That one; undefined when its start failed. */
+  async takeComing(mustAsk: boolean): Promise<Candidate | undefined> {
+    const sandbox = await new Promise<Sandbox | undefined>((resolve) => this.#takers.push(resolve));
+    return sandbox && this.#offer(sandbox, mustAsk);
+  }
+
+  #offer(sandbox: Sandbox, mustAsk: boolean): Candidate {
     if (mustAsk || !this.#hasAnswered(sandbox)) return { sandbox, isWell: this.#check(sandbox) };
     this.#hits++;
     return { sandbox };
@@ -95,9 +111,10 @@ export class WarmPool {
 
   /** Whoever took one has its answer, and that of its first runs, before the next one's start takes the processor. */
   #fillSoon(): void {
-    const latestMs = performance.now() + poolLimits.fillLatestMs;
+    const { quietMs } = this.#parts;
+    const latestMs = performance.now() + Math.max(quietMs, poolLimits.fillLatestMs);
     const fill = () => {
-      const waitMs = Math.min(this.#parts.lastUseMs() + poolLimits.quietMs, latestMs) - performance.now();
+      const waitMs = Math.min(this.#parts.lastUseMs() + quietMs, latestMs) - performance.now();
       if (waitMs > 0) {
         this.#soon = setTimeout(fill, Math.ceil(waitMs));
         return;
@@ -105,7 +122,7 @@ export class WarmPool {
       this.#soon = undefined;
       this.fill();
     };
-    this.#soon ??= setTimeout(fill, poolLimits.quietMs);
+    this.#soon ??= setTimeout(fill, quietMs);
   }
 
   /** Starts what is missing, one after the other, behind whatever somebody waits for. */
@@ -121,8 +138,9 @@ export class WarmPool {
     const { signal } = this.#closing;
     while (this.#ready.length < this.#parts.size && !signal.aborted) {
       try {
-        await this.#add();
+        const taken = await this.#add();
         waitMs = poolLimits.backoffMs;
+        if (taken) return this.#fillSoon();
       } catch (error) {
         this.#parts.onError(error);
         await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -131,20 +149,32 @@ export class WarmPool {
     }
   }
 
-  async #add(): Promise<void> {
+  /** True when somebody waited for it. */
+  async #add(): Promise<boolean> {
     const { maker, starts, image, engine, limits, warm, clock } = this.#parts;
     const root = defined({ root: image.layerId ?? undefined });
     this.#starting++;
     try {
-      const sandbox = await starts.withPatience(() =>
-        maker.createSandbox({ engine, limits, warm, ...root, keep: true, fleet: true }),
-      );
+      const sandbox = await starts.withPatience(() => {
+        this.#begun++;
+        return maker.createSandbox({ engine, limits, warm, ...root, keep: true, fleet: true });
+      });
       await sandbox.prepare().catch(this.#parts.onError); // its first run does it then
+      const taker = this.#takers.shift();
+      if (taker !== undefined) {
+        taker(sandbox);
+        return true;
+      }
       const ready = { sandbox, sinceMs: clock.monotonicMs() };
       this.#ready.push(ready);
       void sandbox.lost.then(() => this.#lose(ready));
+      return false;
+    } catch (error) {
+      this.#takers.shift()?.(undefined);
+      throw error;
     } finally {
       this.#starting--;
+      this.#begun = 0; // they start one after the other
     }
   }
 

@@ -10,8 +10,8 @@ import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
 
 export type Taken = Candidate | { cold: string };
 
-type SharedParts = Omit<PoolParts, "image" | "engine" | "size" | "limits" | "warm">;
-type PoolSettings = Pick<FleetSettings, "poolSize" | "limits">;
+type SharedParts = Omit<PoolParts, "image" | "engine" | "size" | "limits" | "warm" | "quietMs">;
+type PoolSettings = Pick<FleetSettings, "poolSize" | "poolQuietMs" | "limits">;
 
 /** The pools of a fleet: one for each image and engine that somebody has asked for, or is likely to. */
 export class Pools {
@@ -29,7 +29,7 @@ export class Pools {
    * A warm one, or why there is none for this request: that one starts cold and says so. One that has to be given more than
    * its name must answer meanwhile.
    */
-  take(asked: Asked, engine: EngineName, hasSecrets: boolean): Taken {
+  async take(asked: Asked, engine: EngineName, hasSecrets: boolean): Promise<Taken> {
     if (asked.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
     if (asked.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
     const pool = this.#pools.get(nameOf(asked.image, engine));
@@ -39,19 +39,21 @@ export class Pools {
     const { storageBytes } = pool.limits;
     const mustAsk =
       hasSecrets || asked.snapshotId !== null || !hasLimits({ ...asked.limits, storageBytes }, pool.limits);
-    return pool.take(mustAsk) ?? { cold: "the pool is empty" };
+    const taken = pool.isComing ? await pool.takeComing(mustAsk) : pool.take(mustAsk);
+    return taken ?? { cold: "the pool is empty" };
   }
 
   /** For what works here: a pool that can never be filled would try for ever. */
   open(image: ChosenImage, engine: EngineName): void {
     const name = nameOf(image, engine);
-    const { poolSize: size, limits } = this.#settings;
+    const { poolSize: size, poolQuietMs: quietMs = poolLimits.quietMs, limits } = this.#settings;
     if (this.#closed || this.#pools.has(name) || size === 0 || this.#pools.size >= poolLimits.pools) return;
     const pool = new WarmPool({
       ...this.#parts,
       image,
       engine,
       size,
+      quietMs,
       limits: resolveSandboxLimits(limits),
       warm: "first-use",
     });
