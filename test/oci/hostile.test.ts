@@ -224,6 +224,34 @@ describe("what describes an image is refused when", () => {
     }
   });
 
+  it("a document is an index and a manifest at once, or says that it is something else", async () => {
+    const both = (more: object) => {
+      const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(manifest.bytes.toString()), ...more }));
+      return { ...manifest, bytes };
+    };
+    const index = makeIndex([descriptorOf(manifest)]);
+    const confused = [
+      both({ manifests: [descriptorOf(manifest)] }),
+      both({ manifests: null }),
+      both({ mediaType: index.mediaType }),
+      { ...both({ manifests: [descriptorOf(manifest)] }), mediaType: index.mediaType },
+      { ...index, mediaType: manifest.mediaType },
+    ];
+    for (const bad of confused)
+      await expect(read(named(descriptorOf(bad), [bad]))).rejects.toThrow(/its (index|manifest) is wrong at/);
+  });
+
+  it("layers lie elsewhere", async () => {
+    const foreign = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip";
+    const { layers: blobs, ...rest } = JSON.parse(manifest.bytes.toString());
+    for (const mediaType of [foreign, "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"]) {
+      const urls = ["http://169.254.169.254/latest/meta-data"];
+      const layersThere = blobs.map((blob: object) => ({ ...blob, mediaType, urls }));
+      const bad = { ...manifest, bytes: Buffer.from(JSON.stringify({ ...rest, layers: layersThere })) };
+      await expect(read(named(descriptorOf(bad), [bad]))).rejects.toThrow("is no layer that is read here");
+    }
+  });
+
   it("indexes lead to indexes without an end", async () => {
     let at = makeIndex([descriptorOf(manifest)]);
     const all = [at];

@@ -11,6 +11,8 @@ export interface ImportProgress {
 
 /** A tree that comes as a tar archive without whiteouts and devices, whose hard links name entries before them. */
 export interface TreeImport extends Pick<ImageRecord, "name" | "digest" | "description" | "config"> {
+  /** Its name is what it calls itself: nobody here has chosen it, and it takes none that somebody has. */
+  namesItself?: boolean;
   /** Called when its turn has come. */
   open: (progress: ImportProgress) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
   /** What happens before the tree is unpacked, in its order. */

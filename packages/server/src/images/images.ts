@@ -143,9 +143,21 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     return this.#importSpec(caller, await readSpec(text), "spec");
   }
 
-  importTree(caller: Caller, { open, steps = [], ...draft }: TreeImport): Promise<Imported> {
+  async importTree(caller: Caller, { open, steps = [], namesItself = false, ...draft }: TreeImport): Promise<Imported> {
+    if (namesItself) this.#checkFree(draft.name);
     const build = async (progress: Progress) => buildTree(this.#parts, await open(progress), progress);
     return this.import(caller, { ...draft, aliases: [], source: "oci", steps: [...steps, ...treeSteps], build });
+  }
+
+  /** A stranger's image is not what sandboxes get who ask for one that was made here. */
+  #checkFree(name: string): void {
+    const isCalled = (one: { name: string; aliases: readonly string[] }) =>
+      one.name === name || one.aliases.includes(name);
+    const isOurs = this.#parts.catalogue.some(({ spec }) => isCalled(spec));
+    if (!isOurs && !this.list().some((one) => one.source !== "oci" && isCalled(one))) return;
+    throw new AppError("conflict", `the image calls itself ${name}, which is the name of one that is made here`, {
+      hint: "give it a name",
+    });
   }
 
   async settled(id: string): Promise<void> {

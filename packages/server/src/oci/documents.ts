@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ociLimits } from "../core/oci-limits.ts";
+import { indexTypes, manifestTypes } from "./media-types.ts";
 import { refuseImage } from "./refusal.ts";
 
 const text = z.string().max(4_096);
@@ -17,8 +18,19 @@ const descriptor = z.object({
 /** Names bytes by what they are. */
 export type Descriptor = z.output<typeof descriptor>;
 
-const index = z.object({ manifests: z.array(descriptor).max(ociLimits.manifests) });
-const manifest = z.object({ config: descriptor, layers: z.array(descriptor).max(ociLimits.layers) });
+/** What can be read as an index and as a manifest is two images under one digest. */
+const absent = z.undefined("it is an index and a manifest at once").optional();
+const index = z.object({
+  mediaType: z.enum(indexTypes).optional(),
+  manifests: z.array(descriptor).max(ociLimits.manifests),
+  ...{ config: absent, layers: absent, fsLayers: absent },
+});
+const manifest = z.object({
+  mediaType: z.enum(manifestTypes).optional(),
+  config: descriptor,
+  layers: z.array(descriptor).max(ociLimits.layers),
+  ...{ manifests: absent, fsLayers: absent },
+});
 const layout = z.object({ imageLayoutVersion: z.literal("1.0.0") });
 const dockerManifest = z
   .array(z.object({ Config: text, RepoTags: z.array(text).nullish(), Layers: z.array(text).max(ociLimits.layers) }))

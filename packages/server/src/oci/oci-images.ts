@@ -95,6 +95,7 @@ export class OciImages {
       const found = await readImageArchive(staging, archive, platform, image === undefined ? {} : { name: image });
       const draft = {
         name: checkName(name ?? found.name?.toLowerCase() ?? ""),
+        namesItself: name === undefined,
         digest: found.digest,
         ...describe(found.config, platform),
         open: (progress: ImportProgress) => this.#merge(found, progress, over),
