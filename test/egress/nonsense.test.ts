@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { seed, soak } from "../harness.ts";
@@ -76,7 +77,9 @@ describe("a program that says anything", () => {
   it("to the resolver by datagrams is answered or not, and breaks nothing", async () => {
     await using box = await field({ policy: { allow: [tcp("allowed.example", 5_000)] } });
     for (const bytes of fc.sample(nonsense, runs)) box.tunnels.tell("127.64.0.1", 53, bytes);
-    expect(await box.lookup("allowed.example")).toMatch(/^127\.64\./);
+    // Of too many at once some are lost, as on any network: whoever asks again is answered.
+    const ask = () => Promise.race([box.lookup("allowed.example"), sleep(1_000)]);
+    expect(await vi.waitUntil(ask, { timeout: 50_000 })).toMatch(/^127\.64\./);
     expect(box.errors).toEqual([]);
   });
 });
