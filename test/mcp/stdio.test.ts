@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
 import { engines, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import { eras } from "./client.ts";
@@ -45,6 +46,25 @@ describe("caisson mcp without a daemon", () => {
       20_000,
     );
     await client.close();
+  });
+
+  it("leaves the layers of its data folder alone, which a daemon's records name", async () => {
+    const open = () =>
+      openCaisson({ home: place.home, root, engine: "container", limits: { storageBytes: 16 * 1024 ** 2 } });
+    const layersOf = async () => {
+      await using caisson = open();
+      return (await caisson.layers()).map(({ id }) => id);
+    };
+    await using caisson = open();
+    const { id } = await (await caisson.createSandbox({ keep: true })).freeze({ keep: false });
+    expect(await layersOf()).toEqual([id]);
+    const { client, transport } = await connectStdio(place.variables, "2025-11-25");
+    await client.connect(transport);
+    await run(client, "print(1)");
+    await client.close();
+    await vi.waitFor(() => expect(ownedFolders(place.home)).toEqual([]), 20_000);
+    expect(await layersOf()).toEqual([id]);
+    await caisson.removeLayer(id);
   });
 
   it("has several at once, each with a sandbox of its own", async () => {

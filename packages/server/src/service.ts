@@ -76,6 +76,8 @@ interface ServiceParts {
   packages?: PackageSettings;
   /** The machine around it; closed unless given. */
   host?: OpenedHost | undefined;
+  /** Whether the layers of the data folder are a daemon's, and this is none: they stay, whatever is written here. */
+  leavesLayers?: boolean;
   /** Of the disk; past it what nothing uses is removed. Only when asked, unless given. */
   gcWatermarkPercent?: number;
   /** Search providers, in their order; none unless given. */
@@ -237,8 +239,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   };
   const named = { elsewhere: () => images.layerIds(), isSettled: isOld(clock) };
   const wanted = { needed: () => templates.layerIds(), usual: settings.image };
-  collectors.push(imageCollector({ images, layers: layers.layers, ...wanted }));
-  collectors.push(checkpointCollector(store.checkpoints), layerCollector({ ...layers, ...named }));
+  collectors.push(imageCollector({ images, layers: layers.layers, ...wanted }), checkpointCollector(store.checkpoints));
+  const { leavesLayers = false } = parts;
+  if (!leavesLayers) collectors.push(layerCollector({ ...layers, ...named }));
   const fleet = await SandboxFleet.open({
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
@@ -260,10 +263,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.use(fleet);
   opened.use(images);
   opened.use(templates);
-  const former = await formerLayers(caisson, onError);
+  const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
   const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
   const sweep = () => Promise.all([images.sweep(), templates.sweep()]);
-  const swept = fleet.swept.then(sweep).then(sweepLayers).catch(onError);
+  const swept = fleet.swept
+    .then(sweep)
+    .then(() => (leavesLayers ? undefined : sweepLayers()))
+    .catch(onError);
   opened.defer(async () => void (await swept));
   const sweeping = setInterval(() => void images.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));

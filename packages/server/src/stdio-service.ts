@@ -65,6 +65,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
       client,
       caisson,
       maker,
+      leavesLayers: true,
       feed,
       settings: fleetSettings(configuration),
       approvals: approvalOptions(configuration),
