@@ -54,6 +54,8 @@ describe.skipIf(ordinary)("an image of a specification", () => {
       ...["copy", "debian: settle", "files", "run 1", "run 2", "clean", "freeze"],
     ]);
     expect(steps.map(({ at, of }) => [at, of])).toEqual(steps.map((_, at) => [at + 1, 13]));
+    const later = (await logOf(service, id)).filter(({ type }) => type === "step"); // for whoever comes late
+    expect(later).toEqual(steps);
     const text = said.flatMap((message) => (message.type === "log" ? [message.data] : [])).join("");
     expect(text).toContain("tool_1.0");
     expect(text).toContain("/usr/bin/tool -> /usr/bin/tool.real");

@@ -75,6 +75,15 @@ export async function* readLog(path: string): AsyncGenerator<string> {
   for await (const piece of readFrom(path, 0)) yield decoder.write(piece);
 }
 
+/** What begins the line that names a step. */
+export const stepMark = "==> ";
+
+/** Of a log that is whole: the steps that were begun. */
+export async function stepsIn(path: string): Promise<string[]> {
+  const lines = (await Array.fromAsync(readLog(path))).join("").split("\n");
+  return lines.flatMap((line) => (line.startsWith(stepMark) ? [line.slice(stepMark.length)] : []));
+}
+
 async function* readFrom(path: string, start: number): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(path, { start }) as AsyncIterable<Buffer>;

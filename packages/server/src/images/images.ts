@@ -22,7 +22,7 @@ import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
-import { BuildLog, readLog } from "./build-log.ts";
+import { BuildLog, readLog, stepMark, stepsIn } from "./build-log.ts";
 import { explainFailure, type Progress } from "./build-steps.ts";
 import { readSpec } from "./read-spec.ts";
 
@@ -236,7 +236,7 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
       signal.throwIfAborted();
       at = Math.max(at, steps.indexOf(step, at) + 1);
       await this.#change(id, { step });
-      await log.write(`==> ${step}\n`);
+      await log.write(`${stepMark}${step}\n`);
       this.#tell(caller, "image.building", { image_id: id, name, step, at, of: steps.length });
     };
     const holds = (layerId: LayerId | null) => this.#change(id, { layerId });
@@ -288,15 +288,15 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     const { id } = this.get(image);
     const build = this.#builds.get(id);
     const texts = build?.log.follow(gone) ?? readLog(this.#logPath(id));
-    const steps = build?.steps ?? [];
+    const steps = build?.steps ?? (await stepsIn(this.#logPath(id)));
     let at = 0;
     let rest = "";
     for await (const text of texts) {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
-        const step = line.startsWith("==> ") ? line.slice(4) : undefined;
-        if (step === undefined) yield { type: "log", data: `${line}\n` };
+        const step = line.startsWith(stepMark) ? line.slice(stepMark.length) : "";
+        if (!steps.includes(step)) yield { type: "log", data: `${line}\n` };
         else {
           at = Math.max(at, steps.indexOf(step, at) + 1);
           yield { type: "step", step, at, of: Math.max(steps.length, at) };
