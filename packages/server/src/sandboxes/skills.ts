@@ -136,7 +136,9 @@ export class Skills {
     const [record] =
       "id" in asked ? [await records.get(namespace, asked.id)] : await records.list({ namespace, ...asked, limit: 1 });
     if (record === undefined || this.#inUse.isLeaving(keyOf(record)))
-      throw new AppError("not_found", `there is no skill ${reference.slice(0, 129)}`);
+      throw new AppError("not_found", `there is no skill ${reference.slice(0, 129)}`, {
+        hint: "caisson skill list has those of the namespace",
+      });
     return record;
   }
 

@@ -38,7 +38,7 @@ const warmUp = z.strictObject({
 
 export const createTemplate = z
   .strictObject({
-    name: name.regex(templateName),
+    name: name.regex(templateName, "a name is of a-z, 0-9, '.', '_' and '-', and begins with a letter or a digit"),
     description: z.string().max(templateLimits.descriptionCharacters).optional(),
     image: z.string().min(1).max(256).optional(),
     engine: z.enum(engineChoices).optional(),

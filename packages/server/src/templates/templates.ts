@@ -81,7 +81,10 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     const found = own.find(({ id }) => id === template) ?? own.find(({ name }) => name === template);
     if (found !== undefined) return found;
     throw new AppError("not_found", `there is no template ${JSON.stringify(template).slice(0, 80)}`, {
-      hint: own.length === 0 ? "caisson template create" : `templates: ${own.map(({ name }) => name).join(", ")}`,
+      hint:
+        own.length === 0
+          ? "there are none yet: caisson template create NAME"
+          : `templates: ${own.map(({ name }) => name).join(", ")}`,
     });
   }
 

@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
@@ -6,6 +7,7 @@ const create: Verb = {
   summary: "save a running sandbox, memory and processes included, and print the checkpoint's id",
   usage: "SANDBOX [NAME]",
   words: [1, 2],
+  about: "On the engine gvisor alone; snapshot create saves the files of any sandbox. The sandbox goes on.",
   run: async (call) => {
     const made = await (await namedSandbox(call)).checkpoint(call.words[1]);
     return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
@@ -16,8 +18,9 @@ const list: Verb = {
   summary: "list checkpoints, newest first",
   usage: "",
   words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.checkpoints.list();
+  options: { sandbox: { type: "string", value: "SANDBOX", help: "those of one sandbox, which may be gone" } },
+  run: async ({ caisson, io, json, options }) => {
+    const found = await caisson.checkpoints.list(defined({ sandbox_id: options.text("sandbox") }));
     if (json) return tellJson(io, found);
     const rows = found.map((one) => [one.id, one.sandbox_id, tellTime(one.created_at), one.memory_mb, one.name]);
     return tellTable(io, ["ID", "SANDBOX", "SAVED", "MB", "NAME"], rows);

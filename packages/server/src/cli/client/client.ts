@@ -5,7 +5,7 @@ import { AppError } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";
 import { connect, toAppError } from "./connect.ts";
 import { parseVerb, verbHelpText } from "./verb.ts";
-import { findVerb, verbsUnder } from "./verbs.ts";
+import { clientVerbs, findVerb, verbsUnder } from "./verbs.ts";
 
 type Load = (plan: { configFile?: string }) => Promise<Configuration>;
 
@@ -50,7 +50,10 @@ export function clientHelpText(words: readonly string[]): string | undefined {
 }
 
 function groupHelpText(names: readonly string[]): string {
-  return `usage: ${names.map((name) => `caisson ${name}`).join("\n       ")}\n`;
+  const lines = names.map((name) => [`caisson ${name} ${clientVerbs[name]?.usage ?? ""}`.trimEnd(), name] as const);
+  const width = Math.max(...lines.map(([line]) => line.length)) + 2;
+  const rows = lines.map(([line, name]) => `${line.padEnd(width)}${clientVerbs[name]?.summary ?? ""}`);
+  return `usage: ${rows.join("\n       ")}\n\ncaisson help ${names[0]} has its options and examples, and so for each.\n`;
 }
 
 /** `caisson keys` alone, or with a word that is none of its own. */

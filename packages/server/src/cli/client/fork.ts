@@ -9,8 +9,10 @@ const fork: Verb = {
   summary: "copy a sandbox with what runs in it, and print the copies' ids",
   usage: "SANDBOX",
   words: [1, 1],
+  about:
+    "On the engine gvisor with variables, processes and open files; elsewhere with the files, which the last line says.",
   options: {
-    count: { type: "string", value: "N", help: "how many copies" },
+    count: { type: "string", value: "N", help: "how many copies, 1 to 16; 1 unless given" },
     memory: { type: "string", value: memoryChoices.join("|"), help: "with what runs in it, or only the files" },
   },
   run: async (call) => {

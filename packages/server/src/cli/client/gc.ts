@@ -1,3 +1,4 @@
+import { showBytes } from "../../core/size.ts";
 import { tellJson, tellLine, tellTable } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
@@ -17,19 +18,26 @@ const gc: Verb = {
     if (json) return tellJson(io, done);
     const rows = done.kinds.map((one) => [
       one.kind,
-      one.bytes,
-      one.budget_bytes,
+      showBytes(one.bytes),
+      showBytes(one.budget_bytes),
       one.freed_items,
-      one.freed_bytes,
+      showBytes(one.freed_bytes),
       one.error ?? "",
     ]);
-    tellTable(io, ["KIND", "BYTES", "BUDGET", done.dry_run ? "WOULD GO" : "GONE", "BYTES", ""], rows);
+    tellTable(io, ["KIND", "SIZE", "BUDGET", done.dry_run ? "WOULD GO" : "GONE", "SIZE", ""], rows);
     if (done.dry_run)
       for (const { kind, things } of done.kinds) {
         if (things.length === 0) continue;
-        tellLine(io, `\n${kind}${named[kind] === undefined ? "" : ` (${named[kind]} deletes one that is in no use)`}`);
-        const lines = things.map((one) => [one.id, one.bytes, one.goes ? "goes" : "stays", one.namespace, one.name]);
-        tellTable(io, ["ID", "BYTES", "", "NAMESPACE", "NAME"], lines);
+        tellLine(io, "");
+        tellLine(io, named[kind] === undefined ? kind : `${kind} (${named[kind]} deletes one)`);
+        const lines = things.map((one) => [
+          one.id,
+          showBytes(one.bytes),
+          one.goes ? "goes" : "stays",
+          one.namespace,
+          one.name,
+        ]);
+        tellTable(io, ["ID", "SIZE", "", "NAMESPACE", "NAME"], lines);
       }
     return tellLine(io, `disk: ${done.disk_used_percent} % was used`);
   },

@@ -70,7 +70,10 @@ async function whatIs(word: string): Promise<ImportImage> {
     return { spec: await readFile(word, "utf8") };
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("not_found", `'${word}' cannot be read (${errnoOf(error)})`, { cause: error });
+    throw new AppError("not_found", `'${word}' cannot be read (${errnoOf(error)})`, {
+      hint: "caisson image catalogue has names that need no file",
+      cause: error,
+    });
   }
 }
 

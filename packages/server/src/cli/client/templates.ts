@@ -43,6 +43,8 @@ const create: Verb = {
   summary: "make a template: an image with files, packages and a warm-up; prints its id",
   usage: "NAME",
   words: [1, 1],
+  about:
+    "Its sandboxes (create --template NAME) begin after the warm-up: on gvisor with its memory, elsewhere it runs at each start.",
   options: {
     description: { type: "string", value: "TEXT", help: "what it is for" },
     engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: engineChoices.join(", ") },

@@ -3,6 +3,7 @@ import { AppError } from "../../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "../options.ts";
 import { configOption, helpOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
+import { examples } from "./examples.ts";
 
 /** Verbs with more of them hand what follows on to a program. */
 const fewWords = 3;
@@ -67,13 +68,14 @@ export function optionsOf(verb: Verb): OptionSpecs {
 
 export function verbHelpText(name: string, verb: Verb): string {
   const about = verb.about === undefined ? "" : `\n${verb.about}\n`;
+  const shown = examples[name]?.map((line) => `  ${line}\n`).join("") ?? "";
   const summary = verb.summary.charAt(0).toUpperCase() + verb.summary.slice(1);
   return `usage: caisson ${name} [OPTIONS]${verb.usage === "" ? "" : ` ${verb.usage}`}
 
 ${summary}.
 ${about}
 ${formatOptions(optionsOf(verb))}
-
+${shown === "" ? "" : `\nExamples:\n${shown}`}
 The daemon is that of this data folder, with its administrator's key, unless CAISSON_URL and CAISSON_API_KEY name another.
 `;
 }

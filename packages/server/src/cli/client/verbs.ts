@@ -60,10 +60,18 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...webVerbs,
 };
 
+/** Which of the two a group has is not for people to remember. */
+const usual: Readonly<Record<string, string>> = { ls: "list", list: "ls", rm: "delete", delete: "rm" };
+
 /** The verb that words begin with, two words before one, and what follows it. */
 export function findVerb(words: readonly string[]): { name: string; verb: Verb; rest: string[] } | undefined {
-  for (const length of [2, 1]) {
-    const name = words.slice(0, length).join(" ");
+  const [first = "", second = ""] = words;
+  const other = Object.hasOwn(usual, second) ? usual[second] : second;
+  for (const [name, length] of [
+    [`${first} ${second}`, 2],
+    [`${first} ${other}`, 2],
+    [first, 1],
+  ] as const) {
     const verb = Object.hasOwn(clientVerbs, name) ? clientVerbs[name] : undefined;
     if (verb !== undefined) return { name, verb, rest: words.slice(length) };
   }

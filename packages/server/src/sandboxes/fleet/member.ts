@@ -112,7 +112,9 @@ export class Member {
 }
 
 export function noSuchSandbox(id: string): AppError {
-  return new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`);
+  return new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`, {
+    hint: "caisson ls has those of the namespace",
+  });
 }
 
 /** What it was made of, for whoever makes its boundary again. */

@@ -1,0 +1,41 @@
+/** Lines that help shows under a command, each of which works as it stands. */
+export const examples: Readonly<Record<string, readonly string[]>> = {
+  create: [
+    "caisson create --memory 1G --allow-domain api.example.com",
+    "caisson create --image skills-runtime",
+    "caisson create --template sales",
+  ],
+  fork: [
+    "caisson fork SANDBOX --count 10",
+    "caisson fork SANDBOX --memory required     # or fail, where memory cannot be copied",
+  ],
+  "checkpoint create": ["caisson checkpoint create SANDBOX 'before the migration'"],
+  "checkpoint list": ["caisson checkpoint list", "caisson checkpoint list --sandbox SANDBOX"],
+  "checkpoint restore": ["caisson checkpoint restore CHECKPOINT"],
+  "checkpoint rm": ["caisson checkpoint rm CHECKPOINT"],
+  "image ls": ["caisson image ls"],
+  "image catalogue": ["caisson image catalogue"],
+  "image import": ["caisson image import skills-runtime", "caisson image import ./tools.yaml --verbose"],
+  "image show": ["caisson image show skills-runtime"],
+  "image log": ["caisson image log skills-runtime"],
+  "image rm": ["caisson image rm skills-runtime"],
+  "image pull": [
+    "caisson image pull docker.io/library/debian:stable",
+    "caisson image pull registry.example.com/team/tools:1 --credentials REGISTRY --name tools",
+  ],
+  "image load": ["caisson image load ./tools.tar --name tools     # docker save tools >tools.tar"],
+  "template create": [
+    "caisson template create sales --memory 1G --pip pandas --file sales.csv=./sales.csv --warm-up ./frame.py",
+    "caisson template create tools --image skills-runtime --npm typescript --allow-domain api.example.com",
+  ],
+  "template ls": ["caisson template ls"],
+  "template show": ["caisson template show sales"],
+  "template rm": ["caisson template rm sales"],
+  "skill add": ["caisson skill add ./analyzer", "caisson skill add analyzer.tar"],
+  "skill list": ["caisson skill list", "caisson skill list SANDBOX"],
+  "skill show": ["caisson skill show analyzer@1.2"],
+  "skill read": ["caisson skill read analyzer", "caisson skill read analyzer scripts/run.py"],
+  "skill install": ["caisson skill install SANDBOX analyzer", "caisson skill install SANDBOX ./analyzer"],
+  "skill rm": ["caisson skill rm analyzer"],
+  gc: ["caisson gc --dry-run     # what takes room, and what would go", "caisson gc", "caisson gc --cache"],
+};
