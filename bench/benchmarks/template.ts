@@ -9,6 +9,7 @@ import type { Workbench } from "../workbench.ts";
 
 const templates = "/api/v1/templates";
 const sandboxes = "/api/v1/sandboxes";
+const name = "data";
 const rows = 100_000;
 const warmUp = `import pandas as pd
 df = pd.DataFrame({"a": range(${rows}), "b": range(${rows})})`;
@@ -22,15 +23,30 @@ interface Template {
 
 /** From the call that creates a sandbox to its answer about a frame that the warm-up made; against an import of pandas on the host. */
 export async function template(bench: Workbench): Promise<void> {
+  const home = join(bench.home, "template");
+  const packages = await withDaemon(home, 0, (rest) => fromMemory(bench, rest));
+  await withDaemon(home, 1, (rest) => fromPool(bench, rest, packages));
+}
+
+async function withDaemon<T>(home: string, poolSize: number, use: (rest: Rest) => Promise<T>): Promise<T> {
   const settings = { CAISSON_MAX_STORAGE_MB: "2048" };
-  await using daemon = await Daemon.start({
-    ...{ home: join(bench.home, "template"), engine: "gvisor", poolSize: 0, settings },
-  });
-  const { rest } = daemon;
+  await using daemon = await Daemon.start({ home, engine: "gvisor", poolSize, settings });
+  return await use(daemon.rest); // before it ends
+}
+
+const line = { engine: "gvisor", unit: "ms", target: { of: "ratio", atMost: 1 } } as const;
+const what = "template: df.shape on a preloaded frame";
+const bareWhat = "a new python3 of the host that imports the same pandas, its files";
+const notes = [
+  "by REST: a new sandbox and its first answer, two calls",
+  "pandas of pip in a template of the host image, on 2 CPUs",
+];
+
+async function fromMemory(bench: Workbench, rest: Rest): Promise<string> {
   const made = await settled(
     rest,
     await rest.post<Template>(templates, {
-      ...{ name: "data", pip: ["pandas"], memory_mb: 1024, cpus: 2, storage_mb: 1024 },
+      ...{ name, pip: ["pandas"], memory_mb: 1024, cpus: 2, storage_mb: 1024 },
       warm_up: { language: "python", code: warmUp },
     }),
   );
@@ -43,16 +59,41 @@ export async function template(bench: Workbench): Promise<void> {
       return importMs(packages);
     },
   ]);
-  const line = { engine: "gvisor", unit: "ms", ours: summarize(ours), target: { of: "ratio", atMost: 1 } } as const;
-  const what = "template: df.shape on a preloaded frame";
-  const bareWhat = "a new python3 of the host that imports the same pandas, its files";
-  const notes = [
-    "by REST: a new sandbox and its first answer, two calls",
-    "pandas of pip in a template of the host image, on 2 CPUs",
-  ];
-  bench.add({ ...line, what, bare: summarize(warm), bareWhat: `${bareWhat} in the page cache`, notes });
-  bench.add({ ...line, what: `${what}, against the disk`, bare: summarize(cold), bareWhat: `${bareWhat} on the disk` });
-  await rest.delete(`${templates}/data`);
+  const restored = { ...line, ours: summarize(ours) };
+  const from = `${what}, from saved memory`;
+  bench.add({ ...restored, what: from, bare: summarize(warm), bareWhat: `${bareWhat} in the page cache`, notes });
+  bench.add({
+    ...restored,
+    what: `${from}, against the disk`,
+    bare: summarize(cold),
+    bareWhat: `${bareWhat} on the disk`,
+  });
+  return packages;
+}
+
+/** By the next daemon, which finds the memory kept; its first sandbox opens the template's pool. */
+async function fromPool(bench: Workbench, rest: Rest, packages: string): Promise<void> {
+  const first = summarize([await answerMs(rest, name)]);
+  bench.add({ engine: "gvisor", unit: "ms", what: `${what}, the first after a restart of the daemon`, ours: first });
+  const [ours = [], bare = []] = await interleave(bench.options.quick ? 3 : 15, [
+    async () => {
+      await waiting(rest);
+      return answerMs(rest, name);
+    },
+    () => importMs(packages),
+  ]);
+  const pooled = { ...line, ours: summarize(ours), bare: summarize(bare), notes };
+  bench.add({ ...pooled, what: `${what}, from the template's pool`, bareWhat: `${bareWhat} in the page cache` });
+  await rest.delete(`${templates}/${name}`);
+}
+
+async function waiting(rest: Rest): Promise<void> {
+  const { id } = await rest.get<Template>(`${templates}/${name}`);
+  for (;;) {
+    const pools = await rest.get<{ image: string; ready: number }[]>("/api/v1/pool");
+    if (pools.some(({ image, ready }) => image === `template ${id}` && ready === 1)) return;
+    await sleep(50);
+  }
 }
 
 async function settled(rest: Rest, { id }: Template): Promise<Template> {
@@ -80,7 +121,7 @@ async function answerMs(rest: Rest, template: string): Promise<number> {
 
 /** The template's own packages, for the host's Python. */
 async function packagesOf(rest: Rest, folder: string): Promise<string> {
-  const { id } = await rest.post<{ id: string }>(sandboxes, { template: "data" });
+  const { id } = await rest.post<{ id: string }>(sandboxes, { template: name });
   const { status, bytes } = await rest.call("GET", `${sandboxes}/${id}/archive?path=.packages/lib`);
   if (status !== 200) throw new Error(`the packages cannot be read: ${status}`);
   await rest.delete(`${sandboxes}/${id}`);

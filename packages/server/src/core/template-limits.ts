@@ -21,6 +21,11 @@ export const templateLimits = {
   errorCharacters: 2_000,
   /** Of which the memory is held, of all namespaces; the one that was used least lately goes first. */
   seeds: 4,
+  /** Of which a sandbox waits in a pool, of all namespaces, and for how long after it was last asked for. */
+  pools: 2,
+  poolIdleMs: 900_000,
+  /** No more of the memory that is free is given to one that nobody has asked for. */
+  poolShare: 4,
   /** Of what is written down about one. */
   seedBytes: 4 * MiB,
 } as const;

@@ -14,12 +14,13 @@ import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member } from "./member.ts";
-import type { Pools } from "./pools.ts";
+import type { Pools, Taken } from "./pools.ts";
 import type { JobQueue } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
 import type { Seeds } from "./seeds.ts";
 import type { Slots } from "./slots.ts";
+import type { TemplatePools } from "./template-pools.ts";
 import { startTemplate } from "./template-start.ts";
 
 /** Puts the files of a snapshot into a new workspace. */
@@ -32,6 +33,7 @@ export interface CreationParts {
   maker: SandboxMaker;
   engines: EngineChooser;
   pools: Pools;
+  templatePools: TemplatePools;
   queue: JobQueue;
   starts: Slots;
   registry: Registry;
@@ -67,18 +69,19 @@ export async function createMember(parts: CreationParts, caller: Caller, asked: 
 
 async function make(parts: CreationParts, caller: Caller, asked: Asked, engine: EngineName): Promise<Made> {
   if (asked.template !== null) return startTemplate(parts, caller, asked, asked.template);
-  const taken = await takeWarm(parts, caller, asked, engine);
+  const hasSecrets = parts.equipment.hasSecrets(caller.principal.namespace);
+  const taken = await takeWarm(parts, caller, asked, () => parts.pools.take(asked, engine, hasSecrets));
   return "cold" in taken ? startCold(parts, caller, asked, engine, taken.cold) : taken;
 }
 
-async function takeWarm(
+export async function takeWarm(
   parts: CreationParts,
   caller: Caller,
   asked: Asked,
-  engine: EngineName,
+  take: () => Promise<Taken>,
 ): Promise<Made | { cold: string }> {
   for (;;) {
-    const taken = await parts.pools.take(asked, engine, parts.equipment.hasSecrets(caller.principal.namespace));
+    const taken = await take();
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {

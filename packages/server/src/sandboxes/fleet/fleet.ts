@@ -46,6 +46,8 @@ import { Seeds } from "./seeds.ts";
 import { Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
 import { templateBench } from "./template-bench.ts";
+import { TemplatePools } from "./template-pools.ts";
+import { beginTemplate } from "./template-start.ts";
 import { Timers } from "./timers.ts";
 import { Uses } from "./uses.ts";
 
@@ -105,6 +107,13 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       maker,
       engines: new EngineChooser(maker),
       pools: this.#pools,
+      templatePools: new TemplatePools({
+        pools: this.#pools,
+        make: (template) =>
+          beginTemplate(this.#creation, { ...template, warm: "first-use", outputFolder: null }, template),
+        warmUpOf: templates.warmUpOf,
+        onError,
+      }),
       queue: this.#queue,
       starts,
       registry: this.#registry,

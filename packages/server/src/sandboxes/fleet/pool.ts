@@ -1,23 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
-import { defined } from "../../core/defined.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
 import { fleetLimits, poolLimits } from "../../core/fleet-limits.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { SandboxMaker } from "./maker.ts";
-import { eachOf, type Slots } from "./slots.ts";
+import { eachOf } from "./slots.ts";
 
 export interface PoolParts {
-  maker: Pick<SandboxMaker, "createSandbox">;
+  /** Tells when it begins to start, and is no longer waiting for others. */
+  make: (begin: () => void) => Promise<Sandbox>;
   image: ChosenImage;
   engine: EngineName;
   size: number;
   quietMs: number;
   limits: SandboxLimits;
   warm: WarmChoice;
-  starts: Slots;
   clock: Clock;
   /** When somebody last asked for something or was given it, by performance.now(). */
   lastUseMs: () => number;
@@ -70,7 +68,7 @@ export class WarmPool {
   /** The oldest, which is asked at once whether it is well, unless it has just said so and need not be; undefined when there is none. */
   take(mustAsk: boolean): Candidate | undefined {
     const ready = this.#ready.shift();
-    this.#fillSoon();
+    this.fillSoon();
     if (ready !== undefined) return this.#offer(ready.sandbox, mustAsk);
     this.#misses++;
     return undefined;
@@ -110,7 +108,7 @@ export class WarmPool {
   }
 
   /** Whoever took one has its answer, and that of its first runs, before the next one's start takes the processor. */
-  #fillSoon(): void {
+  fillSoon(): void {
     const { quietMs } = this.#parts;
     const latestMs = performance.now() + Math.max(quietMs, poolLimits.fillLatestMs);
     const fill = () => {
@@ -140,7 +138,7 @@ export class WarmPool {
       try {
         const taken = await this.#add();
         waitMs = poolLimits.backoffMs;
-        if (taken) return this.#fillSoon();
+        if (taken) return this.fillSoon();
       } catch (error) {
         this.#parts.onError(error);
         await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -151,14 +149,10 @@ export class WarmPool {
 
   /** True when somebody waited for it. */
   async #add(): Promise<boolean> {
-    const { maker, starts, image, engine, limits, warm, clock } = this.#parts;
-    const root = defined({ root: image.layerId ?? undefined });
+    const { make, clock } = this.#parts;
     this.#starting++;
     try {
-      const sandbox = await starts.withPatience(() => {
-        this.#begun++;
-        return maker.createSandbox({ engine, limits, warm, ...root, keep: true, fleet: true });
-      });
+      const sandbox = await make(() => this.#begun++);
       await sandbox.prepare().catch(this.#parts.onError); // its first run does it then
       const taker = this.#takers.shift();
       if (taker !== undefined) {

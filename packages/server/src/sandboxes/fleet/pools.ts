@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.ts";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError, isDiskFull } from "../../core/errors.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
@@ -6,11 +7,18 @@ import type { ChosenImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { hasLimits, resolveSandboxLimits } from "../../core/request.ts";
 import type { Asked } from "./asked.ts";
+import type { SandboxMaker } from "./maker.ts";
 import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
+import type { Slots } from "./slots.ts";
 
 export type Taken = Candidate | { cold: string };
 
-type SharedParts = Omit<PoolParts, "image" | "engine" | "size" | "limits" | "warm" | "quietMs">;
+/** What one pool has of its own. */
+type PoolKind = Pick<PoolParts, "make" | "image" | "engine" | "size" | "limits" | "warm">;
+type SharedParts = Omit<PoolParts, keyof PoolKind | "quietMs"> & {
+  maker: Pick<SandboxMaker, "createSandbox">;
+  starts: Slots;
+};
 type PoolSettings = Pick<FleetSettings, "poolSize" | "poolQuietMs" | "limits">;
 
 /** The pools of a fleet: one for each image and engine that somebody has asked for, or is likely to. */
@@ -45,20 +53,37 @@ export class Pools {
 
   /** For what works here: a pool that can never be filled would try for ever. */
   open(image: ChosenImage, engine: EngineName): void {
-    const name = nameOf(image, engine);
-    const { poolSize: size, poolQuietMs: quietMs = poolLimits.quietMs, limits } = this.#settings;
-    if (this.#closed || this.#pools.has(name) || size === 0 || this.#pools.size >= poolLimits.pools) return;
-    const pool = new WarmPool({
-      ...this.#parts,
-      image,
-      engine,
-      size,
-      quietMs,
-      limits: resolveSandboxLimits(limits),
-      warm: "first-use",
-    });
+    const { maker, starts } = this.#parts;
+    const { poolSize: size } = this.#settings;
+    const limits = resolveSandboxLimits(this.#settings.limits);
+    const root = defined({ root: image.layerId ?? undefined });
+    const options = { engine, limits, warm: "first-use", ...root, keep: true, fleet: true } as const;
+    const make: PoolKind["make"] = (begin) =>
+      starts.withPatience(() => {
+        begin();
+        return maker.createSandbox(options);
+      });
+    this.add(nameOf(image, engine), { make, image, engine, size, limits, warm: options.warm })?.fill();
+  }
+
+  /** Undefined where there is one of that name, or no place for one more. */
+  add(name: string, kind: PoolKind): WarmPool | undefined {
+    const { poolSize, poolQuietMs: quietMs = poolLimits.quietMs } = this.#settings;
+    const isFull = poolSize === 0 || this.#pools.size >= poolLimits.pools;
+    if (this.#closed || this.#pools.has(name) || isFull) return undefined;
+    const pool = new WarmPool({ ...this.#parts, ...kind, quietMs });
     this.#pools.set(name, pool);
-    pool.fill();
+    return pool;
+  }
+
+  get(name: string): WarmPool | undefined {
+    return this.#pools.get(name);
+  }
+
+  async remove(name: string): Promise<void> {
+    const pool = this.#pools.get(name);
+    this.#pools.delete(name);
+    await pool?.close();
   }
 
   /** Of an image that nobody is to start any more. */

@@ -2,10 +2,11 @@ import { AppError } from "../../core/errors.ts";
 import type { TemplateBench } from "../../core/fleet.ts";
 import type { CreationParts } from "./creation.ts";
 
-type BenchParts = Pick<CreationParts, "registry" | "lifecycle" | "equipment" | "seeds">;
+type BenchParts = Pick<CreationParts, "registry" | "lifecycle" | "equipment" | "seeds" | "templatePools">;
 
 /** What the making of templates needs beside what everybody may do with a sandbox. */
-export function templateBench({ registry, lifecycle, equipment, seeds }: BenchParts): TemplateBench {
+export function templateBench(parts: BenchParts): TemplateBench {
+  const { registry, lifecycle, equipment, seeds, templatePools } = parts;
   return {
     freeze: (caller, id) => lifecycle.freeze(registry.find(caller, id), caller),
     heldPlain: (caller, id) => equipment.heldPlain(registry.find(caller, id).record.id),
@@ -16,7 +17,10 @@ export function templateBench({ registry, lifecycle, equipment, seeds }: BenchPa
       await lifecycle.destroy(member, undefined, "its template is made, or is not").catch(ignoreMissing);
       registry.delete(member);
     },
-    forget: (templateId) => seeds.drop(templateId),
+    forget: async (templateId) => {
+      await templatePools.close(templateId);
+      await seeds.drop(templateId);
+    },
   };
 }
 

@@ -4,36 +4,55 @@ import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
 import type { Asked } from "./asked.ts";
-import { type CreationParts, type Made, termsOf } from "./creation.ts";
+import { type CreationParts, type Made, takeWarm, termsOf } from "./creation.ts";
 import { rootOf } from "./member.ts";
 
-interface Started extends TemplateMemory {
+export interface Started extends TemplateMemory {
   sandbox: Sandbox;
 }
 
-/** A sandbox of a template: with the memory that the warm-up left, or with its files and the warm-up run once more. */
-export function startTemplate(
+/** A sandbox of a template: one that waits, or a new one. */
+export async function startTemplate(
   parts: CreationParts,
   caller: Caller,
   asked: Asked,
   template: ReadyTemplate,
 ): Promise<Made> {
-  const { queue, equipment, removals, onError } = parts;
+  const { equipment, templatePools } = parts;
+  const hasSecrets = equipment.hasSecrets(caller.principal.namespace);
+  const taken = await takeWarm(parts, caller, asked, () => templatePools.take(asked, template, hasSecrets));
+  if ("cold" in taken) return startNew(parts, caller, asked, template);
+  const { id, name } = template;
+  const origin = templatePools.originOf(taken.sandbox);
+  const how = origin.memory ? "memory, in the pool" : "files, and its warm-up had run in the pool";
+  return { ...taken, origin: `template ${name}: ${how}`, template: { id, name, ...origin } };
+}
+
+function startNew(parts: CreationParts, caller: Caller, asked: Asked, template: ReadyTemplate): Promise<Made> {
+  const { queue, equipment, removals, templatePools, onError } = parts;
   return queue.with({ caller, kind: "create", priority: asked.priority }, async () => {
-    const { sandbox, memory, why } = await start(parts, asked, template);
+    const { sandbox, memory, why } = await beginTemplate(parts, asked, template);
     try {
       await equipment.equip(caller, sandbox, termsOf(caller, asked.env, asked.limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
     }
+    templatePools.open(template);
     const { id, name, warmUp } = template;
     const how = memory ? "memory" : warmUp === null ? "files" : "files, and its warm-up ran at the start";
     return { sandbox, origin: `template ${name}: ${how}`, template: { id, name, memory, why } };
   });
 }
 
-async function start(parts: CreationParts, asked: Asked, template: ReadyTemplate): Promise<Started> {
+type Beginning = Pick<CreationParts, "seeds" | "starts" | "pools" | "maker" | "removals" | "onError">;
+
+/** With the memory that the warm-up left, or with its files and the warm-up run once more. */
+export async function beginTemplate(
+  parts: Beginning,
+  asked: Pick<Asked, "env" | "warm" | "outputFolder">,
+  template: ReadyTemplate,
+): Promise<Started> {
   const { outputFolder } = asked;
   const grown =
     outputFolder === null ? await parts.seeds.grow(template) : "its output folder is looked at as it starts";
