@@ -20,7 +20,23 @@ interface Made {
 }
 
 /** What steps use that run in the image itself, and tests. */
-const programs = ["bash", "cat", "chmod", "cp", "find", "id", "ln", "ls", "mkdir", "mv", "rm", "sed", "sleep", "sort"];
+const programs = [
+  "bash",
+  "cat",
+  "chmod",
+  "cp",
+  "find",
+  "id",
+  "ln",
+  "ls",
+  "mkdir",
+  "mkfifo",
+  "mv",
+  "rm",
+  "sed",
+  "sleep",
+  "sort",
+];
 
 const packages: Made[] = [
   { name: "base", fields: { Essential: "yes" }, programs },

@@ -36,8 +36,8 @@ export const ociLimits = {
   arguments: 256,
   argumentBytes: 32 * KiB,
   pathCharacters: 1_024,
-  /** Left on the disk, whatever is imported. */
-  reserveBytes: 512 * MiB,
+  /** Left on the disk, whatever is imported: more than at which sandboxes are made to stand still. */
+  reserveBytes: 2 * GiB,
   /** How much is written between looks at the room on the disk. */
   checkBytes: 64 * MiB,
 } as const;
