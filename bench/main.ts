@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { audit } from "./benchmarks/audit.ts";
 import { auditCost } from "./benchmarks/audit-cost.ts";
+import { browser } from "./benchmarks/browser.ts";
 import { burst } from "./benchmarks/burst.ts";
 import { bytesOut } from "./benchmarks/bytes-out.ts";
 import { cold } from "./benchmarks/cold.ts";
@@ -51,6 +52,7 @@ const benchmarks: Record<string, Benchmark> = {
   template,
   "image-start": imageStart,
   "image-share": imageShare,
+  browser,
   launcher,
   terminal,
   upload: uploadFile,

@@ -25,13 +25,13 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
   const open = (path: string, more = {}) => field.browse({ url: `${site}${path}`, ...more });
 
   it("[WEB-03] whose script never ends is shown as it was when its time was over", async () => {
-    const { result } = await open("/endless", { timeout_seconds: 4, screenshot: true });
+    const { result } = await open("/endless", { timeout_seconds: 8, screenshot: true });
     expect(result).toMatchObject({ complete: false, title: "A page", screenshot: { width: 1280 } });
     expect(result.content).toContain("before");
   });
 
   it("[WEB-03] that loads itself again and again is shown once", async () => {
-    const { result } = await open("/reloads", { timeout_seconds: 4 });
+    const { result } = await open("/reloads", { timeout_seconds: 8 });
     expect(result.content).toContain("before");
   });
 
@@ -44,7 +44,7 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
   });
 
   it("[WEB-03] forges neither what is waited for nor what is read", async () => {
-    const { isError, text } = await open("/forges", { wait_for: ".never", timeout_seconds: 4 });
+    const { isError, text } = await open("/forges", { wait_for: ".never", timeout_seconds: 8 });
     expect(isError).toBe(true);
     const { error, message, details } = JSON.parse(text);
     expect({ error, details }).toMatchObject({ error: "timeout", details: { title: "A page", status: 200 } });
@@ -65,14 +65,14 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
   });
 
   it("[WEB-03] whose picture would be too large gives a smaller one", async () => {
-    const { result, images } = await open("/noise", { screenshot: true, full_page: true, timeout_seconds: 60 });
+    const { result, images } = await open("/noise", { screenshot: true, full_page: true });
     expect(result.screenshot.size_bytes).toBeLessThanOrEqual(2 * 1024 ** 2);
     expect(result.screenshot.width).toBeLessThan(1_280);
     expect(images).toHaveLength(1);
   });
 
   it("[WEB-03] that takes all memory ends its own browser, and the next page is shown", async () => {
-    const { isError, text } = await open("/memory", { timeout_seconds: 60 });
+    const { isError, text } = await open("/memory", { timeout_seconds: 20 });
     if (isError) expect(["too_large", "unavailable", "timeout"]).toContain(JSON.parse(text).error);
     expect((await open("/made", { wait_for: "h1" })).result).toMatchObject({ title: "Made by a script" });
   });

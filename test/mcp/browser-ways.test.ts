@@ -57,13 +57,13 @@ describe.skipIf(noBrowser !== undefined).each(some)("ways of browser_fetch with 
     expect(result).toMatchObject({ status: 403, url: `${site}/alike` });
   });
 
-  it("[WEB-03] waits for a human where names are asked about, once for the page", async () => {
+  it("[WEB-03] waits for a human where names are asked about, before it opens anything, once for the page", async () => {
     await field.allow([], { unknown: "ask" });
     const waiting = field.browse({ url: `${site}/made`, wait_for: "h1" });
     const question = await vi.waitFor(
       async () => {
         const { json } = await field.operator.get("/api/v1/approvals?state=pending&kind=egress");
-        expect(json).toMatchObject([{ subject: "allowed.example:80" }]);
+        expect(json).toMatchObject([{ subject: "allowed.example:80", asked_by: expect.any(String) }]);
         return json[0].id as string;
       },
       { timeout: 60_000, interval: 20 },
@@ -112,8 +112,29 @@ describe.skipIf(noBrowser !== undefined).each(some)("ways of browser_fetch with 
     const words = ["web", "browser", input.url, "--wait-for", "li.late", "--session", "same", "--json"];
     const call = (...more: string[]) => commandLine(field.server.base, token, field.server.home, [...words, ...more]);
     expect(await call()).toEqual(result);
-    const { size } = await call("--output", file).then(() => stat(file));
-    expect(await call("--screenshot")).toMatchObject({ screenshot: { size_bytes: size } });
+    const { screenshot } = (await call("--output", file)) as { screenshot: object };
+    expect(screenshot).toEqual({
+      mime_type: "image/png",
+      width: 1280,
+      height: 800,
+      size_bytes: (await stat(file)).size,
+    });
+  });
+
+  it("[WEB-03] uses a session of one's own that has a browser as it is, with its files, if it has room for one", async () => {
+    const agent = await field.server.as("agent");
+    const call = (tool: string, input: object) => agent.post(`/api/v1/tools/${tool}`, { session_id: "mine", ...input });
+    await call("create_session", { language: "shell" });
+    const { isError, text } = await field.browse({ url: `${site}/state`, session_id: "mine" });
+    expect({ isError, text }).toEqual({
+      isError: true,
+      text: expect.stringContaining("a browser needs 128 processes"),
+    });
+    await call("set_resource_limits", { max_processes: 256, memory_mb: 1024 });
+    await call("write_file", { path: "mine.txt", content: "mine" });
+    const { result } = await field.browse({ url: `${site}/state`, session_id: "mine" });
+    expect(result).toMatchObject({ session_id: "mine", content: expect.stringContaining("was: nothing") });
+    expect((await call("read_file", { path: "mine.txt" })).json.result).toMatchObject({ content: "mine" });
   });
 
   it("[WEB-03] ends with its session", async () => {

@@ -1,12 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
+import { expect } from "vitest";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { dial } from "../../packages/server/src/egress/dialer.ts";
+import type { PackageSettings } from "../../packages/server/src/service.ts";
 import { certificate } from "../egress/certificate.ts";
 import { type WebHost, webHost } from "../egress/hosts.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
+import { admin, logOf } from "../images/fixture.ts";
 import { madePages } from "../web/made-pages.ts";
 import { connectClient } from "./client.ts";
 
@@ -32,7 +35,8 @@ export interface Browsing extends AsyncDisposable {
   connect(namespace: string): Promise<Client>;
 }
 
-export async function openBrowsing(engine: EngineName, folder: string): Promise<Browsing> {
+/** With `packages` it is the image of the catalogue that is brought and used, from this machine's own registries. */
+export async function openBrowsing(engine: EngineName, folder: string, packages?: PackageSettings): Promise<Browsing> {
   await using opened = new AsyncDisposableStack();
   const answer: Parameters<typeof webHost>[0] = {
     answer: ({ url = "", headers }, response) => {
@@ -45,7 +49,16 @@ export async function openBrowsing(engine: EngineName, folder: string): Promise<
   const secureHost = opened.use(await webHost({ ...answer, tls: true }));
   const caFile = join(folder, "host.pem");
   await writeFile(caFile, certificate);
-  const server = opened.use(await openTestServer(engine, { browserImage: "host", network: { caFile } }));
+  const more = packages === undefined ? { browserImage: "host" } : { packages };
+  const server = opened.use(await openTestServer(engine, { ...more, network: { caFile } }));
+  if (packages !== undefined) {
+    const { record } = await server.images.importFromCatalogue(admin, "browser");
+    expect((await logOf(server, record.id)).at(-1)).toMatchObject({ state: "ready", error: null });
+    opened.defer(async () => {
+      for (const { id } of await server.fleet.list(admin, { limit: 100 })) await server.fleet.destroy(admin, id);
+      await server.images.delete(admin, record.id);
+    });
+  }
   // Every name is at a public address, which is the host of this test.
   server.caisson.guard({
     world: {

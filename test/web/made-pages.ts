@@ -56,8 +56,8 @@ export const madePages: Readonly<Record<string, MadePage>> = {
     at.append("at the bottom");`),
   "/long": script(`document.body.append("x".repeat(6000000));`),
   "/noise":
-    script(`const c = document.createElement("canvas"); c.width = 1280; c.height = 8000; document.body.append(c);
-    const x = c.getContext("2d"), d = x.createImageData(1280, 8000); for (let i = 0; i < d.data.length; i++) d.data[i] = Math.random() * 256;
+    script(`const c = document.createElement("canvas"); c.width = 1280; c.height = 2000; document.body.append(c);
+    const x = c.getContext("2d"), d = x.createImageData(1280, 2000); for (let i = 0; i < d.data.length; i++) d.data[i] = Math.random() * 256;
     x.putImageData(d, 0, 0);`),
   "/memory": script("const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(all.length));"),
   "/file": { body: "PK", type: "application/zip", headers: { "content-disposition": "attachment; filename=x.zip" } },

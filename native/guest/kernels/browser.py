@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from browser_chromium import Chromium, Failure, Late
 
-GRACE_SECONDS = 8  # for what is left to do once the time of the page is over
+GRACE_SECONDS = 20  # for what is left to do once the time of the page is over
 
 with open(os.path.join(sys.path[0], "browser-look.js"), encoding="utf-8") as file:
     LOOK = file.read()

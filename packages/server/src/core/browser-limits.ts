@@ -27,6 +27,9 @@ export const browserLimits = {
   storageBytes: 64 * MiB,
   processes: 256,
   cpus: 2,
+  /** Of a sandbox of somebody's own in which pages are opened. */
+  leastMemoryBytes: 384 * MiB,
+  leastProcesses: 128,
   idleTimeoutMs: 120_000,
   lifetimeMs: 3_600_000,
   /** Pages of one sandbox, which are opened one after the other. */

@@ -26,6 +26,7 @@ export async function browserSessionOf(
   const key = named ?? call.session;
   const own = await findSession(call, key);
   if (own !== undefined && own.image === image && named !== undefined) {
+    checkRoom(own);
     call.using?.(own.id);
     return { record: own, isNew: false, isOwn: true };
   }
@@ -43,6 +44,16 @@ export async function browserSessionOf(
     });
   call.using?.(record.id);
   return { record, isNew, isOwn: false };
+}
+
+/** With less it hangs rather than fails. */
+function checkRoom({ limits }: SandboxRecord): void {
+  const { leastProcesses, leastMemoryBytes } = browserLimits;
+  if (limits.processes >= leastProcesses && limits.memoryBytes >= leastMemoryBytes) return;
+  const megabytes = leastMemoryBytes / 1024 ** 2;
+  throw new AppError("limit_exceeded", `a browser needs ${leastProcesses} processes and ${megabytes} MB of memory`, {
+    hint: "raise max_processes and memory_mb with set_resource_limits, or name another session",
+  });
 }
 
 /** Nobody has brought the image. */
