@@ -21,6 +21,7 @@ import {
 } from "./kept-checkpoints.ts";
 import { holdLayers, releaseLayers } from "./layer-holds.ts";
 import type { Live } from "./live.ts";
+import { mostHeldBytes, readSwappedBytes } from "./memory-room.ts";
 import type { EngineParts } from "./parts.ts";
 import { storePlain } from "./plain-memory.ts";
 import { noLayers } from "./record.ts";
@@ -108,8 +109,7 @@ export class Checkpoints {
   /** Before the sandbox is touched. The most that its memory may come to: gVisor adds little to what it cannot compress. */
   #promise({ cgroup }: Live, saved: Saved): number {
     const { limits } = saved.spec;
-    const used = cgroup.stats().memoryBytes;
-    saved.heldBytes = used === 0 ? limits.memoryBytes : used; // a host that does not count
+    saved.heldBytes = mostHeldBytes(cgroup.stats().memoryBytes, limits.memoryBytes, readSwappedBytes());
     const mostBytes = Math.min(checkpointLimits.memoryBytes, saved.heldBytes + checkpointLimits.growthBytes);
     saved.promised = this.#parts.memory.reserve(mostBytes, "saving the memory of a sandbox");
     return mostBytes;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkpointLimits } from "../../core/fork-limits.ts";
-import { MemoryRoom } from "./memory-room.ts";
+import { MemoryRoom, mostHeldBytes, readSwappedBytes } from "./memory-room.ts";
 
 const { hostMemoryBytes } = checkpointLimits;
 
@@ -26,6 +26,14 @@ describe("memory that is promised", () => {
   it("leaves the host what is the host's", () => {
     const room = new MemoryRoom(() => hostMemoryBytes);
     expect(() => room.reserve(1, "one")).toThrow("no memory");
+  });
+
+  it("is for what a sandbox may have, in memory and on swap, and for all it may ever have where nobody counts", () => {
+    expect(mostHeldBytes(100, 1_000, 0)).toBe(100);
+    expect(mostHeldBytes(100, 1_000, 50)).toBe(150);
+    expect(mostHeldBytes(100, 1_000, 10 ** 9)).toBe(1_100);
+    expect(mostHeldBytes(0, 1_000, 0)).toBe(1_000);
+    expect(readSwappedBytes()).toBeGreaterThanOrEqual(0);
   });
 
   it("is asked of the kernel where nothing else is said", () => {

@@ -45,8 +45,17 @@ export class MemoryRoom {
 }
 
 /** What the kernel could give without taking it from anyone. */
-function readAvailableBytes(): number {
-  const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
-  if (kibibytes === undefined) throw new AppError("internal", "this kernel does not say how much memory is available");
+const readAvailableBytes = () => readBytes("MemAvailable");
+/** Of everybody's memory: it is in no sandbox's count, and part of what is saved. */
+export const readSwappedBytes = () => readBytes("SwapTotal") - readBytes("SwapFree");
+
+function readBytes(name: string): number {
+  const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
+  if (kibibytes === undefined) throw new AppError("internal", `this kernel does not tell its ${name}`);
   return Number(kibibytes) * 1024;
+}
+
+/** The most that a sandbox may have in memory now; all that it may ever have on a host that does not count. */
+export function mostHeldBytes(usedBytes: number, limitBytes: number, swappedBytes: number): number {
+  return usedBytes === 0 ? limitBytes : usedBytes + Math.min(swappedBytes, limitBytes);
 }
