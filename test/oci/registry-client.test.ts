@@ -170,6 +170,37 @@ describe("a registry cannot", () => {
     expect(inside.asked).toEqual([]);
   });
 
+  it("ask for credentials in words that nobody understands, or on and on", async () => {
+    const challenges = [
+      "Negotiate",
+      "Bearer",
+      'Bearer realm=""',
+      'Bearer realm="/token"',
+      'Bearer realm="file:///etc/passwd"',
+      'Bearer realm="ftp://files.example/"',
+      'Bearer realm="https://user:word@files.example/"',
+      `Bearer realm="${"x".repeat(20_000)}`,
+      `Bearer ${'a="b",'.repeat(4_000)}`,
+      `Bearer ${"a".repeat(25_000)}`,
+      Array.from({ length: 200 }, (_, at) => `Bearer realm="${at}"`),
+    ];
+    for (const challenge of challenges) {
+      await using server = await LoopbackServer.open((_, response) =>
+        response.writeHead(401, { "www-authenticate": challenge }).end(),
+      );
+      await expect(pullFrom(server, { credentials: "me:secret" })).rejects.toMatchObject({
+        code: expect.stringMatching(/^(forbidden|invalid)$/),
+      });
+      expect(server.asked.map(({ authorization }) => authorization)).toEqual([undefined]);
+    }
+    // One that takes neither what it asked for nor its own token.
+    await using never = await LoopbackServer.open((_, response) =>
+      response.writeHead(401, { "www-authenticate": "Basic" }).end(),
+    );
+    await expect(pullFrom(never, { credentials: "me:secret" })).rejects.toThrow("does not take these credentials");
+    expect(never.asked).toHaveLength(2);
+  });
+
   it("send on manifests", async () => {
     await using server = await answering("/manifests/", (_, response) =>
       response.writeHead(302, { location: "/elsewhere" }).end(),
