@@ -41,6 +41,8 @@ describe.skipIf(ordinary)("a collection of images", () => {
     expect(images.list().length).toBe(3);
     expect((await kindOf(false))?.freed).toEqual(dry?.freed);
     expect(images.list().map(({ id }) => id)).toEqual([third, second]);
+    const [row] = await service.store.audit.search({ type: "image.deleted" });
+    expect(row).toMatchObject({ actor: "system", requestId: null, detail: { image_id: first } });
     await fleet.destroy(admin, box.id);
     expect((await kindOf(false))?.freed.items).toBe(1);
     expect(images.list().map(({ id }) => id)).toEqual([third]);

@@ -78,6 +78,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
       onError,
     }),
   );
+  opened.defer(() => service.fleet.checkpoints.removeAll());
   guard();
   const shown = { version, report: (error: unknown) => report(error, onError) };
   const changes = new Changes();

@@ -28,7 +28,8 @@ export interface Note {
 }
 
 export function entryOf({ principal, requestId }: Caller, { type, sandboxId = null, detail }: Note): AuditEntry {
-  return { type, namespace: principal.namespace, actor: principal.id, sandboxId, requestId, detail };
+  const { namespace, id: actor } = principal;
+  return { type, namespace, actor, sandboxId, requestId: requestId === "" ? null : requestId, detail };
 }
 
 /** An entry in its place in the chain. */

@@ -164,6 +164,12 @@ export class CheckpointDesk implements FleetCheckpoints {
     creation.ledger.tell(namespace, sandboxId, "checkpoint.deleted", { checkpoint_id: id });
   }
 
+  /** Of a service whose keys end with it: nobody could open them. */
+  async removeAll(): Promise<void> {
+    const { records, creation } = this.#parts;
+    for (const { id } of await records.names()) await this.#removeBytes(id).catch(creation.onError);
+  }
+
   async #removeBytes(id: string): Promise<void> {
     await this.#parts.folder.remove(id);
     await this.#parts.creation.maker.copies.remove(engine, id);

@@ -114,10 +114,7 @@ export class GarbageCollection {
   }
 
   async #note(caller: Caller, note: Note): Promise<void> {
-    await this.#parts.audit.record({
-      ...entryOf(caller, note),
-      requestId: caller.requestId === "" ? null : caller.requestId,
-    });
+    await this.#parts.audit.record(entryOf(caller, note));
   }
 }
 
