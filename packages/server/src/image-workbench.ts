@@ -8,13 +8,19 @@ import type { Workbench } from "./images/workbench.ts";
 const { memoryBytes, storageBytes, processes, cpus } = buildLimits;
 
 /** In the faster engine where nobody asks for another: what is built is read-only for whoever uses it. */
-export function imageWorkbench(caisson: Caisson, engine: EngineChoice): Workbench {
+export function imageWorkbench(
+  caisson: Caisson,
+  engine: EngineChoice,
+  makeRoom: <T>(start: () => Promise<T>) => Promise<T>,
+): Workbench {
   const open = (choice: EngineChoice, root: string | null) =>
-    caisson.createSandbox({
-      ...{ engine: choice, limits: { memoryBytes, storageBytes, processes, cpus }, warm: "never", listeners: false },
-      ...{ keep: true, fleet: true, alone: true },
-      ...(root === null ? {} : { root }),
-    });
+    makeRoom(() =>
+      caisson.createSandbox({
+        ...{ engine: choice, limits: { memoryBytes, storageBytes, processes, cpus }, warm: "never", listeners: false },
+        ...{ keep: true, fleet: true, alone: true },
+        ...(root === null ? {} : { root }),
+      }),
+    );
   return {
     open: async (root) => {
       const sandbox = await open(engine === "auto" ? "container" : engine, root).catch((error: unknown) => {

@@ -200,7 +200,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     folder: join(folder, "images"),
     records: store.images,
     catalogue,
-    bench: imageWorkbench(caisson, settings.engine),
+    bench: imageWorkbench(caisson, settings.engine, (start) => fleet.makeRoom(start)),
     apt,
     registries,
     keepsFiles,

@@ -329,6 +329,11 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return this.#pools.empty(layerId);
   }
 
+  /** For a start outside of the fleet: those that wait give way where the disk has no room for it. */
+  makeRoom<T>(start: () => Promise<T>): Promise<T> {
+    return this.#pools.makeRoom(start);
+  }
+
   pools(): PoolStatus[] {
     return this.#pools.status();
   }
