@@ -370,19 +370,15 @@ class Kernel:
             self.channel.result("display", describe(Figure(pyplot.figure(number)), self.limits))
         pyplot.close("all")
 
-    def flush(self):
-        for stream in (sys.stdout, sys.stderr):
+    def flush(self, ignored=(AttributeError, ValueError), more=()):
+        for stream in (sys.stdout, sys.stderr, *more):
             try:
                 stream.flush()
-            except (AttributeError, ValueError):
+            except ignored:
                 pass  # the code has closed it, or put something else in its place
 
     def flush_quietly(self):
-        for stream in (sys.stdout, sys.stderr, *self.streams):
-            try:
-                stream.flush()
-            except BaseException:
-                pass
+        self.flush(BaseException, self.streams)
 
 
 def reseed(seed):
