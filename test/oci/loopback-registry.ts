@@ -59,9 +59,12 @@ export async function pull(
   const way = openRegistryWay({ world: hostWorld(), trust: new HostTrust(), registries });
   const reference = parseReference(text);
   await using staging = await Staging.open(parent);
-  const client = new RegistryClient({ way, reference, credentials: credentials ?? null, signal, waitMs: 1 });
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const client = new RegistryClient({ way, reference, credentials: credentials ?? null, signal: either, waitMs: 1 });
   const source = new RegistrySource(client, staging);
-  const found = await collectImage(source, await findManifest(source, await source.start(reference), platform));
+  const manifest = await findManifest(source, await source.start(reference), platform);
+  const found = await collectImage(source, manifest, () => stop.abort());
   const { digest, manifestDigest, tar } = await readLayers(found, platform);
   return { digest, manifestDigest, tree: await listTar(tar()) };
 }

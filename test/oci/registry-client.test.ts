@@ -100,6 +100,55 @@ describe("a registry that an operator names", () => {
     expect(always.asked).toHaveLength(registryLimits.tries);
   });
 
+  describe("with many layers", () => {
+    const many = makeImage({
+      layers: Array.from({ length: 8 }, (_, at) => makeTar([file(`f${at}`, "x".repeat(10_000 + at))])),
+      compression: "none",
+    });
+    const layerBlobs = new Map(many.layers.map(({ bytes }) => [sha256(bytes), bytes]));
+    /** Layers are answered by `give`, once it is known how many are asked for at once. */
+    const registryOf = (give: (waiting: Map<string, () => void>, left: number) => void) => {
+      const waiting = new Map<string, () => void>();
+      let left = layerBlobs.size;
+      return LoopbackServer.open(({ url = "" }, response) => {
+        const digest = url.split("/").at(-1) ?? "";
+        if (url.includes("/manifests/"))
+          return response.writeHead(200, { "content-type": many.manifest.mediaType }).end(many.manifest.bytes);
+        if (!layerBlobs.has(digest)) return response.end(many.config.bytes);
+        waiting.set(digest, () => response.end(layerBlobs.get(digest)));
+        give(waiting, left);
+        if (waiting.size === 0) left -= ociLimits.downloads;
+        return undefined;
+      });
+    };
+
+    it("is asked for a few of them at once, and for no more", async () => {
+      let most = 0;
+      await using server = await registryOf((waiting, left) => {
+        most = Math.max(most, waiting.size);
+        if (waiting.size < Math.min(ociLimits.downloads, left)) return; // one at a time would wait for ever
+        for (const answer of waiting.values()) answer();
+        waiting.clear();
+      });
+      expect(Object.keys((await pullFrom(server)).tree)).toHaveLength(8);
+      expect(most).toBe(ociLimits.downloads);
+      expect(server.asked.filter(({ url }) => layerBlobs.has(url.split("/").at(-1) ?? ""))).toHaveLength(8);
+    });
+
+    it("is left as soon as one is not what it should be", async () => {
+      const [bad = ""] = layerBlobs.keys();
+      const right = layerBlobs.get(bad) ?? Buffer.alloc(0);
+      layerBlobs.set(bad, Buffer.alloc(right.length, 1));
+      // The others are never answered.
+      await using server = await registryOf((waiting) => {
+        if (waiting.size === ociLimits.downloads) waiting.get(bad)?.();
+      });
+      await expect(pullFrom(server)).rejects.toThrow("what should be");
+      layerBlobs.set(bad, right);
+      expect(server.asked.filter(({ url }) => layerBlobs.has(url.split("/").at(-1) ?? ""))).toHaveLength(3);
+    });
+  });
+
   it("may want a token, which is asked for with the credentials", async () => {
     await using auth = await LoopbackServer.open((_, response) => response.end(JSON.stringify({ token: "let-me-in" })));
     await using server = await LoopbackServer.open((request, response) => {

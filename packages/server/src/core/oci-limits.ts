@@ -7,6 +7,8 @@ const GiB = 1024 * MiB;
 export const ociLimits = {
   /** Imports at the same time. */
   atOnce: 4,
+  /** Layers of one image that are fetched at the same time. */
+  downloads: 3,
   referenceCharacters: 512,
   /** Of a manifest, an index or a configuration. */
   documentBytes: 4 * MiB,

@@ -35,12 +35,30 @@ export async function findManifest(
   return { manifestDigest: at.digest, config, layers };
 }
 
-/** Its parts, one after the other. */
-export async function collectImage(source: ImageSource, found: FoundManifest): Promise<FoundImage> {
+/** Its parts, a few at a time. Where one fails the others are given up, and nothing is under way when this ends. */
+export async function collectImage(
+  source: ImageSource,
+  found: FoundManifest,
+  giveUp: () => void = () => undefined,
+): Promise<FoundImage> {
   const { manifestDigest, config } = found;
-  const layers: StagedFile[] = [];
   const document = await source.document(config);
-  for (const layer of found.layers) layers.push(await source.blob(layer));
+  const fetched = new Map<string, StagedFile>();
+  const left = [...new Map(found.layers.map((layer) => [layer.digest, layer])).values()];
+  let failure: { error: unknown } | undefined;
+  const fetchSome = async () => {
+    for (let layer = left.shift(); layer !== undefined && failure === undefined; layer = left.shift()) {
+      try {
+        fetched.set(layer.digest, await source.blob(layer));
+      } catch (error) {
+        failure ??= { error };
+        giveUp();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: ociLimits.downloads }, fetchSome));
+  if (failure !== undefined) throw failure.error;
+  const layers = found.layers.flatMap(({ digest }) => fetched.get(digest) ?? []);
   return { digest: config.digest, manifestDigest, config: document, layers };
 }
 

@@ -81,7 +81,9 @@ export class OciImages {
       const config = await first.document(found.config);
       const open = async (progress: ImportProgress) => {
         await progress.begin(downloadStep);
-        return this.#merge(await collectImage(sourceFor(progress.signal), found), progress, over);
+        const stop = new AbortController();
+        const source = sourceFor(AbortSignal.any([progress.signal, stop.signal]));
+        return this.#merge(await collectImage(source, found, () => stop.abort()), progress, over);
       };
       const draft = { name, digest: found.config.digest, ...describe(config, platform), open };
       return images.importTree(caller, { ...draft, steps: [downloadStep, mergeStep] });
