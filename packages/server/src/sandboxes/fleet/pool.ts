@@ -153,6 +153,7 @@ export class WarmPool {
     this.#starting++;
     try {
       const sandbox = await make(() => this.#begun++);
+      if (this.#takers.length === 0) await sandbox.rehearse().catch(this.#parts.onError);
       await sandbox.prepare().catch(this.#parts.onError); // its first run does it then
       const taker = this.#takers.shift();
       if (taker !== undefined) {
