@@ -40,6 +40,4 @@ export const forkLimits = {
   copies: { default: 1, min: 1, max: 16 },
   /** Made at the same time. */
   atOnce: 4,
-  /** From so many on it pays to decompress saved memory once, for all of them. */
-  plainFrom: 2,
 } as const;
