@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { engines, soak } from "../harness.ts";
 import { findNoHeadlessShell } from "../web/headless-shell.ts";
 import { type Browsing, openBrowsing, site } from "./browsing.ts";
@@ -22,7 +22,8 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
     expect(field.server.errors).toEqual([]);
   });
 
-  const open = (path: string, more = {}) => field.browse({ url: `${site}${path}`, ...more });
+  const open = (path: string, more = {}, signal?: AbortSignal) =>
+    field.browse({ url: `${site}${path}`, ...more }, undefined, signal);
 
   it("[WEB-03] whose script never ends is shown as it was when its time was over", async () => {
     const { result } = await open("/endless", { timeout_seconds: 8, screenshot: true });
@@ -30,9 +31,28 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
     expect(result.content).toContain("before");
   });
 
-  it("[WEB-03] that loads itself again and again is shown once", async () => {
-    const { result } = await open("/reloads", { timeout_seconds: 8 });
+  it("[WEB-03] that never has all it wants is shown as it was when its time was over", async () => {
+    const { result } = await open("/slow", { timeout_seconds: 8 });
+    expect(result).toMatchObject({ complete: false, title: "A page" });
     expect(result.content).toContain("before");
+  });
+
+  it("[WEB-03] ends at once when nobody waits for it any more", async () => {
+    const abort = new AbortController();
+    const seen = () => field.host.requests.filter(({ url }) => url === "/endless").length;
+    const before = seen();
+    const waiting = open("/endless", { timeout_seconds: 120 }, abort.signal);
+    const refused = expect(waiting).rejects.toThrow();
+    await vi.waitFor(() => expect(seen()).toBe(before + 1), { timeout: 30_000, interval: 20 });
+    abort.abort();
+    await refused;
+    // In its place: pages of a session come one after the other.
+    expect((await open("/made", { wait_for: "h1" })).result).toMatchObject({ title: "Made by a script" });
+  });
+
+  it("[WEB-03] that loads itself again and again comes to an end", async () => {
+    const { isError, result } = await open("/reloads", { timeout_seconds: 8 });
+    expect({ isError, url: result.url }).toEqual({ isError: false, url: `${site}/reloads` });
   });
 
   it("[WEB-03] asks no questions, opens no windows and leaves no files", async () => {
@@ -40,7 +60,7 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
     expect((await open("/popups")).result.content).toContain("after popups");
     expect(field.host.requests.filter(({ url }) => url.includes("?window"))).toEqual([]);
     const { isError, text } = await open("/file");
-    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("sends a file") });
+    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("no page") });
   });
 
   it("[WEB-03] forges neither what is waited for nor what is read", async () => {

@@ -31,7 +31,7 @@ export interface Browsing extends AsyncDisposable {
   secureHost: WebHost;
   operator: Api;
   allow(rules: unknown[], more?: object): Promise<unknown>;
-  browse(input: object, client?: Client): Promise<Browsed>;
+  browse(input: object, client?: Client, signal?: AbortSignal): Promise<Browsed>;
   connect(namespace: string): Promise<Client>;
 }
 
@@ -40,6 +40,7 @@ export async function openBrowsing(engine: EngineName, folder: string, packages?
   await using opened = new AsyncDisposableStack();
   const answer: Parameters<typeof webHost>[0] = {
     answer: ({ url = "", headers }, response) => {
+      if (url === "/never") return;
       const page = madePages[url] ?? { body: `nothing at ${headers.host}${url}`, status: 404 };
       response.writeHead(page.status ?? 200, { "content-type": page.type ?? "text/html", ...page.headers });
       response.end(page.body);
@@ -79,9 +80,12 @@ export async function openBrowsing(engine: EngineName, folder: string, packages?
   return {
     ...{ server, host, secureHost, operator, connect },
     allow: (rules, more = {}) => operator.send("PUT", "/api/v1/egress/policy", { json: { allow: rules, ...more } }),
-    browse: async (input, client = usual) => {
+    browse: async (input, client = usual, signal?) => {
       const call = { name: "browser_fetch", arguments: { ...input } };
-      const { structuredContent, isError, content } = await client.callTool(call, { timeout: 240_000 });
+      const { structuredContent, isError, content } = await client.callTool(call, {
+        timeout: 240_000,
+        ...(signal && { signal }),
+      });
       const parts = content as { type: string; text?: string; mimeType?: string; data?: string }[];
       const images = parts.filter(({ type }) => type === "image") as Browsed["images"];
       return { result: structuredContent, isError: isError === true, text: parts[0]?.text ?? "", images };

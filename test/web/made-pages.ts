@@ -43,6 +43,7 @@ export const madePages: Readonly<Record<string, MadePage>> = {
   },
 
   "/endless": script("for (;;);"),
+  "/slow": html(`<title>A page</title><p>before</p><img src="/never">`),
   "/dialogs": script(`for (let i = 0; i < 20; i++) { alert(i); confirm(i); prompt(i); } ${say("after dialogs")}`),
   "/popups": script(`for (let i = 0; i < 50; i++) open("/data.json?window"); ${say("after popups")}`),
   "/reloads": script("setTimeout(() => location.reload(), 20);"),

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from browser_chromium import Chromium, Failure, Late
 
+STUCK_SECONDS = 2
 GRACE_SECONDS = 20  # for what is left to do once the time of the page is over
 
 with open(os.path.join(sys.path[0], "browser-look.js"), encoding="utf-8") as file:
@@ -154,16 +155,28 @@ class Page:
             return answer["result"]["result"].get("value")
 
     def pause(self, until):
+        """For a moment; Late when the time is over."""
+        if time.monotonic() >= until:
+            raise Late
         try:
             self.browser.step(min(until, time.monotonic() + 0.05))
         except Late:
-            if time.monotonic() >= until:
-                raise
+            pass
 
     def hold_still(self):
-        """Ends scripts that would not end by themselves."""
-        self.browser.send("Runtime.terminateExecution", {}, self.session)
+        """The page does no more. One that has just begun anew may still come."""
         self.browser.send("Emulation.setScriptExecutionDisabled", {"value": True}, self.session)
+        try:
+            self.evaluate("true", time.monotonic() + STUCK_SECONDS)
+        except Late:
+            # A script runs on. Where none does this ends the next, which is ours, and is asked again.
+            self.browser.send("Runtime.terminateExecution", {}, self.session)
+        try:
+            soon = time.monotonic() + STUCK_SECONDS
+            while self.main not in self.loaded:
+                self.pause(soon)
+        except Late:
+            pass
         self.browser.send("Page.stopLoading", {}, self.session)
 
     def read(self, until):
@@ -206,9 +219,8 @@ def look(page, request):
     if page.unreachable is not None:
         page.requested = page.unreachable
         raise Failure("unreached", "it leads there, and the browser gets no answer")
-    if not is_complete:
-        page.hold_still()
-    until = max(page.deadline, time.monotonic()) + GRACE_SECONDS
+    page.hold_still()
+    until = time.monotonic() + GRACE_SECONDS
     told, content = page.read(until)
     if not is_complete and request.get("wait_for") is not None:
         told["missing"] = True

@@ -61,7 +61,7 @@ export class Browser {
   async #open(caller: Caller, place: BrowserPlace, request: BrowserRequest, isClean: boolean): Promise<OpenedPage> {
     const { fleet } = this.#parts;
     const { id } = place;
-    request.signal.throwIfAborted();
+    if (request.signal.aborted) throw new AppError("timeout", "it was given up");
     const way = new Way(this.#parts, caller, place);
     await way.ask(destinationOf(request.url), request.signal);
     // What the last page left in it, if it broke out of the browser, ends here.
@@ -101,7 +101,7 @@ async function failureOf({ error, message, url }: Failed, way: Way): Promise<App
     case "selector":
       return new AppError("invalid", `wait_for is no CSS selector: ${message}`);
     case "download":
-      return new AppError("unsupported", `${place} sends a file, which is no page`, {
+      return new AppError("unsupported", `${place} sends a file or nothing, and no page`, {
         hint: "fetch it with code in your sandbox",
       });
     case "missing":
