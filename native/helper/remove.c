@@ -53,6 +53,13 @@ static char *unlink_entries(int fd) {
   return folder;
 }
 
+/* Whoever owned it may have written there until a moment ago: a folder that is not empty any more is emptied again. */
+static void check_again(const char *name) {
+  enum { AGAIN_MOST = 100 };
+  static int again;
+  if ((errno != ENOTEMPTY && errno != EEXIST) || ++again > AGAIN_MOST) fail("cannot remove %s", name);
+}
+
 static int leave(struct level **level, int fd) {
   struct level *gone = *level;
   struct stat info;
@@ -60,7 +67,7 @@ static int leave(struct level **level, int fd) {
   *level = gone->up;
   if (parent < 0 || fstat(parent, &info) != 0) fail("cannot go up");
   if (info.st_ino != gone->up->ino || info.st_dev != gone->up->dev) fail_with(EAGAIN, "a folder was moved");
-  if (unlinkat(parent, gone->name, AT_REMOVEDIR) != 0) fail("cannot remove %s", gone->name);
+  if (unlinkat(parent, gone->name, AT_REMOVEDIR) != 0) check_again(gone->name);
   close(fd);
   free(gone->name);
   free(gone);
@@ -83,10 +90,11 @@ void verb_remove(const struct request *request) {
       free(name);
     } else if (level->up != NULL) {
       fd = leave(&level, fd);
-    } else {
+    } else if (rmdir(folder) == 0 || errno == ENOENT) {
       break;
+    } else {
+      check_again(folder);
     }
   }
-  if (rmdir(folder) != 0 && errno != ENOENT) fail("cannot remove %s", folder);
   reply_ok("removed=1");
 }

@@ -42,6 +42,9 @@ const node = {
   },
 };
 
+/** Enough for interpreters that run, those that wait, and what goes on from saved memory holds at first. */
+const limits = { memoryBytes: 1024 ** 3 };
+
 /** Drawn after the copy was made by generators that had drawn before. */
 describe("[LIF-08] chance in copies with memory", () => {
   let test: TestCaisson;
@@ -84,7 +87,7 @@ describe("[LIF-08] chance in copies with memory", () => {
   it.each(["python", "node"] as const)(
     "falls differently in runs of %s, whose interpreters waited for them",
     async (language) => {
-      const original = await test.caisson.createSandbox({ engine: "gvisor", warm: "start" });
+      const original = await test.caisson.createSandbox({ engine: "gvisor", warm: "start", limits });
       const [code, draws] =
         language === "python"
           ? ["import random, ssl, os; print(random.random(), ssl.RAND_bytes(16).hex(), os.urandom(8).hex())", 3]

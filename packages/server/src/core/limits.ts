@@ -210,6 +210,7 @@ export const engineLimits = {
   startTries: 3,
   probeTimeoutMs: 20_000,
   killTimeoutMs: 10_000,
+  removeTries: 10,
   /** How long a lock that is held is asked for again, and how often. */
   ownerWaitMs: 2_000,
   ownerRetryMs: 25,

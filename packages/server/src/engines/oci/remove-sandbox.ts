@@ -31,7 +31,8 @@ export async function removeSandbox({ folder, cgroup, range, helper }: Remains):
     ]);
   }
   await range?.release();
-  await rm(folder, { recursive: true, force: true });
+  // A daemon whose engine was killed may write there for another moment.
+  await rm(folder, { recursive: true, force: true, maxRetries: engineLimits.removeTries, retryDelay: 20 });
 }
 
 /** Others own files in it, and may still rename there: it is removed by descriptors, never by path (hazard 3). */
