@@ -119,7 +119,7 @@ describe("[SBX-16] [LIF-08] a daemon, and an engine, that is killed while a sand
       if (!but.includes(id)) expect([204, 404]).toContain(await up.delete(`${path}/${id}`));
   };
   const noStrays = (when: string) =>
-    vi.waitFor(async () => expect([when, ...(await strays(up))]).toEqual([when]), { timeout: 60_000, interval: 200 });
+    vi.waitFor(async () => expect([when, ...(await strays(up))]).toEqual([when]), { timeout: 90_000, interval: 200 });
 
   it.each(Object.entries(verbs))(
     "leaves it with its files, and nothing of what was half made (%s)",

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { Engine } from "../../packages/server/src/core/engine.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
@@ -69,5 +72,27 @@ describe.each(engineNames)("a layer that engine %s lends for copies", (name) => 
     }
     expect(await idsOf(engine)).toEqual([]);
     for (const one of [id, copy.id]) await engine.destroyKept(one);
+  });
+});
+
+describe("a layer that a killed engine was copying", () => {
+  it("is gone soon, also where its sandbox has an owner again", async () => {
+    await using home = await makeHome();
+    const draft = join(home.home, "engine/layers/.new-aaaabbbbccccdddd");
+    await using engine = await openEngine("container", home);
+    const { id } = await engine.create({ limits, keep: true });
+    const { id: like } = await engine.freeze(id, { keep: true, copy: true });
+    const record = JSON.parse(await readFile(join(home.home, "engine/layers", like, "layer.json"), "utf8"));
+    await mkdir(draft);
+    await writeFile(join(draft, "layer.json"), JSON.stringify({ ...record, id: "aaaabbbbccccdddd" }));
+    await engine.removeLayer(like);
+    {
+      await using other = await openEngine("container", home); // it finds an owner, and looks again
+      expect(existsSync(draft)).toBe(true);
+      await engine.detach(id);
+      await other.attach(id);
+      await vi.waitFor(() => expect(existsSync(draft)).toBe(false), { timeout: 30_000 });
+      await other.destroy(id);
+    }
   });
 });

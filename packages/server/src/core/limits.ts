@@ -211,6 +211,7 @@ export const engineLimits = {
   probeTimeoutMs: 20_000,
   killTimeoutMs: 10_000,
   removeTries: 10,
+  reapAgainMs: 500,
   /** How long a lock that is held is asked for again, and how often. */
   ownerWaitMs: 2_000,
   ownerRetryMs: 25,

@@ -93,7 +93,7 @@ class OciEngine implements Engine {
     await reapSandboxes(this.#parts);
     await reapHolds(this.#parts);
     await reapCheckpoints(this.#parts.engineFolder);
-    await reapLayers(this.#parts);
+    await reapLayers(this.#parts, (id) => this.#live.has(id));
     await removePassing(this.#parts).catch(this.#onError);
   }
 

@@ -201,17 +201,21 @@ async function settle({ helper }: EngineParts, live: Live, more: readonly Argume
 
 /** A folder that becomes the layer's; gone again where that fails, unless a sandbox relies on it: then it is finished later. */
 async function withDraft<T>(
-  { engineFolder, helper }: EngineParts,
+  { engineFolder, helper, layers }: EngineParts,
   layer: LayerRecord,
   act: (draft: string) => Promise<T>,
 ): Promise<T> {
   await makeLayersFolder(engineFolder);
   const draft = draftFolder(engineFolder, layer.id);
-  await mkdir(draft, { mode: 0o700 });
+  layers.making.add(layer.id);
   try {
+    await mkdir(draft, { mode: 0o700 });
     await writeLayerRecord(draft, layer);
-    return await act(draft);
+    const made = await act(draft);
+    if (!layer.lent) layers.making.delete(layer.id);
+    return made;
   } catch (error) {
+    layers.making.delete(layer.id);
     const relied = await countUses(engineFolder).then(
       (uses) => uses.has(layer.id),
       () => true,

@@ -58,6 +58,10 @@ export class HelperClient implements AsyncDisposable {
     this.#process.stdout?.setEncoding("utf8").on("data", (text: string) => this.#read(text));
   }
 
+  get dead(): boolean {
+    return this.#death !== undefined;
+  }
+
   /** A file of the helper's own memory, by its number there; for an engine that is root. */
   pathOf(fd: string | undefined): string {
     return `/proc/${this.#process.pid}/fd/${Number(fd)}`;

@@ -27,6 +27,8 @@ export class LayerMounts {
   readonly #mounted = new Map<LayerId, Promise<string>>();
   readonly #digests = new Set<LayerId>();
   readonly #changes = new Turn();
+  /** Those that this engine makes or lends just now. */
+  readonly making = new Set<LayerId>();
 
   constructor(engineFolder: string, helper: HelperClient, onError: (error: unknown) => void) {
     this.#engineFolder = engineFolder;

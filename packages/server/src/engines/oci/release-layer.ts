@@ -5,5 +5,6 @@ import { removePassing } from "./remove-passing.ts";
 /** All that were to lie on it do, or never will: it goes with the last of them. */
 export async function releaseLayer(parts: LayerParts, id: LayerId): Promise<void> {
   await parts.layers.change(id, { lent: false });
+  parts.layers.making.delete(id);
   await removePassing(parts);
 }
