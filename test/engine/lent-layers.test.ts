@@ -35,7 +35,7 @@ describe.each(engineNames)("a layer that engine %s lends for copies", (name) => 
       expect(await idsOf(engine)).toEqual([layer.id]);
       await engine.destroy(last.id);
       expect(await idsOf(engine)).toEqual([]);
-      await engine.releaseLayer(layer.id);
+      await expect(engine.releaseLayer(layer.id)).rejects.toMatchObject({ code: "not_found" });
     },
   );
 
