@@ -124,12 +124,13 @@ import socket
 connection = socket.create_connection(("known.example", ${endless.port}), 60)
 try:
     while connection.recv(65536): pass
+    print("ended")
 except ConnectionResetError: print("reset")
 `;
     const running = agent.post(`/api/v1/sandboxes/${id}/exec`, { command: ["python3", "-c", code] });
     await vi.waitFor(() => expect(endless.connections()).toBe(1), { timeout: 30_000, interval: 10 });
     expect((await change({ remove: { allow: [rule] } })).status).toBe(200);
-    expect((await running).json.stdout).toBe("reset\n");
+    expect((await running).json).toMatchObject({ exit_code: 0, stdout: "reset\n", stderr: "" });
     await vi.waitFor(
       async () =>
         expect((await log("known.example"))[0]).toMatchObject({
