@@ -11,7 +11,7 @@ import { AppError } from "../packages/server/src/core/errors.ts";
 import { askControl } from "../packages/server/src/host/control.ts";
 import type { UpStatus } from "../packages/server/src/up.ts";
 import { root } from "./native-programs.ts";
-import { Rest } from "./rest.ts";
+import { Rest, toJson } from "./rest.ts";
 import { endsWithBench } from "./running.ts";
 
 export interface DaemonOptions {
@@ -94,10 +94,22 @@ export class Daemon implements AsyncDisposable {
   /** Until the pool is full and nothing starts. */
   async poolFull(): Promise<void> {
     for (const since = performance.now(); performance.now() - since < fillMs; await sleep(5)) {
-      const [pool] = await this.rest.get<Pool[]>("/api/v1/pool");
-      if (pool !== undefined && pool.ready >= pool.size && pool.starting === 0) return;
+      const pools = await this.rest.get<Pool[]>("/api/v1/pool");
+      if (pools.length > 0 && pools.every(({ ready, size, starting }) => ready >= size && starting === 0)) return;
     }
     throw new Error(`the pool was not full after ${fillMs} ms`);
+  }
+
+  /** An image of what `docker save` wrote. */
+  async loadImage(name: string, archive: string): Promise<void> {
+    const asked = await this.rest.call("POST", `/api/v1/images/archive?name=${name}`, await readFile(archive));
+    const { id } = toJson<{ id: string }>(asked);
+    for (const since = performance.now(); performance.now() - since < fillMs; await sleep(50)) {
+      const { state, error } = await this.rest.get<{ state: string; error: string | null }>(`/api/v1/images/${id}`);
+      if (state === "ready") return;
+      if (state === "failed") throw new Error(`no image ${name}: ${error}`);
+    }
+    throw new Error(`image ${name} was not made after ${fillMs} ms`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

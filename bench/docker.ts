@@ -11,6 +11,8 @@ const daemonPath = "/usr/sbin/dockerd";
 const clientPath = "/usr/bin/docker";
 const tarPath = "/usr/bin/tar";
 const image = "caisson-bench";
+/** Its only file. */
+export const helloPath = "/bin/hello";
 const startMs = 60_000;
 
 /** Debian's docker.io with a data root of its own and no network; it ends with the benchmark. */
@@ -70,8 +72,9 @@ export class Docker implements AsyncDisposable {
 
   /** An image of one program, as small as can be. */
   async #importImage(folder: string): Promise<void> {
-    await copyFile(programPath("hello"), join(folder, "hello"));
-    await runProgram(tarPath, ["-C", folder, "-cf", join(folder, "image.tar"), "hello"]);
+    await mkdir(join(folder, "bin"), { recursive: true });
+    await copyFile(programPath("hello"), join(folder, "bin/hello"));
+    await runProgram(tarPath, ["-C", folder, "-cf", join(folder, "image.tar"), "bin"]);
     await this.import(join(folder, "image.tar"), image);
   }
 
@@ -89,8 +92,13 @@ export class Docker implements AsyncDisposable {
     return runProgram(clientPath, ["--host", this.address, ...args]);
   }
 
+  /** The image of that one program, as an archive. */
+  async saveHello(path: string): Promise<void> {
+    await this.#docker("save", "--output", path, image);
+  }
+
   runHello(): Promise<Outcome> {
-    return this.#docker("run", "--rm", "--network=none", image, "/hello");
+    return this.#docker("run", "--rm", "--network=none", image, helloPath);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
