@@ -39,7 +39,7 @@ export const runtimes: Record<EngineName, Runtime> = {
     gofer: true,
     sealed: false,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
-    options: [...shared, "--platform=ptrace", "--network=none", "--ignore-cgroups"],
+    options: [...shared, "--platform=systrap", "--overlay2=none", "--network=none", "--ignore-cgroups"],
     guestWatchesMemory: true,
     savesMemory: true,
     processSlack: 1,
