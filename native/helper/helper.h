@@ -158,6 +158,10 @@ NORETURN void verb_freeze(const struct request *request);
 /* view.c */
 void view_begin(struct launch *launch);
 void view_rootfs(const struct launch *launch);
+/* Shows the runtime's program at RUNTIME. */
+#define RUNTIME_IN_STAGE "/caisson/runtime"
+#define RUNTIME "/run" RUNTIME_IN_STAGE
+void view_runtime(const struct launch *launch);
 void view_finish(const struct launch *launch);
 /* A tmpfs with the places of what is bound into a root that is not the helper's own. */
 void view_places(const struct launch *launch, const char *target);

@@ -33,6 +33,8 @@ void verb_launch(const struct request *request) {
   reply_step("view");
   view_begin(&launch);
   view_rootfs(&launch);
+  reply_step("runtime");
+  view_runtime(&launch);
   reply_step("volume");
   volume_prepare(&launch);
   layers_leave();

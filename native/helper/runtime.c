@@ -108,7 +108,7 @@ static NORETURN void child(const struct launch *launch, int born_in, int status_
   die_with_parent();
   if (request_find(launch->request, "memory") != NULL) memory_hand_over(request_text(launch->request, "memory"), MEMORY_FD);
   if (request_find(launch->request, "sealed") != NULL) sealed_execute(argv, environment);
-  execve(path, argv, environment);
+  execve(RUNTIME, argv, environment);
   child_fail(status_fd, path);
 }
 

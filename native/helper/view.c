@@ -120,6 +120,13 @@ void view_begin(struct launch *launch) {
   mount_for_runtime(launch, format_text("%s/log", inside), "size=256k,nr_inodes=8");
 }
 
+/* Where it lies, a folder above may be closed to the uids of the sandbox. */
+void view_runtime(const struct launch *launch) {
+  const char *program = request_text(launch->request, "runtime");
+  make_bind_target(launch->stage, program, RUNTIME_IN_STAGE);
+  view_bind(program, format_text("%s" RUNTIME_IN_STAGE, launch->stage), READ_ONLY);
+}
+
 static void mask(const char *rootfs, const char *path) {
   struct stat info;
   char *target = format_text("%s%s", rootfs, path);

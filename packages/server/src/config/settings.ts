@@ -147,7 +147,7 @@ const settingSpecs = {
     type: "path",
     default: null,
     env: "CAISSON_RUNSC",
-    help: "gVisor's runsc, where it does not lie among the system's programs",
+    help: "gVisor's runsc, where neither the one that set-up built nor the system's is meant",
   },
   runc_path: {
     type: "path",

@@ -17,6 +17,8 @@ export const view = {
 export interface Runtime {
   engine: EngineName;
   program: string;
+  /** How to get it where it is missing. */
+  remedy: string;
   /** Another that takes the same words, for hosts that have only that; its probe says whether it works. */
   alternative?: string;
   /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
@@ -36,6 +38,7 @@ export const runtimes: Record<EngineName, Runtime> = {
   gvisor: {
     engine: "gvisor",
     program: "runsc",
+    remedy: "./caisson --setup builds it from source, and says what keeps it from that",
     gofer: true,
     sealed: false,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
@@ -47,6 +50,7 @@ export const runtimes: Record<EngineName, Runtime> = {
   container: {
     engine: "container",
     program: "runc",
+    remedy: "install the package runc",
     alternative: "crun",
     gofer: false,
     sealed: true,
@@ -68,14 +72,15 @@ export function restoreArguments(runtime: Runtime, id: string): string[] {
 
 const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-export async function findRuntime(runtime: Runtime): Promise<string | undefined> {
-  const found = await findProgram(runtime.program);
-  return found ?? (runtime.alternative === undefined ? undefined : findProgram(runtime.alternative));
+/** What was built here comes before what the system has. */
+export async function findRuntime({ program, alternative }: Runtime, bin: string): Promise<string | undefined> {
+  const found = await findProgram(program, [bin, ...folders]);
+  return found ?? (alternative === undefined ? undefined : findProgram(alternative));
 }
 
 /** Looks where system programs live, whatever PATH the caller has. */
-export async function findProgram(name: string): Promise<string | undefined> {
-  for (const folder of folders) {
+export async function findProgram(name: string, places: readonly string[] = folders): Promise<string | undefined> {
+  for (const folder of places) {
     const path = join(folder, name);
     const found = await access(path, constants.X_OK).then(
       () => true,

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { emitWarning, getegid, geteuid } from "node:process";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -14,7 +15,7 @@ export interface OciEngineOptions {
   image: RootImage;
   guestPath: string;
   helperPath: string;
-  /** Where the runtime is, if not where system programs live. */
+  /** Where the runtime is, if neither beside the helper nor where system programs live. */
   runtimePath?: string;
   /** Words after the guest's name; for programs that stand in for the guest. */
   guestArgs?: readonly string[];
@@ -41,13 +42,21 @@ export async function findHost(options: OciEngineOptions): Promise<Host> {
   if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
     throw new AppError("unsupported", "only root makes sandboxes whose owner is another user");
   }
-  const { program } = runtimes[options.name];
-  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
+  const { program, remedy } = runtimes[options.name];
+  const runtimePath = await runtimePathOf(options);
   if (runtimePath === undefined) {
-    throw new AppError("unsupported", `${program} is not installed`, { hint: `install the package ${program}` });
+    throw new AppError("unsupported", `${program} is not installed`, { hint: remedy });
   }
   const engineFolder = await makeEngineFolders(options.home, privilege.folderMode);
   return { runtimePath, engineFolder, privilege, bootId: await readBootId() };
+}
+
+export async function runtimePathOf({
+  name,
+  helperPath,
+  runtimePath,
+}: Pick<OciEngineOptions, "name" | "helperPath" | "runtimePath">): Promise<string | undefined> {
+  return runtimePath ?? findRuntime(runtimes[name], dirname(helperPath));
 }
 
 /** In the namespace of an ordinary user's helper, that user is root. */

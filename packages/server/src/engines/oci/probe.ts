@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineProbe } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits, requestLimits } from "../../core/limits.ts";
-import { findRuntime, runtimes } from "../runtime.ts";
+import { runtimes } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
 import { createOciEngine } from "./engine.ts";
-import type { OciEngineOptions } from "./engine-options.ts";
+import { type OciEngineOptions, runtimePathOf } from "./engine-options.ts";
 import { makeEngineFolders, readBootId } from "./sandbox-folder.ts";
 
 export type ProbeOptions = Omit<OciEngineOptions, "guestPath" | "guestArgs">;
@@ -24,7 +24,7 @@ const limits = {
 /** Starts a sandbox for real, with a program that only waits, and ends it: what is installed may still not work. */
 export async function probeOciEngine(options: ProbeOptions): Promise<EngineProbe> {
   const { program } = runtimes[options.name];
-  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name]));
+  const runtimePath = await runtimePathOf(options);
   const found = runtimePath === undefined ? {} : { runtimePath };
   try {
     const detail = await Promise.race([tryEngine(options, runtimePath), failLater(program)]);
@@ -67,7 +67,7 @@ async function failLater(program: string): Promise<never> {
 }
 
 async function describeRuntime(options: ProbeOptions): Promise<string> {
-  const runtimePath = options.runtimePath ?? (await findRuntime(runtimes[options.name])) ?? "";
+  const runtimePath = (await runtimePathOf(options)) ?? "";
   const [runtime, helper, bootId] = await Promise.all([
     stat(runtimePath).catch(() => undefined),
     stat(options.helperPath).catch(() => undefined),
