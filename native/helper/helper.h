@@ -94,6 +94,7 @@ void become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count);
 NORETURN void become_host(char **arguments);
 
 /* remove.c */
+char *unlink_entries(int fd);
 NORETURN void verb_remove(const struct request *request);
 
 /* launch.c */

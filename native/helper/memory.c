@@ -71,22 +71,32 @@ void memory_hand_over(const char *name, int at) {
   if (fd != at) close(fd);
 }
 
+/* The folder belongs to the sandbox's own range: what lies there is a socket, or nobody is asked. */
+static int open_socket_file(const char *folder, const char *id) {
+  struct stat info;
+  int fd = open(format_text("%s/state/runsc-%s.sock", folder, id), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &info) != 0) fail("the sandbox has no socket");
+  if (!S_ISSOCK(info.st_mode)) fail_with(EPERM, "the sandbox's socket is something else");
+  return fd;
+}
+
 /* A sentry that takes no more connections must not hold whoever asks. */
-static int connect_to_sentry(const char *id, uid_t base, int64_t deadline_us) {
+static int connect_to_sentry(const struct request *request, int64_t deadline_us) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
   struct ucred peer;
   socklen_t size = sizeof peer;
-  int length = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "runsc-sandbox.%s", id);
+  uid_t base = (uid_t)request_number(request, "base");
+  int file = open_socket_file(request_text(request, "folder"), request_text(request, "id"));
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int64_t left_us = deadline_us - clock_us();
   if (left_us < 1) left_us = 1; /* none would be no limit */
   struct timeval most = {.tv_sec = (time_t)(left_us / 1000000), .tv_usec = (suseconds_t)(left_us % 1000000)};
   if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0) fail("no socket");
-  /* The name ends with a NUL of its own. */
-  socklen_t whole = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length + 1);
-  if (connect(fd, (struct sockaddr *)&at, whole) != 0) fail("the sandbox does not answer");
+  snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d", file);
+  if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) fail("the sandbox does not answer");
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) fail("it is not known who answers");
   if (peer.uid < base || peer.uid - base >= IDS) fail_with(EPERM, "somebody else answers for the sandbox");
+  close(file);
   return fd;
 }
 
@@ -142,7 +152,7 @@ void verb_checkpoint(const struct request *request) {
   int64_t deadline_us = clock_us() + (int64_t)request_number(request, "timeoutMs") * 1000;
   int memory = memory_descriptor(request_text(request, "memory"));
   if (memory < 0) fail_with(ENOENT, "there is no such memory");
-  int sentry = connect_to_sentry(request_text(request, "id"), (uid_t)request_number(request, "base"), deadline_us);
+  int sentry = connect_to_sentry(request, deadline_us);
   if (pipe2(ends, O_CLOEXEC) != 0) fail("no pipe");
   fcntl(ends[0], F_SETPIPE_SZ, PIECE_BYTES);
   ask(sentry, ends[1]);

@@ -35,7 +35,7 @@ static struct level *enter(struct level *up, const char *name, int fd) {
 }
 
 /* Unlinks what can be; the name of a folder that must be emptied first, or null. */
-static char *unlink_entries(int fd) {
+char *unlink_entries(int fd) {
   int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = own < 0 ? NULL : fdopendir(own);
   char *folder = NULL;

@@ -93,6 +93,20 @@ static void mount_for_runtime(const struct launch *launch, const char *path, con
               format_text("mode=0700,%s,uid=%u,gid=%u", bounds, launch->base, launch->base));
 }
 
+/* Whoever saves a sandbox's memory asks gVisor by a socket there, which must be reachable when this namespace is not. */
+static void bind_state(const struct launch *launch, const char *path) {
+  char *source = format_text("%s/state", launch->folder);
+  if (mkdir(source, 0700) != 0 && errno != EEXIST) fail("cannot make %s", source);
+  int fd = open(source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) fail("cannot open %s", source);
+  char *folder = unlink_entries(fd); /* of a former start */
+  if (folder != NULL) fail_with(EEXIST, "%s holds a folder", source);
+  if (fchown(fd, launch->base, launch->base) != 0) fail("cannot give %s away", source);
+  close(fd);
+  make_folder(path, 0700);
+  view_bind(source, path, MS_NOSUID | MS_NODEV | MS_NOEXEC);
+}
+
 void view_begin(struct launch *launch) {
   if (unshare(CLONE_NEWNS) != 0) fail("cannot make a mount namespace");
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail("cannot make mounts private");
@@ -116,7 +130,11 @@ void view_begin(struct launch *launch) {
     if (symlink(format_text("/proc/self/fd/%d", MEMORY_FD), format_text("%s/checkpoint.img", image)) != 0)
       fail("cannot show the memory");
   }
-  mount_for_runtime(launch, format_text("%s/state", inside), "size=1m,nr_inodes=64");
+  char *state = format_text("%s/state", inside);
+  if (request_find(launch->request, "savesMemory") != NULL && !rootless())
+    bind_state(launch, state);
+  else
+    mount_for_runtime(launch, state, "size=1m,nr_inodes=64");
   mount_for_runtime(launch, format_text("%s/log", inside), "size=256k,nr_inodes=8");
 }
 

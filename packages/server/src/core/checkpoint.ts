@@ -10,12 +10,7 @@ export interface Checkpoint {
   memoryBytes: number;
 }
 
-export interface CheckpointOptions {
-  /** Its memory is held as it is, where there is room: what goes on from it starts sooner. For more than one. */
-  plain?: boolean;
-}
-
-export interface LoadOptions extends CheckpointOptions {
+export interface LoadOptions {
   /** Refused where programs that it counts on have changed since it was kept. */
   unchanged?: boolean;
 }

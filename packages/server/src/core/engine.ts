@@ -1,4 +1,4 @@
-import type { Checkpoint, CheckpointOptions, LoadOptions } from "./checkpoint.ts";
+import type { Checkpoint, LoadOptions } from "./checkpoint.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
@@ -209,7 +209,7 @@ export interface Engine extends AsyncDisposable {
    * Saves memory and files of a running sandbox, which stands still from then on until it is restored or destroyed. Where
    * it fails the sandbox may be lost: its exit tells. Of gVisor alone.
    */
-  checkpoint(id: string, options?: CheckpointOptions): Promise<Checkpoint>;
+  checkpoint(id: string): Promise<Checkpoint>;
   /** Lets the sandbox go on that was checkpointed, at the same wire. */
   restore(id: string, checkpoint: string): Promise<void>;
   /** A new sandbox with the memory and the files of the checkpoint, and of the same kind. */

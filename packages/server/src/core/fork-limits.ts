@@ -3,7 +3,7 @@ const GiB = 1024 ** 3;
 
 /** What is saved of running sandboxes. */
 export const checkpointLimits = {
-  /** Of one saved memory, compressed as gVisor writes it. */
+  /** Of one saved memory. */
   memoryBytes: 4 * GiB,
   /** Held by one engine at a time. */
   atOnce: 16,
@@ -20,19 +20,6 @@ export const checkpointLimits = {
   nameCharacters: 200,
   /** Of what is known of its interpreters. */
   contextBytes: 4 * MiB,
-} as const;
-
-/** Saved memory that is held as it is, for starts that come soon. */
-export const plainLimits = {
-  memoryBytes: GiB,
-  /** Of the memory that the machine has left. */
-  freeShare: 4,
-  /** A piece that was compressed to less than this part stays so. */
-  leastShare: 16,
-  /** Decompressed at the same time. */
-  atOnce: 4,
-  pieceBytes: 16 * 1024 ** 2,
-  aboutBytes: 64 * 1024,
 } as const;
 
 /** Copies of one sandbox. */

@@ -153,7 +153,7 @@ export class HostSession {
     changedFiles: async ({ engine, id }) => (await this.#open(engine)).changedFiles(id),
     destroy: async ({ engine, id }) => nothing((await this.#open(engine)).destroy(id)),
     destroyKept: async ({ engine, id }) => nothing((await this.#open(engine)).destroyKept(id)),
-    checkpoint: async ({ engine, id, options }) => (await this.#open(engine)).checkpoint(id, options),
+    checkpoint: async ({ engine, id }) => (await this.#open(engine)).checkpoint(id),
     restore: async ({ engine, id, checkpoint }) => nothing((await this.#open(engine)).restore(id, checkpoint)),
     createFrom: async ({ engine, checkpoint }) => withoutPaths(await (await this.#open(engine)).createFrom(checkpoint)),
     forgetCheckpoint: async ({ engine, checkpoint }) =>

@@ -3,7 +3,7 @@
  * that the engine issued or its configuration gave, a number in its range or a word of a list: no path, no command line (S22).
  */
 
-import type { Checkpoint, CheckpointOptions, LoadOptions } from "../core/checkpoint.ts";
+import type { Checkpoint, LoadOptions } from "../core/checkpoint.ts";
 import type { Check as HostCheck } from "../core/diagnosis.ts";
 import type {
   AttachedSandbox,
@@ -72,7 +72,7 @@ interface Verbs {
   copyOutput: [OfSandbox & { folder: string }, CopiedOutput];
   destroy: [OfSandbox, null];
   destroyKept: [OfSandbox, null];
-  checkpoint: [OfSandbox & { options: CheckpointOptions }, Checkpoint];
+  checkpoint: [OfSandbox, Checkpoint];
   restore: [OfSandbox & { checkpoint: string }, null];
   createFrom: [OfCheckpoint, WithoutPaths<CreatedSandbox>];
   forgetCheckpoint: [OfCheckpoint, null];
@@ -117,8 +117,7 @@ const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: o
 
 const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag), lent: optional(flag) });
 
-const checkpointOptions = shape<CheckpointOptions>({ plain: optional(flag) });
-const loadOptions = shape<LoadOptions>({ plain: optional(flag), unchanged: optional(flag) });
+const loadOptions = shape<LoadOptions>({ unchanged: optional(flag) });
 
 const spec = shape<RemoteSpec>({
   limits,
@@ -160,7 +159,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   copyOutput: shape({ engine, id, folder: matching(folderId) }),
   destroy: ofSandbox,
   destroyKept: ofSandbox,
-  checkpoint: shape({ engine, id, options: checkpointOptions }),
+  checkpoint: ofSandbox,
   restore: shape({ engine, id, checkpoint: id }),
   createFrom: ofCheckpoint,
   forgetCheckpoint: ofCheckpoint,

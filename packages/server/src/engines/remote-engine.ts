@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions, LoadOptions } from "../core/checkpoint.ts";
+import type { Checkpoint, LoadOptions } from "../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -136,8 +136,8 @@ export class RemoteEngine implements Engine {
     this.#client.disown(id, "the sandbox was destroyed");
   }
 
-  checkpoint(id: string, options: CheckpointOptions = {}): Promise<Checkpoint> {
-    return this.#client.request("checkpoint", { ...this.#of(id), options });
+  checkpoint(id: string): Promise<Checkpoint> {
+    return this.#client.request("checkpoint", this.#of(id));
   }
 
   async restore(id: string, checkpoint: string): Promise<void> {

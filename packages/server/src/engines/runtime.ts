@@ -66,8 +66,10 @@ export function runArguments(runtime: Runtime, id: string): string[] {
 }
 
 export function restoreArguments(runtime: Runtime, id: string): string[] {
+  // The bundle is the one it was saved with; gVisor adds options of its own where a folder has become an overlay.
+  const options = [...runtime.options, "--restore-spec-validation=ignore"];
   const words = ["restore", "--detach", `--bundle=${view.bundle}`, `--pid-file=${view.state}/pid`];
-  return [...runtime.options, ...words, `--image-path=${view.image}`, id];
+  return [...options, ...words, `--image-path=${view.image}`, id];
 }
 
 const folders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

@@ -43,7 +43,7 @@ export class Copies {
   /** Brings one that is kept into memory, for any number to go on from; refused where the machine's programs have changed since. */
   async load(name: EngineName, kept: KeptSandbox, { key, folder }: KeptPlace): Promise<Seed> {
     const engine = await this.#parts.open(name);
-    await engine.loadCheckpoint(kept.checkpoint.id, key, { plain: true, unchanged: true });
+    await engine.loadCheckpoint(kept.checkpoint.id, key, { unchanged: true });
     return { ...kept, stage: folder, hidden: [] };
   }
 

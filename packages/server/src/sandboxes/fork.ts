@@ -13,7 +13,6 @@ export async function forkSandbox(original: Sandbox, parts: CopyParts, count: nu
   let made: { copies: Sandbox[] } | undefined;
   try {
     const seed = await saveSeed(original, {
-      plain: true, // the original goes on from it too
       meanwhile: (seed) => copies.begin(() => growSeed(seed, parts), 1),
     });
     try {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Checkpoint, CheckpointOptions } from "../core/checkpoint.ts";
+import type { Checkpoint } from "../core/checkpoint.ts";
 import type { Engine } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import type { Tunnels } from "../core/tunnel.ts";
@@ -21,7 +21,7 @@ export interface SavedSandbox {
   contexts: ContextState[];
 }
 
-export interface SaveOptions<T> extends CheckpointOptions {
+export interface SaveOptions<T> {
   /** While it stands still. */
   use: (saved: SavedSandbox) => Promise<T>;
   /** Told as it begins to go on, which takes a while. */
@@ -36,13 +36,13 @@ const generationBytes = 16;
  */
 export async function saveSandbox<T>(parts: SaveParts, options: SaveOptions<T>): Promise<T> {
   const { id, wire, contexts, engine } = parts;
-  const { use, meanwhile, plain = false } = options;
+  const { use, meanwhile } = options;
   await checkSockets(wire);
   if (contexts.list().some((context) => context.ended === undefined && !context.idle))
     throw new AppError("conflict", "a code context runs code", { hint: "wait for it, or interrupt it" });
   try {
     if (!(await wire.still())) throw new AppError("conflict", `sandbox ${id} does not answer, or stands still`);
-    const checkpoint = await engine.checkpoint(id, { plain });
+    const checkpoint = await engine.checkpoint(id);
     try {
       await wire.drained();
       const used = await use({ checkpoint, contexts: await contexts.states() });

@@ -13,7 +13,7 @@ export interface Seed extends SavedSandbox {
   hidden: readonly Buffer[];
 }
 
-type SeedOptions = Pick<SaveOptions<Seed>, "meanwhile" | "plain">;
+type SeedOptions = Pick<SaveOptions<Seed>, "meanwhile">;
 
 /** The original stands still meanwhile, and goes on. What is saved is the engine's until it is dropped. */
 export async function saveSeed(original: Sandbox, options: SeedOptions): Promise<Seed> {

@@ -81,6 +81,8 @@ function bind(destination: string, folder: string, ...options: string[]): Mount 
 
 function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
   const tmpBytes = Math.min(sandboxLimits.tmpBytes, spec.limits.memoryBytes / 2);
+  // What is mounted there may be an overlay after a restore, which goes on with the options of the first start.
+  const coherent = runtimes[engine].savesMemory ? ["overlayfs_stale_read"] : [];
   const list: Mount[] = [
     { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "noexec", "nodev"] },
     tmpfs("/dev", 65_536 * 1024, "nosuid", "strictatime", "mode=755"),
@@ -101,8 +103,8 @@ function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
     tmpfs("/dev/shm", sandboxLimits.shmBytes, "nosuid", "nodev", "noexec", "mode=1777"),
     tmpfs("/tmp", tmpBytes, "nosuid", "nodev", "mode=1777"),
     tmpfs("/run", sandboxLimits.runBytes, "nosuid", "nodev", "noexec", "mode=755"),
-    bind("/workspace", "ws"),
-    bind("/home/user", "home"),
+    bind("/workspace", "ws", ...coherent),
+    bind("/home/user", "home", ...coherent),
   ];
   if (engine === "container") {
     list.push({ destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: ["nosuid", "noexec", "nodev"] });

@@ -1,10 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
-import { availableParallelism, freemem } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions, LoadOptions } from "../../core/checkpoint.ts";
+import type { Checkpoint, LoadOptions } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { checkpointLimits, plainLimits } from "../../core/fork-limits.ts";
+import { checkpointLimits } from "../../core/fork-limits.ts";
 import { Users } from "../../core/users.ts";
 import { limitsAfterStart } from "./cgroup-limits.ts";
 import { dropNext, growNext } from "./disk-claims.ts";
@@ -23,13 +23,12 @@ import { holdLayers, releaseLayers } from "./layer-holds.ts";
 import type { Live } from "./live.ts";
 import { mostHeldBytes, readSwappedBytes } from "./memory-room.ts";
 import type { EngineParts } from "./parts.ts";
-import { storePlain } from "./plain-memory.ts";
 import { noLayers } from "./record.ts";
 import { removePassing } from "./remove-passing.ts";
 import { awaitEnd } from "./remove-sandbox.ts";
 import { newSandboxId } from "./sandbox-folder.ts";
 import { sealedBytes, sealMemory, unsealMemory } from "./sealed-memory.ts";
-import { bothSettled, type Origin, startBoundary } from "./start.ts";
+import { type Origin, startBoundary } from "./start.ts";
 
 /** Whoever makes and ends sandboxes. */
 interface Boundaries {
@@ -37,17 +36,12 @@ interface Boundaries {
   destroy(id: string): Promise<void>;
 }
 
-interface Memory {
-  /** As the helper calls it. */
-  name: string;
-  /** Where the helper has it. */
-  path: string;
-}
-
 /** A checkpoint as its engine has it: the memory is with the helper, the files are a layer. */
 interface Saved {
+  /** The helper calls its memory so too. */
   id: string;
-  memory: Memory;
+  /** Where the helper has its memory. */
+  memory: string;
   /** Starts that read its memory. */
   starts: Users;
   spec: SandboxSpec;
@@ -84,7 +78,7 @@ export class Checkpoints {
   }
 
   /** Whoever calls has checked it, and lets nobody else touch the sandbox. */
-  async save(live: Live, { plain = false }: CheckpointOptions): Promise<Checkpoint> {
+  async save(live: Live): Promise<Checkpoint> {
     const id = newSandboxId();
     const about = { spec: specOf(live), hasInput: live.hasInput, origin: await originOf(live), heldBytes: 0 };
     const saved: Saved = { ...newSaved(id), ...about };
@@ -95,8 +89,8 @@ export class Checkpoints {
       await this.#parts.disk.reserveNext(live.folder);
       const mostBytes = this.#promise(live, saved);
       const reply = await this.#saveMemory(live, id, mostBytes);
-      saved.memory = { name: id, path: this.#parts.helper.pathOf(reply.fd) };
-      await bothSettled(this.#saveFiles(live, saved), plain ? this.#makePlain(saved) : Promise.resolve());
+      saved.memory = this.#parts.helper.pathOf(reply.fd);
+      await this.#saveFiles(live, saved);
       return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
       live.saved = false;
@@ -106,7 +100,7 @@ export class Checkpoints {
     }
   }
 
-  /** Before the sandbox is touched. The most that its memory may come to: gVisor adds little to what it cannot compress. */
+  /** Before the sandbox is touched. The most that its memory may come to: gVisor adds little. */
   #promise({ cgroup }: Live, saved: Saved): number {
     const { limits } = saved.spec;
     saved.heldBytes = mostHeldBytes(cgroup.stats().memoryBytes, limits.memoryBytes, readSwappedBytes());
@@ -123,6 +117,7 @@ export class Checkpoints {
     try {
       const reply = await helper.request("checkpoint", [
         ["id", live.id],
+        ["folder", live.folder],
         ["base", live.base ?? 0],
         ["memory", id],
         ["bytes", mostBytes],
@@ -135,27 +130,6 @@ export class Checkpoints {
       await helper.request("forget", [["memory", id]]);
       if (live.cgroup.processes().size === 0) live.exit.resolve(`its memory could not be saved: ${messageOf(error)}`);
       throw error;
-    }
-  }
-
-  /** Where it cannot be, for whatever reason, its memory stays as it was saved. */
-  async #makePlain(saved: Saved): Promise<void> {
-    const { helper, memory, onError } = this.#parts;
-    const name = newSandboxId();
-    const spareBytes = Math.min(plainLimits.memoryBytes, Math.floor(freemem() / plainLimits.freeShare));
-    const mostBytes = Math.min(spareBytes, saved.heldBytes + checkpointLimits.growthBytes);
-    try {
-      using _promised = memory.reserve(mostBytes, "saved memory that many go on from");
-      const path = helper.pathOf((await helper.request("hold", [["memory", name]])).fd);
-      const made = await storePlain(saved.memory.path, path, mostBytes);
-      const isUsed = made && this.#saved.get(saved.id) === saved;
-      const spare = isUsed ? saved.memory.name : name;
-      if (isUsed) saved.memory = { name, path };
-      await saved.starts.none(); // those that began with the former
-      await helper.request("forget", [["memory", spare]]);
-    } catch (error) {
-      if (!(error instanceof AppError && error.code === "limit_exceeded")) onError(error);
-      await helper.request("forget", [["memory", name]]);
     }
   }
 
@@ -204,8 +178,8 @@ export class Checkpoints {
     }
   }
 
-  #start(live: Live, { spec, origin, memory, starts }: Saved, inPlace: boolean): Promise<CreatedSandbox> {
-    const revival = { memory: memory.name, inPlace };
+  #start(live: Live, { id, spec, origin, starts }: Saved, inPlace: boolean): Promise<CreatedSandbox> {
+    const revival = { memory: id, inPlace };
     return starts.with(() => startBoundary(this.#parts, live, spec, { ...origin, revival }));
   }
 
@@ -216,7 +190,7 @@ export class Checkpoints {
     this.#saved.delete(id);
     await saved.starts.none();
     saved.promised?.[Symbol.dispose]();
-    await this.#parts.helper.request("forget", [["memory", saved.memory.name]]);
+    await this.#parts.helper.request("forget", [["memory", id]]);
     await releaseLayers(this.#parts, id);
     await removePassing(this.#parts).catch(this.#parts.onError);
   }
@@ -224,18 +198,17 @@ export class Checkpoints {
   /** Writes it down, sealed with this key: it outlives this engine. */
   async keep(id: string, key: Buffer): Promise<void> {
     const { memory, spec, hasInput, origin, heldBytes } = this.#find(id);
-    const { path } = memory;
     const { engineFolder, disk } = this.#parts;
-    const { size } = await stat(path);
+    const { size } = await stat(memory);
     const host = await hostPrint(this.#parts, origin.layers);
     const kept = { id, spec, hasInput, ...origin, heldBytes, host };
     await writeCheckpoint(engineFolder, kept, (folder) =>
-      disk.withRoom(folder, sealedBytes(size), () => sealMemory(id, key, path, memoryPath(folder))),
+      disk.withRoom(folder, sealedBytes(size), () => sealMemory(id, key, memory, memoryPath(folder))),
     );
   }
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
-  async load(id: string, key: Buffer, { plain = false, unchanged = false }: LoadOptions): Promise<void> {
+  async load(id: string, key: Buffer, { unchanged = false }: LoadOptions): Promise<void> {
     const { engineFolder, helper } = this.#parts;
     const { bundle, layers, host, ...kept } = await readCheckpoint(engineFolder, id);
     if (unchanged && host !== (await hostPrint(this.#parts, layers)))
@@ -246,10 +219,8 @@ export class Checkpoints {
     try {
       await this.#rest(saved);
       using _promised = this.#parts.memory.reserve((await stat(sealed)).size, "what is kept of a sandbox's memory");
-      const path = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
-      saved.memory = { name: id, path };
-      await unsealMemory(id, key, sealed, path);
-      if (plain) await this.#makePlain(saved);
+      saved.memory = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
+      await unsealMemory(id, key, sealed, saved.memory);
     } catch (error) {
       await this.forget(id);
       throw error;
@@ -284,7 +255,7 @@ export class Checkpoints {
 }
 
 function newSaved(id: string): Pick<Saved, "id" | "memory" | "starts"> {
-  return { id, memory: { name: id, path: "" }, starts: new Users() };
+  return { id, memory: "", starts: new Users() };
 }
 
 /** As it is now: limits may have changed since its start. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Checkpoint, CheckpointOptions, LoadOptions } from "../../core/checkpoint.ts";
+import type { Checkpoint, LoadOptions } from "../../core/checkpoint.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -243,12 +243,12 @@ class OciEngine implements Engine {
     if (existsSync(live.folder)) await this.destroyKept(id); // it was being stopped
   }
 
-  async checkpoint(id: string, options: CheckpointOptions = {}): Promise<Checkpoint> {
+  async checkpoint(id: string): Promise<Checkpoint> {
     const live = this.#find(id);
     await this.#checkpoints.check(live);
     await this.#cancelLooks(live);
     await live.lastLook;
-    return this.#checkpoints.save(live, options);
+    return this.#checkpoints.save(live);
   }
 
   restore(id: string, checkpoint: string): Promise<void> {

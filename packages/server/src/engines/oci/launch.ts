@@ -74,6 +74,7 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...options.cgroupPaths.map((path): Argument => ["cgroup", path]),
     ...(runtime.gofer ? [["gofer", 1] as const] : []),
     ...(runtime.sealed ? [["sealed", 1] as const] : []),
+    ...(runtime.savesMemory ? [["savesMemory", 1] as const] : []),
     ...(options.volume.isImage ? [["image", 1] as const] : []),
     ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
     ...(options.revival === undefined ? [] : [["memory", options.revival.memory] as const]),
