@@ -198,7 +198,6 @@ static int operate(uint8_t kind, const struct spec *spec) {
     case KIND_SEARCH: return search(spec);
     case KIND_RESTORE: return restore(spec);
     case KIND_PLACE: return deliver(spec);
-    case KIND_SURVEY: return survey();
     case KIND_BUSY: return busy();
     default: break;
   }

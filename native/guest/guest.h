@@ -83,7 +83,6 @@ enum stream_kind {
   KIND_ACCEPT,
   KIND_DIAL,
   KIND_DATAGRAMS,
-  KIND_SURVEY,
   KIND_BUSY,
   KIND_LAST = KIND_BUSY,
 };

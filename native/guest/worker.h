@@ -20,8 +20,7 @@ int unpack(const struct spec *spec);
 int restore(const struct spec *spec);
 int search(const struct spec *spec);
 
-/* survey.c, busy.c */
-int survey(void);
+/* busy.c */
 int busy(void);
 
 /* deliver.c: into /run, by a worker that is root without any capability */

@@ -19,8 +19,7 @@ export const streamKinds = {
   accept: 15,
   dial: 16,
   datagrams: 17,
-  survey: 18,
-  busy: 19,
+  busy: 18,
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 

@@ -6,7 +6,6 @@ import type { Tunnels } from "../core/tunnel.ts";
 import type { ContextState } from "./code-context.ts";
 import type { Contexts } from "./contexts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
-import { workerOutput } from "./worker-output.ts";
 
 interface SaveParts {
   id: string;
@@ -37,7 +36,6 @@ const generationBytes = 16;
 export async function saveSandbox<T>(parts: SaveParts, options: SaveOptions<T>): Promise<T> {
   const { id, wire, contexts, engine } = parts;
   const { use, meanwhile } = options;
-  await checkSockets(wire);
   if (contexts.list().some((context) => context.ended === undefined && !context.idle))
     throw new AppError("conflict", "a code context runs code", { hint: "wait for it, or interrupt it" });
   try {
@@ -56,22 +54,6 @@ export async function saveSandbox<T>(parts: SaveParts, options: SaveOptions<T>):
   } finally {
     wire.resume("checkpoint");
   }
-}
-
-/** gVisor would lose the sandbox: its release cannot save a TCP socket that somebody waits for by epoll. */
-async function checkSockets(wire: SandboxWire): Promise<void> {
-  const found: Buffer[] = [];
-  for await (const piece of workerOutput(wire, "survey", { path: "." })) found.push(Buffer.from(piece));
-  const name = Buffer.concat(found).toString("utf8").trim().slice(0, 64);
-  if (name !== "")
-    throw new AppError(
-      "conflict",
-      `${JSON.stringify(name)} waits for TCP connections by epoll: its memory cannot be saved`,
-      {
-        hint: "end that program, or copy the files alone",
-        details: { unsaveable: true },
-      },
-    );
 }
 
 /** For programs that must know that they go on in another place, or from an earlier moment. */

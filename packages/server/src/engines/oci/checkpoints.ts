@@ -218,7 +218,7 @@ export class Checkpoints {
     this.#hold(saved);
     try {
       await this.#rest(saved);
-      using _promised = this.#parts.memory.reserve((await stat(sealed)).size, "what is kept of a sandbox's memory");
+      using _promised = this.#parts.memory.reserve(saved.heldBytes, "what is kept of a sandbox's memory");
       saved.memory = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
       await unsealMemory(id, key, sealed, saved.memory);
     } catch (error) {

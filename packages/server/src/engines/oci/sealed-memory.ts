@@ -1,17 +1,27 @@
 /**
- * Saved memory at rest: pieces of it, each under AES-256-GCM with a key of this checkpoint's alone, which the daemon gives and
- * its vault keeps (S75). A piece that is missing, changed or in another place opens nothing.
+ * Saved memory at rest: pieces of it, each compressed and then under AES-256-GCM with a key of this checkpoint's alone, which
+ * the daemon gives and its vault keeps (S75). A piece that is missing, changed or in another place opens nothing.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
+import { promisify } from "node:util";
+import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 import { AppError } from "../../core/errors.ts";
 
 const pieceBytes = 1024 * 1024;
+/** What a piece that cannot be compressed grows by, and more. */
+const packedMost = pieceBytes + 4096;
+/** Its length and whether it is the last. */
+const headBytes = 4;
 const tagBytes = 16;
 const algorithm = "aes-256-gcm";
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+const fast = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** What so much memory takes once it is sealed. */
-export const sealedBytes = (bytes: number) => bytes + (Math.floor(bytes / pieceBytes) + 1) * tagBytes;
+/** The most that so much memory takes once it is sealed. */
+export const sealedBytes = (bytes: number) =>
+  bytes + (Math.floor(bytes / pieceBytes) + 1) * (packedMost - pieceBytes + headBytes + tagBytes);
 
 /** No key seals twice: the number of the piece is nonce enough. */
 function nonceOf(piece: number): Buffer {
@@ -41,11 +51,11 @@ export async function sealMemory(id: string, key: Buffer, from: string, to: stri
   for (let piece = 0; ; piece++) {
     const size = await fill(source, plain);
     const isLast = size < pieceBytes;
-    const cipher = createCipheriv(algorithm, key, nonceOf(piece), { authTagLength: tagBytes }).setAAD(
-      aboutOf(id, isLast),
-    );
-    const sealed = [cipher.update(plain.subarray(0, size)), cipher.final(), cipher.getAuthTag()];
-    await target.appendFile(Buffer.concat(sealed)); // all of it, or an error
+    const packed = await compress(plain.subarray(0, size), fast);
+    const cipher = createCipheriv(algorithm, key, nonceOf(piece), { authTagLength: tagBytes });
+    cipher.setAAD(aboutOf(id, isLast));
+    const sealed = [cipher.update(packed), cipher.final(), cipher.getAuthTag()];
+    await target.appendFile(Buffer.concat([headOf(packed.length, isLast), ...sealed])); // all of it, or an error
     if (!isLast) continue;
     await target.sync();
     return;
@@ -55,22 +65,35 @@ export async function sealMemory(id: string, key: Buffer, from: string, to: stri
 export async function unsealMemory(id: string, key: Buffer, from: string, to: string): Promise<void> {
   await using source = await open(from, "r");
   await using target = await open(to, "r+");
-  const sealed = Buffer.alloc(pieceBytes + tagBytes);
+  const head = Buffer.alloc(headBytes);
+  const sealed = Buffer.alloc(packedMost + tagBytes);
   for (let piece = 0; ; piece++) {
-    const size = await fill(source, sealed);
-    if (size < tagBytes) throw damaged(id);
-    const isLast = size < sealed.length;
+    if ((await fill(source, head)) < headBytes) throw damaged(id);
+    const { length, isLast } = readHead(head);
+    if (length > packedMost || (await fill(source, sealed.subarray(0, length + tagBytes))) < length + tagBytes)
+      throw damaged(id);
     const decipher = createDecipheriv(algorithm, key, nonceOf(piece), { authTagLength: tagBytes });
-    decipher.setAAD(aboutOf(id, isLast)).setAuthTag(sealed.subarray(size - tagBytes, size));
-    const plain = decipher.update(sealed.subarray(0, size - tagBytes));
+    decipher.setAAD(aboutOf(id, isLast)).setAuthTag(sealed.subarray(length, length + tagBytes));
+    const packed = decipher.update(sealed.subarray(0, length));
     try {
       decipher.final();
     } catch {
       throw damaged(id);
     }
-    await target.appendFile(plain);
+    await target.appendFile(await decompress(packed, { maxOutputLength: pieceBytes }));
     if (isLast) return;
   }
+}
+
+function headOf(length: number, isLast: boolean): Buffer {
+  const head = Buffer.alloc(headBytes);
+  head.writeUInt32LE(length * 2 + Number(isLast));
+  return head;
+}
+
+function readHead(head: Buffer): { length: number; isLast: boolean } {
+  const word = head.readUInt32LE();
+  return { length: Math.floor(word / 2), isLast: word % 2 === 1 };
 }
 
 function damaged(id: string): AppError {
