@@ -78,7 +78,8 @@ waiting.register(accepted, select.EPOLLIN)
     const all = [id, ...json.sandboxes.map((copy: { id: string }) => copy.id)];
     for (const one of all) {
       expect(await run(one, name, "before.send(b'x'); waiting.poll(10)[0][0] == accepted.fileno()")).toBe(true);
-      expect(await run(one, name, "accepted.recv(1); later = socket.create_connection(('127.0.0.1', 8000)); waiting.poll(10)[0][0] == server.fileno()")).toBe(true);
+      const more = "accepted.recv(1); later = socket.create_connection(('127.0.0.1', 8000))";
+      expect(await run(one, name, `${more}; waiting.poll(10)[0][0] == server.fileno()`)).toBe(true);
       expect(await run(one, name, call)).toMatch(/^\d+$/);
     }
     for (const one of all) await api.delete(`${path}/${one}`);
