@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/compat/*.c and native/standby/*.c
+# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/reseed/*.c and native/standby/*.c
 # into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
 # compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for the host's own C
 # library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target (native/fuzz).
@@ -52,7 +52,7 @@ compile() {
   new=$out/.caisson-$1.$$
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
-  if [ "$1" = compat ] || [ "$1" = standby ]; then
+  if [ "$1" = reseed ] || [ "$1" = standby ]; then
     gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
   elif [ "$1" = guest-sanitized ]; then
     sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
@@ -84,7 +84,7 @@ copy_kernels() {
 case ${1-} in
 sanitized) programs=guest-sanitized ;;
 fuzz) programs=fuzz ;;
-*) programs="guest helper compat standby" ;;
+*) programs="guest helper reseed standby" ;;
 esac
 
 for program in $programs; do

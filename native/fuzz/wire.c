@@ -104,11 +104,6 @@ void pty_resize(struct stream *s, uint64_t size) {
   (void)size;
   wire_error(s->id, EINVAL, "no terminal");
 }
-ssize_t pty_write(struct stream *s, const uint8_t *data, size_t size) {
-  (void)s, (void)data, (void)size;
-  expect(false, "no stream of this target has a terminal");
-  return -1;
-}
 
 /* ---- the programs and the host ---- */
 

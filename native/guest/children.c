@@ -49,6 +49,11 @@ static bool reap_one(pid_t pid, struct stream *s) {
   return true;
 }
 
+/* Linux passes over what a terminal asks of the group of a session's leader, since no shell could let it go on; gVisor does not. */
+static bool stopped_by_terminal(const struct stream *s, int number) {
+  return s->terminal && (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU);
+}
+
 /* A newborn that user code stopped goes on; a worker that it stopped ends, and its call fails and does not hang. */
 static void answer_stops(void) {
   for (int i = 0; i < PORTION; i++) {
@@ -58,14 +63,17 @@ static void answer_stops(void) {
     if (!s) continue;
     if (s->kind != KIND_PROCESS) kill(s->pid, SIGKILL);
     else if (run_is_newborn(s)) kill(s->pid, SIGCONT);
+    else if (stopped_by_terminal(s, info.si_status)) kill(-s->pid, SIGCONT);
   }
   children_more = true;
 }
 
 static bool somebody_must_not_stop(void) {
   if (starts_under_way()) return true;
-  for (uint32_t i = 0; i < streams_end; i++)
-    if (streams[i] && streams[i]->kind != KIND_PROCESS && streams[i]->pid > 0 && !streams[i]->reaped) return true;
+  for (uint32_t i = 0; i < streams_end; i++) {
+    const struct stream *s = streams[i];
+    if (s && (s->kind != KIND_PROCESS || s->terminal) && s->pid > 0 && !s->reaped) return true;
+  }
   return false;
 }
 

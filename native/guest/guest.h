@@ -192,7 +192,6 @@ struct stream {
   struct input in;
   struct output out[2];
   bool terminal;
-  int keeper_fd;      /* orders for a terminal's keeper (pty.c), or -1 */
   uint64_t drain_end; /* of a terminal whose run has ended */
   int socket;         /* of a tunnel, or -1: while one lasts, in.fd and out[0].fd are the same and not their own */
   uint64_t spot;      /* where a listener listens, or a connection was reached: as TAG_SPOT */
@@ -326,16 +325,13 @@ void children_reap(pid_t hint);
 /* pty.c */
 struct pty {
   int master, input; /* input: the master once more */
-  int slave;         /* -1 where the newborn opens it itself */
-  int keeper[2];
 };
-#define NO_PTY ((struct pty){-1, -1, -1, {-1, -1}})
+#define NO_PTY ((struct pty){-1, -1})
 bool pty_open(struct pty *p, uint64_t size);
 void pty_close(struct pty *p);
 long pty_enter(const struct pty *p);
 void pty_follow(struct stream *s, struct pty *p);
 void pty_resize(struct stream *s, uint64_t size);
-ssize_t pty_write(struct stream *s, const uint8_t *data, size_t size);
 
 /* tree.c */
 struct tree_sum {
@@ -355,6 +351,8 @@ bool name_set(const char *name);
 
 /* privilege.c */
 void privilege_prepare(void);
+bool privilege_borrow_user(void);
+void privilege_return_user(void);
 bool privilege_may_rename(void);
 bool privilege_rename(const char *host);
 int privilege_drop(const struct spec *spec);

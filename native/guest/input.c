@@ -163,7 +163,7 @@ void stream_pump_input(struct stream *s) {
   while (in->consumed < in->received) {
     uint32_t at = (uint32_t)(in->consumed % in->size), run = in->size - at;
     if (run > in->received - in->consumed) run = (uint32_t)(in->received - in->consumed);
-    ssize_t written = s->terminal ? pty_write(s, in->ring + at, run) : write(in->fd, in->ring + at, run);
+    ssize_t written = write(in->fd, in->ring + at, run);
     if (written < 0 && errno == EAGAIN) break;
     if (written < 0) return input_broken(s);
     in->consumed += (uint64_t)written;

@@ -2,7 +2,6 @@
 #include "guest.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,15 +19,21 @@ enum {
   NEEDED = INHERITED | 1 << CAP_KILL | 1 << CAP_NET_BIND_SERVICE | NAMING,
 };
 
+static struct __user_cap_data_struct usual[2];
+
+static bool set_capabilities(const struct __user_cap_data_struct *sets) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  return syscall(SYS_capset, &header, sets) == 0;
+}
+
 static void keep(uint32_t permitted) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct sets[2];
-  if (syscall(SYS_capget, &header, sets) < 0) die("capget");
-  sets[0].permitted &= permitted;
-  sets[0].effective = sets[0].permitted & ~(uint32_t)NAMING;
-  sets[0].inheritable = sets[0].permitted & INHERITED;
-  sets[1].permitted = sets[1].effective = sets[1].inheritable = 0;
-  if (syscall(SYS_capset, &header, sets) < 0) die("capset");
+  if (syscall(SYS_capget, &header, usual) < 0) die("capget");
+  usual[0].permitted &= permitted;
+  usual[0].effective = usual[0].permitted & ~(uint32_t)NAMING;
+  usual[0].inheritable = usual[0].permitted & INHERITED;
+  usual[1] = (struct __user_cap_data_struct){0, 0, 0};
+  if (!set_capabilities(usual)) die("capset");
 }
 
 /* PID 1 keeps what it takes to start user code as another user, to end it, and to listen on ports below 1024; and, where memory
@@ -44,24 +49,27 @@ void privilege_prepare(void) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) die("no_new_privs");
 }
 
-static bool take_up(bool naming) {
-  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct sets[2];
-  if (syscall(SYS_capget, &header, sets) < 0) return false;
-  sets[0].effective = naming ? sets[0].effective | NAMING : sets[0].effective & ~(uint32_t)NAMING;
-  return syscall(SYS_capset, &header, sets) == 0;
+/* For what belongs to whoever makes it, and is to be the user's. The real uid stays: user code can signal this process at no
+   time. */
+bool privilege_borrow_user(void) { return setresuid((uid_t)-1, USER_ID, (uid_t)-1) == 0; }
+
+/* Leaves errno as it is: it may come between a call and a look at why that failed. */
+void privilege_return_user(void) {
+  int error = errno;
+  if (setresuid((uid_t)-1, 0, (uid_t)-1) < 0) die("setresuid");
+  prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it again, and takes up all that is permitted */
+  if (privilege_may_rename() && !set_capabilities(usual)) die("capset");
+  errno = error;
 }
 
-bool privilege_may_rename(void) {
-  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct sets[2];
-  return syscall(SYS_capget, &header, sets) == 0 && sets[0].permitted & NAMING;
-}
+bool privilege_may_rename(void) { return usual[0].permitted & NAMING; }
 
 bool privilege_rename(const char *host) {
-  if (!privilege_may_rename() || !take_up(true)) return false;
+  struct __user_cap_data_struct naming[2] = {usual[0], usual[1]};
+  naming[0].effective |= NAMING;
+  if (!privilege_may_rename() || !set_capabilities(naming)) return false;
   bool done = sethostname(host, strlen(host)) == 0;
-  if (!take_up(false)) die("capset");
+  if (!set_capabilities(usual)) die("capset");
   return done;
 }
 
@@ -74,15 +82,14 @@ static int be_killed_first(void) {
 }
 
 static int drop(const struct spec *spec, uid_t user) {
-  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+  static const struct __user_cap_data_struct none[2];
   if (be_killed_first() < 0) return -1;
   setpriority(PRIO_PROCESS, 0, 0); /* the guest may run at a better priority; a refusal leaves the same one */
   if (!start_limit(0, spec)) return -1;
   if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
   if (syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0) return -1;
   if (syscall(SYS_setresuid, user, user, user) < 0) return -1;
-  if (syscall(SYS_capset, &header, none) < 0) return -1;
+  if (!set_capabilities(none)) return -1;
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
@@ -92,9 +99,8 @@ int privilege_drop(const struct spec *spec) { return drop(spec, USER_ID); }
 /* As above, but what it makes is root's: user code's group can be let read it, and no more. */
 int privilege_drop_but_root(const struct spec *spec) { return drop(spec, 0); }
 
-/* gVisor takes no last descriptor past INT_MAX. */
 void close_all_from(int first) {
-  if (syscall(SYS_close_range, first, INT_MAX, 0) == 0) return;
+  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
   long last = sysconf(_SC_OPEN_MAX);
   for (int fd = first; fd < last; fd++) close(fd);
 }

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void close_end(int *end) {
@@ -26,17 +25,12 @@ static bool make_pipes(struct pipes *p, bool with_input) {
   return pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0;
 }
 
-/* /dev/stdin, /dev/stdout and /dev/stderr open them anew: the user must be allowed to. gVisor has no modes of pipes to
-   change, and shows these ends in /proc/1/fd; native/compat makes up for it. */
-static void let_user_open(int fd) {
-  static bool refused;
-  if (fd >= 0 && !refused) refused = fchmod(fd, 0666) < 0;
-}
-
+/* They are the user's: /dev/stdin, /dev/stdout and /dev/stderr open them anew, which the user must be allowed to. */
 bool pipes_open(struct pipes *p, bool with_input) {
-  if (!make_pipes(p, with_input)) return false;
-  let_user_open(p->in[0]), let_user_open(p->out[1]), let_user_open(p->err[1]);
-  return true;
+  if (!privilege_borrow_user()) return false;
+  bool made = make_pipes(p, with_input);
+  privilege_return_user();
+  return made;
 }
 
 struct start_io pipes_io(const struct pipes *p, int channel) {

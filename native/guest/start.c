@@ -2,7 +2,6 @@
 #include "guest.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -78,8 +77,7 @@ NEWBORN static long take_descriptors(const struct start *start) {
   if (error >= 0) error = CALL(dup3, start->tell[1], tell, O_CLOEXEC, 0);
   if (error >= 0 && start->io.channel >= 0) error = CALL(dup3, start->io.channel, CHANNEL, 0, 0);
   if (error < 0) return error;
-  /* gVisor takes no last descriptor past INT_MAX. */
-  if (CALL(close_range, tell + 1, INT_MAX, 0, 0) < 0)
+  if (CALL(close_range, tell + 1, ~0U, 0, 0) < 0)
     for (rlim_t fd = (rlim_t)tell + 1; fd < most[1].rlim_cur; fd++) CALL(close, fd, 0, 0, 0);
   return 0;
 }

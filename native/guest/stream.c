@@ -76,7 +76,7 @@ struct stream *stream_open(uint32_t id, uint8_t kind, uint32_t spec_size) {
     s->spec = spec;
     s->spec_size = spec_size;
     s->slot = i;
-    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = s->keeper_fd = s->socket = -1;
+    s->in.fd = s->out[0].fd = s->out[1].fd = s->warm_channel = s->socket = -1;
     streams_highest = id;
     if (i >= *end) *end = i + 1;
     s->in_bucket = buckets[id % BUCKETS];
@@ -122,8 +122,6 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
   s->exit = *record;
   if (s->in.fd >= 0) close(s->in.fd);
   s->in.fd = -1;
-  if (s->keeper_fd >= 0) close(s->keeper_fd);
-  s->keeper_fd = -1;
   s->drain_end = s->out[0].tail + TERMINAL_LEFT_BYTES;
   /* What is in the pipes is the run's; whatever still holds their other end is not. */
   stream_pump_output(s, 0);

@@ -37,9 +37,9 @@ os.symlink("/", "/workspace/top"); os.symlink("../../../../..", "/workspace/up")
 
 /** Links out one level below, and odd kinds in place of files. */
 const linksBelow = (outside: string) => `
-for name in ("resolv.conf", "hosts", "passwd", "ld.so.preload", "ours", "ssl"):
+for name in ("resolv.conf", "hosts", "passwd", "ours", "ssl"):
     if os.path.lexists("/workspace/etc/" + name): os.remove("/workspace/etc/" + name)
-for name in ("resolv.conf", "ld.so.preload"): os.symlink("${outside}/" + name, "/workspace/etc/" + name)
+os.symlink("${outside}/resolv.conf", "/workspace/etc/resolv.conf")
 os.symlink("${outside}", "/workspace/etc/ssl"); os.symlink("../../../../../..${outside}/made", "/workspace/etc/ours")
 os.mkfifo("/workspace/etc/group")
 os.makedirs("/workspace/etc/hosts/folder"); os.mkdir("/workspace/srv", 0o700)

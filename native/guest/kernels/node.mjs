@@ -351,7 +351,7 @@ process.on("uncaughtException", (error) => {
 function reseed(seed) {
   reseedMath(seed);
   try {
-    process.dlopen({ exports: {} }, "/.caisson/compat.so"); // it seeds OpenSSL anew
+    process.dlopen({ exports: {} }, "/.caisson/reseed.so"); // it seeds OpenSSL anew
     const { randomInt, randomUUID } = requireFrom()("node:crypto");
     // Node draws that many ahead: those are all of before.
     for (let i = 0; i < 128; i++) randomUUID();

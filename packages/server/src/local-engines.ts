@@ -13,7 +13,6 @@ import { createOciEngine } from "./engines/oci/engine.ts";
 import type { OciEngineOptions } from "./engines/oci/engine-options.ts";
 import { engineOfKept, listKept } from "./engines/oci/kept.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
-import { gvisorEntries } from "./images/gvisor-compat.ts";
 import { prepareHostImage } from "./images/host.ts";
 import { kernelEntries } from "./images/kernels.ts";
 
@@ -117,14 +116,14 @@ export class LocalEngines implements EngineSource {
   async #engineOptions(name: EngineName): Promise<OciEngineOptions> {
     const { home, bin, guestPath, runtimePaths, packageFolders = [], owner, onLaunch, onError } = this.#options;
     const image = await this.#hostImage();
-    const extra = name === "gvisor" ? await gvisorEntries(home, join(bin, "caisson-compat")) : [];
     const standby = { kind: "bind", path: "/.caisson/standby.so", source: join(bin, "caisson-standby") } as const;
+    const reseed = { kind: "bind", path: "/.caisson/reseed.so", source: join(bin, "caisson-reseed") } as const;
     const folders = packageFolders.map(({ path, source }) => ({ kind: "bind", path, source }) as const);
     const runtimePath = runtimePaths?.[name];
     return {
       name,
       home,
-      image: { ...image, additions: [...kernelEntries(bin), standby, ...folders, ...extra] },
+      image: { ...image, additions: [...kernelEntries(bin), standby, reseed, ...folders] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       onError,

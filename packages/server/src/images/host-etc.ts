@@ -10,8 +10,6 @@ const written: Record<string, string> = {
   passwd:
     "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
   group: "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
-  /** A place to mount one on; empty, it loads nothing. */
-  "ld.so.preload": "",
   "host.conf": "multi on\n",
   "nsswitch.conf":
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",

@@ -5,7 +5,7 @@ import type { ConfigDocument } from "./documents.ts";
 import type { Notes } from "./notes.ts";
 import { quoted } from "./text.ts";
 
-/** Ours in every sandbox: where its connections go, who it is, and what gVisor needs to be loaded first. */
+/** Ours in every sandbox: where its connections go, who it is, and what is loaded first. */
 const reserved =
   /^(LD_PRELOAD|LD_AUDIT|(https?|all|no|ftp|socks)_proxy|HOME|USER|LOGNAME|TERM|PATH|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL|AWS)_CA_BUNDLE|PIP_CERT|DENO_CERT|GIT_SSL_CAINFO|NODE_EXTRA_CA_CERTS|CAISSON_.*)$/i;
 

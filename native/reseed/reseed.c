@@ -1,5 +1,5 @@
 /* A copy that goes on from saved memory has its original's generators: keys drawn in both would be the same. Node has no call
-   that seeds OpenSSL anew, so a code context's kernel loads this library once more as a module, which does. Every generator of
+   that seeds OpenSSL anew, so a code context's kernel loads this library as a module, which does. Every generator of
    the process follows the first one. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
