@@ -1,12 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineName } from "../packages/server/src/core/engine.ts";
 import { compilerPath, root } from "./native-programs.ts";
 import { runProgram } from "./program.ts";
 
 /** By absolute path: a version manager's shim may stand before any of them on the PATH. */
-export const runtimePaths: Record<EngineName, string> = { container: "/usr/sbin/runc", gvisor: "/usr/bin/runsc" };
+export const runtimePaths: Record<EngineName, string> = {
+  container: "/usr/sbin/runc",
+  gvisor: join(root, ".build/bin/runsc"),
+};
 export const catPath = "/usr/bin/cat";
 export const shellPath = "/usr/bin/dash";
 export const cpPath = "/usr/bin/cp";

@@ -21,20 +21,29 @@ esac
 digest=$( (cd native/gvisor && sha256sum ./*; echo "$arch") | sha256sum | cut -d ' ' -f 1)
 release=$(sed -n "s|^.*$package v0\.0\.0-\([0-9]\{8\}\)[0-9]*\(-[0-9a-f]*\).*|\1\2|p" native/gvisor/go.mod)
 
-# Only the user and root may change what lies there: neither the folder nor one above it is another's or writable by another.
+# Only the user and root may change what lies there. Above it a folder that all may write has the sticky bit, which keeps others
+# from replacing what is not theirs.
 is_private() {
+  is_own "$1" || return 1
   at=$1
-  while :; do
-    [ -d "$at" ] && [ -z "$(find "$at" -prune \( -perm /022 -o ! -uid 0 ! -uid "$(id -u)" \) -print)" ] || return 1
-    [ "$at" != / ] || return 0
+  while [ "$at" != / ]; do
     at=$(dirname -- "$at")
+    [ -n "$(find "$at" -prune -type d \( -uid 0 -o -uid "$(id -u)" \) \( ! -perm /022 -o -perm -1000 \) -print)" ] || return 1
   done
+}
+
+is_own() { [ -n "$(find "$1" -prune -uid "$(id -u)" ! -perm /022 -print)" ]; }
+
+# Root makes nothing in the home of the user who called it.
+make_private() {
+  [ -d "$1" ] || { is_private "$(readlink -e -- "$(dirname -- "$1")")" && mkdir -m 700 -- "$1"; } || return 1
+  is_private "$(readlink -e -- "$1")"
 }
 
 find_cache() {
   cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-  case $cache in /*) cache=$cache/caisson ;; *) return 1 ;; esac
-  mkdir -p -- "$cache" && cache=$(readlink -e -- "$cache") && is_private "$cache"
+  case $cache in /*) ;; *) return 1 ;; esac
+  make_private "$cache" && cache=$(readlink -e -- "$cache")/caisson && make_private "$cache" && [ ! -L "$cache" ]
 }
 
 # One that cannot be run, or is cut short, does not tell the release.
@@ -42,16 +51,15 @@ is_whole() { "$1" --version 2>&1 | grep -qxF "runsc version $release"; }
 
 take_from_cache() {
   kept=$cache/runsc-$digest
-  [ -f "$kept" ] && [ ! -L "$kept" ] || return 1
-  [ -z "$(find "$kept" -prune \( -perm /022 -o ! -uid "$(id -u)" \) -print)" ] || return 1
+  [ -f "$kept" ] && [ ! -L "$kept" ] && is_own "$kept" || return 1
   cp -- "$kept" "$work/runsc" && chmod 755 "$work/runsc" && is_whole "$work/runsc" || return 1
   touch -- "$kept" || true
 }
 
 put_into_cache() {
   find "$cache" -maxdepth 1 -name '*runsc-*' -type f -mtime +60 -delete
-  cp -- "$work/runsc" "$cache/.runsc-$digest.$$" && mv -- "$cache/.runsc-$digest.$$" "$cache/runsc-$digest" && return
-  rm -f -- "$cache/.runsc-$digest.$$"
+  new=$cache/.runsc-$digest.$$
+  cp -- "$work/runsc" "$new" && sync -- "$new" && mv -- "$new" "$cache/runsc-$digest" || rm -f -- "$new"
 }
 
 fetch_go() {

@@ -331,7 +331,9 @@ describe("help", () => {
     );
     const names = diagnosis.checks.map((check: { name: string }) => check.name);
     expect(names).toEqual(expect.arrayContaining(["user namespaces", "cgroups", "disk", "loop devices", "node"]));
-    expect((await caisson(["doctor"])).stdout).toMatch(/engine gvisor/);
+    const pinned = /gvisor v0\.0\.0-(\d{8})\d*(-\w+)/.exec(await readFile(join(root, "native/gvisor/go.mod"), "utf8"));
+    const release = `runsc version ${pinned?.[1]}${pinned?.[2]} (${join(root, ".build/bin/runsc")})`;
+    expect((await caisson(["doctor"])).stdout).toMatch(new RegExp(`engine gvisor +${RegExp.escape(release)}`));
   });
 });
 
@@ -354,6 +356,16 @@ describe("a machine that lacks something", () => {
       detail: expect.stringMatching(/not enforced/),
       hint: expect.stringMatching(/e2fsprogs/),
     });
+  });
+
+  it("[CLI-04] doctor says of a gVisor that is too old that set-up builds a current one", async () => {
+    // What releases before systrap say to it, in the log that they are told to write.
+    const old = join(folder, "old-runsc");
+    const answer = '{"msg":"unknown platform: systrap","level":"error"}';
+    await writeFile(old, `#!/bin/sh\necho '${answer}' >/run/caisson/log/runtime.log\nexit 128\n`, { mode: 0o755 });
+    const { stdout } = await caisson(["doctor", "--json"], { env: { CAISSON_RUNSC: old } });
+    const hint = `${old} is too old: ./caisson --setup builds a current one`;
+    expect(JSON.parse(stdout).engines[0]).toMatchObject({ usable: false, hint: expect.stringContaining(hint) });
   });
 
   it("[CLI-04] doctor tells a runtime that starts nothing from one that works, with a hint", async () => {

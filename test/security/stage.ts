@@ -9,14 +9,7 @@ import { ordinary, root } from "../harness.ts";
 import { Holder, runOnHost } from "./host-run.ts";
 
 /** The programs whose bytes no sandbox may change. */
-const guarded = [
-  "/usr/bin/sleep",
-  "/usr/sbin/runc",
-  "/usr/bin/runc",
-  "/usr/bin/crun",
-  "/usr/bin/runsc",
-  "/usr/local/bin/runsc",
-];
+const guarded = ["/usr/bin/sleep", "/usr/sbin/runc", "/usr/bin/runc", "/usr/bin/crun", join(root, ".build/bin/runsc")];
 
 /**
  * What the host holds that no sandbox may reach. Every secret begins with `token`, a random word that stands nowhere

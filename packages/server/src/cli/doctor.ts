@@ -1,5 +1,6 @@
 import type { Caisson } from "../app.ts";
 import type { Check, CheckState, Diagnosis } from "../core/diagnosis.ts";
+import type { EngineProbe } from "../core/engine.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { formatOptions } from "./options.ts";
 import { type ReportPlan, reportOptionSpecs } from "./report-options.ts";
@@ -16,9 +17,13 @@ function engineChecks(diagnosis: Diagnosis): Check[] {
   return diagnosis.engines.map((probe) => ({
     name: `engine ${probe.engine}`,
     state: probe.usable ? "ok" : "warning",
-    detail: probe.usable && probe.engine === diagnosis.chosen ? `${probe.detail} (chosen by auto)` : probe.detail,
+    detail: probe.usable ? describeEngine(probe, diagnosis.chosen) : probe.detail,
     ...(probe.hint === undefined ? {} : { hint: probe.hint }),
   }));
+}
+
+function describeEngine({ engine, detail, runtimePath }: EngineProbe, chosen: string | null): string {
+  return `${detail} (${runtimePath})${engine === chosen ? ", chosen by auto" : ""}`;
 }
 
 export function doctorHelpText(): string {

@@ -19,6 +19,8 @@ export interface Runtime {
   program: string;
   /** How to get it where it is missing. */
   remedy: string;
+  /** What a release that is too old answers to the words below. */
+  outdated?: RegExp;
   /** Another that takes the same words, for hosts that have only that; its probe says whether it works. */
   alternative?: string;
   /** Whether files are served to the sandbox by a process of their own, whose root is the sandbox's. */
@@ -38,7 +40,8 @@ export const runtimes: Record<EngineName, Runtime> = {
   gvisor: {
     engine: "gvisor",
     program: "runsc",
-    remedy: "./caisson --setup builds it from source, and says what keeps it from that",
+    remedy: "./caisson --setup builds a current one from source, or says what keeps it from that",
+    outdated: /unknown platform: systrap/,
     gofer: true,
     sealed: false,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.

@@ -116,7 +116,9 @@ function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions)
     ? full
       ? "The input folder is copied into the workspace: ask for more storage."
       : "An input folder may hold files, folders and relative links that stay inside it."
-    : `Run caisson doctor: it tries ${runtime.program} (${runtimePath}) on its own.`;
+    : runtime.outdated?.test(error.message)
+      ? `${runtimePath} is too old: ${runtime.remedy}`
+      : `Run caisson doctor: it tries ${runtime.program} (${runtimePath}) on its own.`;
   return new AppError(code, `the sandbox cannot be started: ${error.message}`, {
     cause: error,
     hint,
