@@ -29,11 +29,22 @@ function listIfThere(path: string): string[] {
   }
 }
 
-/** Host processes that match. One that only waits to be reaped by the host's init is none. */
+const PF_EXITING = 4;
+
+/**
+ * Whether no instruction of it will ever run again: it waits to be reaped by the host's init, or its memory, of which a
+ * sentry has much, is being taken apart. No cgroup lists such a one either.
+ */
+function isOver(name: string): boolean {
+  const stat = readIfThere(`/proc/${name}/stat`);
+  const [state = "", , , , , , flags] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return ["Z", "X", ""].includes(state) || (Number(flags) & PF_EXITING) !== 0;
+}
+
+/** Host processes that match. */
 function processesWith(file: string, text: string): number[] {
   return listIfThere("/proc")
-    .filter((name) => /^\d+$/.test(name) && readIfThere(`/proc/${name}/${file}`).includes(text))
-    .filter((name) => !/^State:\s*[ZX]/m.test(readIfThere(`/proc/${name}/status`)))
+    .filter((name) => /^\d+$/.test(name) && readIfThere(`/proc/${name}/${file}`).includes(text) && !isOver(name))
     .map(Number);
 }
 

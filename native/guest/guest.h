@@ -349,6 +349,9 @@ void trust_prepare(void);
 void name_prepare(void);
 bool name_set(const char *name);
 
+/* devices.c */
+void devices_prepare(void);
+
 /* privilege.c */
 void privilege_prepare(void);
 bool privilege_borrow_user(void);

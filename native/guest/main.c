@@ -170,6 +170,7 @@ int main(int count, char **words) {
   prepare_descriptors();
   prepare_signals();
   oom_prepare();
+  devices_prepare();
   loopback_prepare();
   trust_prepare();
   name_prepare();

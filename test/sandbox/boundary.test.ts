@@ -188,6 +188,15 @@ for family,kind in ((17,3),(2,3),(40,1),(16,3),(38,5),(1,1)):
     );
   });
 
+  it("[SBX-03] there are no devices but the plain ones, and none of gVisor's own switches", async () => {
+    const plain = ["fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout"];
+    const folders = engine === "gvisor" ? ["char", "net"] : ["mqueue"];
+    const expected = [...plain, ...folders, "tty", "urandom", "zero"].sort();
+    expect((await sh("ls /dev; ls /dev/net 2>/dev/null; true")).split("\n").sort()).toEqual(expected);
+    const saved = await sh("(echo 1 > /proc/gvisor/checkpoint) 2>&1; cat /proc/gvisor/spec_environ 2>/dev/null; true");
+    expect(saved).toMatch(/(not permitted|Permission denied|No such file or directory)$/);
+  });
+
   it("the guest's environment is empty (hazard 16)", async () => {
     expect(await sh("cat /proc/1/environ 2>/dev/null | tr -d '\\0'")).toBe("");
   });
