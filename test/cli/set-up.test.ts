@@ -1,4 +1,16 @@
-import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  chmod,
+  chown,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines, ordinary } from "../harness.ts";
@@ -74,10 +86,13 @@ describe("a checkout without gVisor", () => {
   it("says so once, and works", async () => {
     await forget();
     expect(await setUp(false)).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(cannot) });
+    const ready = () => stat(join(checkout.path, ".build/ready")).then(({ ino }) => ino);
+    const recorded = await ready();
     for (const engine of ["container", "auto"]) {
       const run = ["./caisson", "run", "--engine", engine, "examples/hello.py"];
       expect(await checkout.run(run), engine).toMatchObject({ exitCode: 0, stderr: "" });
     }
+    expect(await ready()).toBe(recorded); // no set-up since
   });
 
   it.skipIf(ordinary)("and without runc runs nothing, and says what to do", async () => {
@@ -112,4 +127,11 @@ it.each(engines)("a checkout below a folder that is closed to others runs sandbo
   expect((await stat(checkout.folder)).mode & 0o077).toBe(0);
   const seen = await checkout.run(["./caisson", "run", "--engine", engine, "examples/hello.py"]);
   expect(seen).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Hello/), stderr: "" });
+});
+
+it("gVisor is built anew where its pinned source has changed; without network the one of before goes on", async () => {
+  await appendFile(join(checkout.path, "native/gvisor/go.mod"), "\n// another\n");
+  const seen = await checkout.run(["./caisson", "run", "--engine", "gvisor", "examples/hello.py"]);
+  expect(seen).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Hello/) });
+  expect(seen.stderr).toMatch(/building gVisor from source[\s\S]*gVisor cannot be built/);
 });

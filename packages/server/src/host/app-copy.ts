@@ -2,7 +2,6 @@ import { createHash, type Hash, randomUUID } from "node:crypto";
 import { chmod, constants, copyFile, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
-import { runtimes } from "../engines/runtime.ts";
 import { makeFolder } from "./access.ts";
 
 export interface AppParts {
@@ -20,7 +19,7 @@ export interface AppParts {
 export async function copyApp(app: string, parts: AppParts): Promise<AppParts> {
   await makeFolder(app, { uid: 0, mode: 0o755, exact: true });
   const code = await copyAll(app, "code", await filesIn(parts.code, (name) => /\.(mjs|wasm)$/.test(name)));
-  const programs = await filesIn(parts.bin, (name) => name.startsWith("caisson-") || name === runtimes.gvisor.program);
+  const programs = await filesIn(parts.bin, (name) => name.startsWith("caisson-") || name === "runsc");
   const kernels = await filesIn(join(parts.bin, "kernels"), () => true, "kernels");
   const bin = await copyAll(app, "bin", [...programs, ...kernels]);
   const node = await copyAll(app, "node", [{ name: "node", source: parts.node }]);
