@@ -34,7 +34,6 @@ enum {
   END_DELAY_MS = 2,
   TERMINAL_SIDE_MAX = 1000,
   TERMINAL_LEFT_BYTES = 256 * 1024, /* read of a terminal after its run: what a kernel may still hold of it */
-  PAUSED_LOOK_MS = 10,
   WAIT_MOST_MS = 3600 * 1000, /* the loop looks again after this long, however far what is due lies */
   WIRE_IN = 0,
   WIRE_OUT = 1,
@@ -253,7 +252,6 @@ bool streams_running(void);
 /* wire.c */
 void wire_receive(void);
 void wire_flush(void);
-void wire_look_again(void);
 bool wire_holds(const struct stream *s);
 uint64_t wire_unwritten(const struct output *o);
 void wire_error(uint32_t stream, int error, const char *text);

@@ -76,11 +76,9 @@ static void reap(void) {
   if (read(signal_fd, &info, sizeof info) == sizeof info) children_reap((pid_t)info.ssi_pid);
 }
 
-static bool paused; /* the clocks of runs stand still: maybe because this memory is about to be saved */
-
 void configure(const struct spec *spec) {
   lease_ms = spec->lease_ms;
-  paused = spec->flags & FLAG_PAUSED;
+  bool paused = spec->flags & FLAG_PAUSED; /* the clocks of runs stand still */
   clock_pause(paused);
   tunnels_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
@@ -105,7 +103,6 @@ static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
 static int wait_ms(void) {
   if (children_more) return 0;
-  if (paused) return PAUSED_LOOK_MS;
   uint64_t lease_look_ms = lease_ms / 8 < WAIT_MOST_MS ? lease_ms / 8 : WAIT_MOST_MS;
   int wait = sooner(lease_ms ? (int)lease_look_ms : -1, runs_wait_ms());
   return streams_running() ? sooner(wait, memory_wait_ms()) : wait;
@@ -137,7 +134,6 @@ static _Noreturn void serve(void) {
     int count = epoll_wait(guest_epoll, events, 64, wait);
     if (count < 0 && errno != EINTR) die("epoll_wait");
     clock_read();
-    if (paused) wire_look_again();
     for (int i = 0; i < count; i++) dispatch(events[i].events, events[i].data.u64);
     uint64_t elapsed = now_ms() - before;
     keep_lease(wait >= 0 && elapsed > (uint64_t)wait ? elapsed - (uint64_t)wait : 0);

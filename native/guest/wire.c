@@ -282,11 +282,3 @@ void wire_flush(void) {
     if (!write_some()) return wait_writable(errno == EAGAIN || errno == EINTR);
   }
 }
-
-/* gVisor's kernel forgets, where its memory is restored, that somebody waits for descriptors of the host. */
-void wire_look_again(void) {
-  poll_remove(WIRE_IN);
-  poll_remove(WIRE_OUT);
-  poll_add(WIRE_IN, EPOLLIN, POLL_WIRE_IN, SLOTS_MAX);
-  poll_add(WIRE_OUT, waiting ? EPOLLOUT : 0, POLL_WIRE_OUT, SLOTS_MAX);
-}
