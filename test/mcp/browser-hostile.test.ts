@@ -1,29 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { engines, soak } from "../harness.ts";
 import { findNoHeadlessShell } from "../web/headless-shell.ts";
-import { type Browsing, openBrowsing, site } from "./browsing.ts";
+import { browsingOn, site } from "./browsing.ts";
 
 const noBrowser = findNoHeadlessShell();
 const some = soak ? engines : engines.slice(0, 1);
 
 describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engine) => {
-  let folder: string;
-  let field: Browsing;
-
-  beforeAll(async () => {
-    folder = await mkdtemp("/var/tmp/caisson-test-");
-    field = await openBrowsing(engine, folder);
-    await field.allow(["allowed.example:80"]);
-  });
-  afterAll(async () => {
-    await field?.[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true, force: true });
-    expect(field.server.errors).toEqual([]);
-  });
+  const at = browsingOn(engine);
 
   const open = (path: string, more = {}, signal?: AbortSignal) =>
-    field.browse({ url: `${site}${path}`, ...more }, undefined, signal);
+    at.field.browse({ url: `${site}${path}`, ...more }, undefined, signal);
 
   it("[WEB-03] whose script never ends is shown as it was when its time was over", async () => {
     const { result } = await open("/endless", { timeout_seconds: 8, screenshot: true });
@@ -39,7 +26,7 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
 
   it("[WEB-03] ends at once when nobody waits for it any more", async () => {
     const abort = new AbortController();
-    const seen = () => field.host.requests.filter(({ url }) => url === "/endless").length;
+    const seen = () => at.field.host.requests.filter(({ url }) => url === "/endless").length;
     const before = seen();
     const waiting = open("/endless", { timeout_seconds: 120 }, abort.signal);
     const refused = expect(waiting).rejects.toThrow();
@@ -58,7 +45,7 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
   it("[WEB-03] asks no questions, opens no windows and leaves no files", async () => {
     expect((await open("/dialogs")).result.content).toContain("after dialogs");
     expect((await open("/popups")).result.content).toContain("after popups");
-    expect(field.host.requests.filter(({ url }) => url.includes("?window"))).toEqual([]);
+    expect(at.field.host.requests.filter(({ url }) => url.includes("?window"))).toEqual([]);
     const { isError, text } = await open("/file");
     expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("no page") });
   });

@@ -1,7 +1,7 @@
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { dial } from "../../packages/server/src/egress/dialer.ts";
 import type { PackageSettings } from "../../packages/server/src/service.ts";
@@ -33,6 +33,22 @@ export interface Browsing extends AsyncDisposable {
   allow(rules: unknown[], more?: object): Promise<unknown>;
   browse(input: object, client?: Client, signal?: AbortSignal): Promise<Browsed>;
   connect(namespace: string): Promise<Client>;
+}
+
+/** For the tests of one describe: the field is there once they run. */
+export function browsingOn(engine: EngineName): { field: Browsing; folder: string } {
+  const opened = {} as { field: Browsing; folder: string };
+  beforeAll(async () => {
+    opened.folder = await mkdtemp("/var/tmp/caisson-test-");
+    opened.field = await openBrowsing(engine, opened.folder);
+    await opened.field.allow(["allowed.example:80"]);
+  });
+  afterAll(async () => {
+    await opened.field?.[Symbol.asyncDispose]();
+    await rm(opened.folder, { recursive: true, force: true });
+    expect(opened.field.server.errors).toEqual([]);
+  });
+  return opened;
 }
 
 /** With `packages` it is the image of the catalogue that is brought and used, from this machine's own registries. */
