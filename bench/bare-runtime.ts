@@ -7,7 +7,7 @@ import { type Outcome, type RunOptions, runProgram } from "./program.ts";
 
 const flags: Record<EngineName, readonly string[]> = {
   container: [],
-  gvisor: ["--network=none", "--platform=systrap"],
+  gvisor: ["--network=none", "--gofer-network-namespace=new", "--platform=systrap"],
 };
 
 /** runc or runsc by hand: the same boundary without Caisson. */

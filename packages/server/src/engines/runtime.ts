@@ -45,7 +45,15 @@ export const runtimes: Record<EngineName, Runtime> = {
     gofer: true,
     sealed: false,
     // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
-    options: [...shared, "--platform=systrap", "--overlay2=none", "--network=none", "--ignore-cgroups"],
+    // A network namespace that gofers share would be one of another user namespace.
+    options: [
+      ...shared,
+      "--platform=systrap",
+      "--overlay2=none",
+      "--network=none",
+      "--gofer-network-namespace=new",
+      "--ignore-cgroups",
+    ],
     guestWatchesMemory: true,
     savesMemory: true,
     processSlack: 1,
