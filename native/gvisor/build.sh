@@ -20,6 +20,7 @@ aarch64 | arm64) arch=arm64 ;;
 esac
 digest=$( (cd native/gvisor && sha256sum ./*; echo "$arch") | sha256sum | cut -d ' ' -f 1)
 release=$(sed -n "s|^.*$package v0\.0\.0-\([0-9]\{8\}\)[0-9]*\(-[0-9a-f]*\).*|\1\2|p" native/gvisor/go.mod)
+release=$release+$(find native/gvisor -name '*.patch' | wc -l) # and how many patches
 
 # Only the user and root may change what lies there. Above it a folder that all may write has the sticky bit, which keeps others
 # from replacing what is not theirs.
@@ -59,7 +60,7 @@ take_from_cache() {
 put_into_cache() {
   find "$cache" -maxdepth 1 -name '*runsc-*' -type f -mtime +60 -delete
   new=$cache/.runsc-$digest.$$
-  cp -- "$work/runsc" "$new" && sync -- "$new" && mv -- "$new" "$cache/runsc-$digest" || rm -f -- "$new"
+  if ! { cp -- "$work/runsc" "$new" && sync -- "$new" && mv -- "$new" "$cache/runsc-$digest"; }; then rm -f -- "$new"; fi
 }
 
 fetch_go() {
@@ -77,6 +78,7 @@ build_with() (
   mkdir -p "$work/source" && cp native/gvisor/go.* "$work/source" && cd "$work/source" || exit
   "$1" version && "$1" mod vendor || exit
   for patch in "$root"/native/gvisor/*.patch; do
+    [ -e "$patch" ] || continue
     # As if in no repository: git would leave out what its index does not have, without a word.
     (cd vendor/$package && GIT_CEILING_DIRECTORIES=$root/.build git apply --verbose "$patch") || exit
   done
