@@ -101,6 +101,13 @@ describe.each(engines)("files (%s)", (engine) => {
     });
   });
 
+  it("a file can be linked by each of its names, also when the first is gone", async () => {
+    const command =
+      "mkdir names && cd names && echo same > a && ln a b && rm a && ln b c && ln -s gone d && ln -P d e && rm d && ln -P e f && cat c";
+    expect(await sandbox.exec({ command })).toMatchObject({ exit_code: 0, stdout: "same\n" });
+    expect((await sandbox.exec({ command: "readlink names/f; rm -r names" })).stdout).toBe("gone\n");
+  });
+
   it("[FIL-02] a link inside the workspace is followed", async () => {
     await sandbox.exec({
       command: "mkdir -p real/dir; echo here > real/dir/f; ln -sfn real/dir short; ln -sfn /workspace/short/f full",

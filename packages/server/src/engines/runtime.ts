@@ -44,15 +44,19 @@ export const runtimes: Record<EngineName, Runtime> = {
     outdated: /unknown platform: systrap/,
     gofer: true,
     sealed: false,
-    // The KVM platform can hang where /dev/kvm exists; cgroups are the engine's own.
-    // A network namespace that gofers share would be one of another user namespace.
     options: [
       ...shared,
-      "--platform=systrap",
-      "--overlay2=none",
+      "--platform=systrap", // KVM's can hang where /dev/kvm exists
+      "--ignore-cgroups", // they are the engine's own
       "--network=none",
-      "--gofer-network-namespace=new",
-      "--ignore-cgroups",
+      "--gofer-network-namespace=new", // one that gofers share would be one of another user namespace
+      "--net-raw=false",
+      // Files are opened by the gofer alone: the sentry, and what runs user code for it, has no capability and no id but one.
+      "--directfs=false",
+      "--overlay2=none",
+      "--host-uds=none",
+      "--host-fifo=none",
+      "--allow-flag-override=false", // by annotations of a bundle
     ],
     guestWatchesMemory: true,
     savesMemory: true,
