@@ -229,7 +229,7 @@ async function prepareVolume(
 }
 
 /** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */
-export async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+async function bothSettled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([first, second]);
   return [await first, await second];
 }
