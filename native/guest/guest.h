@@ -298,6 +298,7 @@ bool warm_leaving(uint64_t now);
 
 /* oom.c */
 void oom_prepare(void);
+bool oom_go_first(void);
 void oom_raise(void);
 void oom_lower(void);
 uint64_t oom_due_ms(void);
