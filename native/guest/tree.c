@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* A run's processes carry a supplementary group of their own, which every descendant inherits and none can give up
-   without a capability. Parents would not do: gVisor has no subreapers, so a double-forked process is nobody's child;
+   without a capability. Parents would not do: a process that is forked twice is PID 1's child, like every orphan;
    sessions and environments can be changed at will (hazard 28). */
 
 enum { STATUS_BYTES = 2048 };

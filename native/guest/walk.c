@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Paths are opened one component at a time with O_NOFOLLOW. A symbolic link is read and walked by hand, so it can name
-   nothing above the workspace, and nothing under /proc. gVisor has no openat2; this is the same on both engines. */
+   nothing above the workspace, and nothing under /proc. */
 
 enum { COMPONENTS_MAX = 256, LINKS_MAX = 40 };
 static const char workspace[] = "/workspace";
