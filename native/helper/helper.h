@@ -20,7 +20,8 @@ enum {
   JOBS_MAX = 256,
   ID_BYTES_MAX = 64,
   USER_ID = 1000,
-  MEMORY_FD = 1000, /* where a runtime finds what it restores */
+  MEMORY_FD = 1000, /* where a runtime finds what it restores: its state, what is said about its pages, and those */
+  MEMORY_PARTS = 3,
   SLICE_IDS = 264, /* of an ordinary user's sandbox: sandboxLimits.idsPerSlice */
 };
 
@@ -189,7 +190,7 @@ struct started runtime_run(const struct launch *launch);
 /* memory.c: of the resident process: zero, or an errno. */
 int memory_hold(const char *name);
 int memory_forget(const char *name);
-int memory_descriptor(const char *name);
+char *memory_places(const char *name);
 void memory_hand_over(const char *name, int at);
 NORETURN void verb_checkpoint(const struct request *request);
 

@@ -20,7 +20,7 @@ enum { MEMORIES_MAX = 64, PIECE_BYTES = 1 << 20, ANSWER_BYTES = 4096, SAID_BYTES
 
 static struct memory {
   char name[ID_BYTES_MAX];
-  int fd;
+  int fd[MEMORY_PARTS];
 } memories[MEMORIES_MAX];
 
 static struct memory *find(const char *name) {
@@ -31,18 +31,25 @@ static struct memory *find(const char *name) {
 
 /* ---- of the resident process ---- */
 
+static void close_parts(struct memory *slot) {
+  for (size_t i = 0; i < MEMORY_PARTS; i++)
+    if (slot->fd[i] >= 0) close(slot->fd[i]);
+}
+
 int memory_hold(const char *name) {
   struct memory *slot = find("");
   if (*name == '\0' || strlen(name) >= ID_BYTES_MAX || find(name) != NULL) return EINVAL;
   if (slot == NULL) return EAGAIN;
-  int fd = (int)syscall(SYS_memfd_create, "caisson-memory", MFD_CLOEXEC);
-  if (fd < 0) return errno;
-  if (fchmod(fd, 0444) != 0) {
-    close(fd);
-    return EPERM;
+  bool made = true;
+  for (size_t i = 0; i < MEMORY_PARTS; i++) {
+    slot->fd[i] = (int)syscall(SYS_memfd_create, "caisson-memory", MFD_CLOEXEC);
+    if (slot->fd[i] < 0 || fchmod(slot->fd[i], 0444) != 0) made = false;
+  }
+  if (!made) {
+    close_parts(slot);
+    return EMFILE;
   }
   strcpy(slot->name, name);
-  slot->fd = fd;
   return 0;
 }
 
@@ -50,25 +57,34 @@ int memory_hold(const char *name) {
 int memory_forget(const char *name) {
   struct memory *slot = *name == '\0' ? NULL : find(name);
   if (slot == NULL) return 0;
-  if (ftruncate(slot->fd, 0) != 0) return errno;
-  close(slot->fd);
+  for (size_t i = 0; i < MEMORY_PARTS; i++)
+    if (ftruncate(slot->fd[i], 0) != 0) return errno;
+  close_parts(slot);
   *slot->name = '\0';
   return 0;
 }
 
-int memory_descriptor(const char *name) {
+static const int *parts_of(const char *name) {
   struct memory *slot = *name == '\0' ? NULL : find(name);
-  return slot == NULL ? -1 : slot->fd;
+  return slot == NULL ? NULL : slot->fd;
+}
+
+/* Where its owner finds it, who may open it by this process's numbers of it. */
+char *memory_places(const char *name) {
+  const int *fd = parts_of(name);
+  return fd == NULL ? NULL : format_text("state=%d about=%d pages=%d", fd[0], fd[1], fd[2]);
 }
 
 /* ---- of a verb's child ---- */
 
-/* For reading only: the file belongs to this user, and its mode lets nobody open it otherwise. */
+/* For reading only: the files belong to this user, and their mode lets nobody open them otherwise. */
 void memory_hand_over(const char *name, int at) {
-  int held = memory_descriptor(name);
-  int fd = held < 0 ? -1 : open(format_text("/proc/self/fd/%d", held), O_RDONLY);
-  if (fd < 0 || dup2(fd, at) != at) _exit(126);
-  if (fd != at) close(fd);
+  const int *held = parts_of(name);
+  for (int i = 0; i < MEMORY_PARTS; i++) {
+    int fd = held == NULL ? -1 : open(format_text("/proc/self/fd/%d", held[i]), O_RDONLY);
+    if (fd < 0 || dup2(fd, at + i) != at + i) _exit(126);
+    if (fd != at + i) close(fd);
+  }
 }
 
 /* The folder belongs to the sandbox's own range: what lies there is a socket, or nobody is asked. */
@@ -100,10 +116,10 @@ static int connect_to_sentry(const struct request *request, int64_t deadline_us)
   return fd;
 }
 
-static void ask(int sentry, int target) {
-  static char text[] = "{\"method\":\"containerManager.Checkpoint\",\"arg\":{\"Key\":null,\"Metadata\":null}}";
+static void ask(int sentry, const int *targets) {
+  static char text[] = "{\"method\":\"containerManager.Checkpoint\",\"arg\":{\"have_pages_file\":true}}";
   union {
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(MEMORY_PARTS * sizeof(int))];
     struct cmsghdr aligned;
   } control = {0};
   struct iovec piece = {text, sizeof text - 1};
@@ -111,31 +127,46 @@ static void ask(int sentry, int target) {
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &target, sizeof target);
+  header->cmsg_len = CMSG_LEN(MEMORY_PARTS * sizeof(int));
+  memcpy(CMSG_DATA(header), targets, MEMORY_PARTS * sizeof(int));
   if (sendmsg(sentry, &message, MSG_NOSIGNAL) != (ssize_t)(sizeof text - 1)) fail("the sandbox cannot be asked");
 }
 
-static void wait_readable(int fd, int64_t deadline_us) {
-  struct pollfd wait = {.fd = fd, .events = POLLIN};
+static void wait_readable(struct pollfd *waits, nfds_t count, int64_t deadline_us) {
   int64_t left = deadline_us - clock_us();
-  if (left <= 0 || poll(&wait, 1, (int)(left / 1000) + 1) == 0) fail_with(ETIMEDOUT, "the memory was not saved in time");
+  if (left <= 0 || poll(waits, count, (int)(left / 1000) + 1) == 0) fail_with(ETIMEDOUT, "the memory was not saved in time");
 }
 
-/* The sentry's own memory limit does not count what is written here, and it can make nothing larger than it may. */
-static uint64_t take(int from, int to, uint64_t most, int64_t deadline_us) {
+/* What gVisor says of its state comes through pipes, with a bound, until both have ended. */
+static uint64_t take(const int *from, const int *to, uint64_t most, int64_t deadline_us) {
   static char piece[PIECE_BYTES];
+  struct pollfd waits[2] = {{.fd = from[0], .events = POLLIN}, {.fd = from[1], .events = POLLIN}};
   uint64_t total = 0;
-  for (;;) {
-    wait_readable(from, deadline_us);
-    ssize_t got = read(from, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("the memory cannot be read");
-    if (got == 0) return total;
-    total += (uint64_t)got;
-    if (total > most) fail_with(EFBIG, "the memory is larger than it may be");
-    if (!write_whole(to, piece, (size_t)got)) fail("the memory cannot be held");
+  while (waits[0].fd >= 0 || waits[1].fd >= 0) {
+    wait_readable(waits, 2, deadline_us);
+    for (size_t i = 0; i < 2; i++) {
+      if (waits[i].fd < 0 || waits[i].revents == 0) continue;
+      ssize_t got = read(waits[i].fd, piece, sizeof piece);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail("the memory cannot be read");
+      if (got == 0) waits[i].fd = -1;
+      total += (uint64_t)got;
+      if (total > most) fail_with(EFBIG, "the memory is larger than it may be");
+      if (!write_whole(to[i], piece, (size_t)got)) fail("the memory cannot be held");
+    }
   }
+  return total;
+}
+
+/* Its pages gVisor writes itself, to their places. They are taken here, ahead: so they count for this process, and what it would write
+   beyond counts for the sandbox, which has a limit. */
+static uint64_t check_pages(int pages, uint64_t most) {
+  struct stat info;
+  if (fstat(pages, &info) != 0) fail("the memory cannot be read");
+  if ((uint64_t)info.st_size > most) fail_with(EFBIG, "the memory is larger than it may be");
+  /* What was taken and not needed goes back. */
+  if (ftruncate(pages, info.st_size) != 0) fail("the memory cannot be cut");
+  return (uint64_t)info.st_size;
 }
 
 static NORETURN void refuse(const char *answer) {
@@ -148,19 +179,24 @@ static NORETURN void refuse(const char *answer) {
 
 void verb_checkpoint(const struct request *request) {
   static char answer[ANSWER_BYTES + 1];
-  int ends[2];
+  int state[2], about[2];
   int64_t deadline_us = clock_us() + (int64_t)request_number(request, "timeoutMs") * 1000;
-  int memory = memory_descriptor(request_text(request, "memory"));
-  if (memory < 0) fail_with(ENOENT, "there is no such memory");
+  uint64_t most = request_number(request, "bytes");
+  const int *memory = parts_of(request_text(request, "memory"));
+  if (memory == NULL) fail_with(ENOENT, "there is no such memory");
   int sentry = connect_to_sentry(request, deadline_us);
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("no pipe");
-  fcntl(ends[0], F_SETPIPE_SZ, PIECE_BYTES);
-  ask(sentry, ends[1]);
-  close(ends[1]);
-  uint64_t bytes = take(ends[0], memory, request_number(request, "bytes"), deadline_us);
-  wait_readable(sentry, deadline_us);
+  if (fallocate(memory[2], FALLOC_FL_KEEP_SIZE, 0, (off_t)most) != 0) fail("there is no memory to hold it");
+  if (pipe2(state, O_CLOEXEC) != 0 || pipe2(about, O_CLOEXEC) != 0) fail("no pipe");
+  fcntl(state[0], F_SETPIPE_SZ, PIECE_BYTES);
+  ask(sentry, (int[]){state[1], about[1], memory[2]});
+  close(state[1]);
+  close(about[1]);
+  uint64_t bytes = take((int[]){state[0], about[0]}, memory, most, deadline_us);
+  struct pollfd wait = {.fd = sentry, .events = POLLIN};
+  wait_readable(&wait, 1, deadline_us);
   ssize_t got = read(sentry, answer, ANSWER_BYTES);
   answer[got > 0 ? got : 0] = '\0';
   if (strncmp(answer, "{\"success\":true", 15) != 0) refuse(answer);
-  reply_ok("bytes=%llu fd=%d", (unsigned long long)bytes, memory);
+  bytes += check_pages(memory[2], most);
+  reply_ok("bytes=%llu %s", (unsigned long long)bytes, memory_places(request_text(request, "memory")));
 }

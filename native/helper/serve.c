@@ -126,11 +126,13 @@ static void start_checkpoint(void) {
 
 /* For the owner to fill, who may open it by this process's number of it. */
 static void hold_memory(void) {
-  char line[64];
+  char line[128];
   const char *memory = request_find(&request, "memory");
   int error = memory == NULL ? EINVAL : memory_hold(memory);
   if (error != 0) return say_result(request.seq, error, "memory");
-  snprintf(line, sizeof line, "%s ok fd=%d", request.seq, memory_descriptor(memory));
+  char *places = memory_places(memory);
+  snprintf(line, sizeof line, "%s ok %s", request.seq, places);
+  free(places);
   say(line);
 }
 

@@ -127,8 +127,10 @@ void view_begin(struct launch *launch) {
   if (request_find(launch->request, "memory") != NULL) {
     char *image = format_text("%s/image", inside);
     make_folder(image, 0755);
-    if (symlink(format_text("/proc/self/fd/%d", MEMORY_FD), format_text("%s/checkpoint.img", image)) != 0)
-      fail("cannot show the memory");
+    static const char *const names[MEMORY_PARTS] = {"checkpoint.img", "pages_meta.img", "pages.img"};
+    for (int i = 0; i < MEMORY_PARTS; i++)
+      if (symlink(format_text("/proc/self/fd/%d", MEMORY_FD + i), format_text("%s/%s", image, names[i])) != 0)
+        fail("cannot show the memory");
   }
   char *state = format_text("%s/state", inside);
   if (request_find(launch->request, "savesMemory") != NULL && !rootless())

@@ -13,6 +13,8 @@ export const checkpointLimits = {
   /** Of the machine's memory, never taken for what is saved or goes on from it. */
   hostMemoryBytes: 512 * MiB,
   memoryRetryMs: 5_000,
+  /** Of memory that is sealed or opened, compressed at the same time. */
+  piecesAtOnce: 4,
   /** Of what an engine writes down about one that is kept. */
   recordBytes: 1 * MiB,
   /** Kept, of one namespace. */

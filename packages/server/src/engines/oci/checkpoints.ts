@@ -40,8 +40,8 @@ interface Boundaries {
 interface Saved {
   /** The helper calls its memory so too. */
   id: string;
-  /** Where the helper has its memory. */
-  memory: string;
+  /** The files that the helper has of its memory. */
+  memory: readonly string[];
   /** Starts that read its memory. */
   starts: Users;
   spec: SandboxSpec;
@@ -89,7 +89,7 @@ export class Checkpoints {
       await this.#parts.disk.reserveNext(live.folder);
       const mostBytes = this.#promise(live, saved);
       const reply = await this.#saveMemory(live, id, mostBytes);
-      saved.memory = this.#parts.helper.pathOf(reply.fd);
+      saved.memory = this.#parts.helper.memoryOf(reply);
       await this.#saveFiles(live, saved);
       return { id, memoryBytes: Number(reply.bytes) };
     } catch (error) {
@@ -199,11 +199,11 @@ export class Checkpoints {
   async keep(id: string, key: Buffer): Promise<void> {
     const { memory, spec, hasInput, origin, heldBytes } = this.#find(id);
     const { engineFolder, disk } = this.#parts;
-    const { size } = await stat(memory);
+    const sizes = await Promise.all(memory.map(async (path) => (await stat(path)).size));
     const host = await hostPrint(this.#parts, origin.layers);
     const kept = { id, spec, hasInput, ...origin, heldBytes, host };
     await writeCheckpoint(engineFolder, kept, (folder) =>
-      disk.withRoom(folder, sealedBytes(size), () => sealMemory(id, key, memory, memoryPath(folder))),
+      disk.withRoom(folder, sealedBytes(sizes), () => sealMemory(id, key, memory, memoryPath(folder))),
     );
   }
 
@@ -219,7 +219,7 @@ export class Checkpoints {
     try {
       await this.#rest(saved);
       using _promised = this.#parts.memory.reserve(saved.heldBytes, "what is kept of a sandbox's memory");
-      saved.memory = helper.pathOf((await helper.request("hold", [["memory", id]])).fd);
+      saved.memory = helper.memoryOf(await helper.request("hold", [["memory", id]]));
       await unsealMemory(id, key, sealed, saved.memory);
     } catch (error) {
       await this.forget(id);
@@ -255,7 +255,7 @@ export class Checkpoints {
 }
 
 function newSaved(id: string): Pick<Saved, "id" | "memory" | "starts"> {
-  return { id, memory: "", starts: new Users() };
+  return { id, memory: [], starts: new Users() };
 }
 
 /** As it is now: limits may have changed since its start. */

@@ -62,9 +62,9 @@ export class HelperClient implements AsyncDisposable {
     return this.#death !== undefined;
   }
 
-  /** A file of the helper's own memory, by its number there; for an engine that is root. */
-  pathOf(fd: string | undefined): string {
-    return `/proc/${this.#process.pid}/fd/${Number(fd)}`;
+  /** What the helper holds of a saved sandbox, by its numbers there; for an engine that is root. */
+  memoryOf({ state, about, pages }: Reply): string[] {
+    return [state, about, pages].map((fd) => `/proc/${this.#process.pid}/fd/${Number(fd)}`);
   }
 
   request(verb: string, args: readonly Argument[]): Promise<Reply> {
