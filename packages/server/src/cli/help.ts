@@ -4,8 +4,6 @@ import { formatOptions } from "./options.ts";
 import { runOptionSpecs } from "./run-options.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
 
-export const version = "0.1.0";
-
 /** The commands, in the order help shows them. */
 export const commands = {
   run: "run a Python, Node or shell script in a sealed sandbox",

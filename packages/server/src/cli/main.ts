@@ -1,26 +1,26 @@
 import { isatty } from "node:tty";
-import { type Caisson, openCaisson } from "../app.ts";
+import type { Caisson } from "../app.ts";
 import { caissonOptions } from "../config/caisson-options.ts";
 import { type Configuration, loadConfiguration } from "../config/config.ts";
 import { type Environment, readEnvironment } from "../config/env.ts";
 import { givenSecrets } from "../config/secrets.ts";
 import { AppError } from "../core/errors.ts";
 import { auditHelpText, parseAudit } from "./audit-options.ts";
-import { completion, completionHelpText } from "./completion.ts";
 import { configHelpText, printConfig } from "./config.ts";
 import { doctor, doctorHelpText } from "./doctor.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
-import { helpText, runHelpText, shellHelpText, version } from "./help.ts";
 import { installHelpText, parseInstall } from "./mcp/install-options.ts";
 import { mcpHelpText, mcpOptionSpecs, parseMcp, serveHelpText, serveOptionSpecs } from "./mcp/options.ts";
 import { parseReport } from "./report-options.ts";
-import { type RunIo, run } from "./run.ts";
+import type { RunIo } from "./run.ts";
 import { parseRun, wallClockMs } from "./run-options.ts";
 import { listRuns, parseRuns, runsHelpText } from "./runs.ts";
-import { shell } from "./shell.ts";
 import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
 import { downHelpText, parseUp, statusHelpText, upHelpText } from "./up-options.ts";
+import { version } from "./version.ts";
+
+// What only some commands need they load themselves: an agent waits for the first answer of `caisson mcp`.
 
 interface Configured {
   configFile?: string;
@@ -30,10 +30,16 @@ function load(environment: Environment, { configFile }: Configured): Promise<Con
   return loadConfiguration({ environment, ...(configFile === undefined ? {} : { configFile }) });
 }
 
+type HelpText = () => string | Promise<string>;
+
+const runHelpText = async () => (await import("./help.ts")).runHelpText();
+const shellHelpText = async () => (await import("./help.ts")).shellHelpText();
+const completionHelpText = async () => (await import("./completion.ts")).completionHelpText();
+
 /** Help is printed whatever state the configuration is in. */
-async function withPlan<P>(plan: P | undefined, help: () => string, io: RunIo, use: (plan: P) => Promise<number>) {
+async function withPlan<P>(plan: P | undefined, help: HelpText, io: RunIo, use: (plan: P) => Promise<number>) {
   if (plan !== undefined) return await use(plan);
-  io.stdout.write(help());
+  io.stdout.write(await help());
   return 0;
 }
 
@@ -42,7 +48,7 @@ async function withCaisson(
   plan: Configured,
   use: (caisson: Caisson, configuration: Configuration) => Promise<number>,
 ): Promise<number> {
-  const configuration = await load(environment, plan);
+  const [configuration, { openCaisson }] = await Promise.all([load(environment, plan), import("../app.ts")]);
   await using caisson = openCaisson(caissonOptions(configuration));
   return await use(caisson, configuration);
 }
@@ -51,7 +57,7 @@ function configWords({ configFile }: Configured): string[] {
   return configFile === undefined ? [] : ["--config", configFile];
 }
 
-const helpTexts: Record<string, (() => string) | undefined> = {
+const helpTexts: Record<string, HelpText | undefined> = {
   run: runHelpText,
   shell: shellHelpText,
   doctor: doctorHelpText,
@@ -68,7 +74,8 @@ const helpTexts: Record<string, (() => string) | undefined> = {
 
 async function help(words: string[], io: RunIo): Promise<number> {
   const { clientHelpText } = await import("./client/client.ts");
-  io.stdout.write(helpTexts[words[0] ?? ""]?.() ?? clientHelpText(words) ?? helpText());
+  const { helpText } = await import("./help.ts");
+  io.stdout.write((await helpTexts[words[0] ?? ""]?.()) ?? clientHelpText(words) ?? helpText());
   return 0;
 }
 
@@ -77,14 +84,15 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
   switch (verb) {
     case "run":
       return withPlan(parseRun(rest, environment.variables), runHelpText, io, (plan) =>
-        withCaisson(environment, plan, (caisson, configuration) => {
+        withCaisson(environment, plan, async (caisson, configuration) => {
+          const { run } = await import("./run.ts");
           plan.limits.timeoutMs = wallClockMs(plan, configuration);
           return run(caisson, plan, io);
         }),
       );
     case "shell":
       return withPlan(parseShell(rest, environment.variables), shellHelpText, io, (plan) =>
-        withCaisson(environment, plan, (caisson) => shell(caisson, plan, io)),
+        withCaisson(environment, plan, async (caisson) => (await import("./shell.ts")).shell(caisson, plan, io)),
       );
     case "doctor":
       return withPlan(parseReport(rest), doctorHelpText, io, (plan) =>
@@ -142,7 +150,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         );
       });
     case "completion":
-      return withPlan(completion(rest), completionHelpText, io, async (script) => {
+      return withPlan((await import("./completion.ts")).completion(rest), completionHelpText, io, async (script) => {
         io.stdout.write(script);
         return 0;
       });
@@ -156,7 +164,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case "-h":
       return help(rest, io);
     case undefined:
-      io.stderr.write(helpText());
+      io.stderr.write((await import("./help.ts")).helpText());
       return exitCodes.usage;
     default: {
       const { askDaemon } = await import("./client/client.ts");

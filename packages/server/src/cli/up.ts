@@ -8,11 +8,11 @@ import { askControl } from "../host/control.ts";
 import { layoutOf } from "../host/layout.ts";
 import { openUp, startAgain, type UpStatus } from "../up.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { version } from "./help.ts";
 import type { ReportPlan } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
 import { visible } from "./terminal.ts";
 import type { UpPlan } from "./up-options.ts";
+import { version } from "./version.ts";
 
 /** Stays until it is asked to end. */
 export async function up(

@@ -5,10 +5,9 @@ import { messageOf } from "../../core/errors.ts";
 import { askControl } from "../../host/control.ts";
 import { layoutOf } from "../../host/layout.ts";
 import type { StdioOptions } from "../../stdio-service.ts";
-import { startStdio } from "../../stdio-start.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { version } from "../help.ts";
 import type { RunIo } from "../run.ts";
+import { version } from "../version.ts";
 import type { McpPlan } from "./options.ts";
 
 /** `caisson mcp`: until the client closes standard input, or somebody ends this process. */
@@ -38,6 +37,7 @@ async function openAlone(
   given: Omit<StdioOptions, "configuration" | "variables" | "version" | "start">,
 ): Promise<AsyncDisposable> {
   const onError = (error: unknown) => given.log(messageOf(error));
+  const { startStdio } = await import("../../stdio-start.ts");
   await using opened = new AsyncDisposableStack();
   const start = opened.use(await startStdio(configuration, onError));
   const { openStdioService } = await import("../../stdio-service.ts");
