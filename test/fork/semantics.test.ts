@@ -54,6 +54,16 @@ describe("[LIF-08] a copy with memory", () => {
     await end(all);
   });
 
+  it("is one of as many as were asked for, made as many at a time", async () => {
+    const original = await make();
+    const copies = await test.caisson.forkSandbox(original, { count: 3, atOnce: 1 });
+    expect(new Set(copies.map(({ id }) => id)).size).toBe(3);
+    for (const one of copies) expect((await one.exec({ command: "uname -n" })).stdout).toBe(`${one.id.slice(0, 12)}\n`);
+    for (const wrong of [{ atOnce: 0 }, { atOnce: 17 }, { count: 17 }])
+      await expect(test.caisson.forkSandbox(original, wrong)).rejects.toMatchObject({ code: "invalid" });
+    await end([original, ...copies]);
+  });
+
   it("is refused while a context runs code, which goes on", async () => {
     const original = await make();
     const context = await original.contexts.create({ language: "python" });

@@ -52,6 +52,8 @@ export interface AttachOptions extends Reachable, Rooted {
 export interface ForkOptions extends Rooted {
   /** How many; one unless told. */
   count?: number;
+  /** How many of them are made at the same time. */
+  atOnce?: number;
 }
 
 export interface CreateOptions extends Reachable {

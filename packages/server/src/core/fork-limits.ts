@@ -28,5 +28,5 @@ export const checkpointLimits = {
 export const forkLimits = {
   copies: { default: 1, min: 1, max: 16 },
   /** Made at the same time. */
-  atOnce: 4,
+  atOnce: { default: 4, min: 1, max: 16 },
 } as const;

@@ -32,11 +32,15 @@ export class Copies {
   }
 
   /** All of them or none. */
-  async fork(original: Sandbox, { count = 1, ...rooted }: ForkOptions = {}): Promise<Sandbox[]> {
+  async fork(
+    original: Sandbox,
+    { count = 1, atOnce = forkLimits.atOnce.default, ...rooted }: ForkOptions = {},
+  ): Promise<Sandbox[]> {
     checkRange(count, forkLimits.copies, "count", String);
+    checkRange(atOnce, forkLimits.atOnce, "atOnce", String);
     const engine = await this.#parts.open(original.engine);
     const take = this.#taking(engine, rooted, original.redactor.hidden);
-    const copies = await forkSandbox(original, { engine, take }, count);
+    const copies = await forkSandbox(original, { engine, take }, { count, atOnce });
     return copies.map(this.#parts.own);
   }
 

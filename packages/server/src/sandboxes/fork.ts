@@ -8,7 +8,11 @@ import { dropSeed, growSeed, saveSeed } from "./seed.ts";
  * Copies of a running sandbox: memory, processes, contexts and files as they were at one moment. Either all that were asked
  * for, or none. The original stands still meanwhile, for as long as saving and going on take; the first copy is made beside.
  */
-export async function forkSandbox(original: Sandbox, parts: CopyParts, count: number): Promise<Sandbox[]> {
+export async function forkSandbox(
+  original: Sandbox,
+  parts: CopyParts,
+  { count, atOnce }: { count: number; atOnce: number },
+): Promise<Sandbox[]> {
   const copies = new Copying(count);
   let made: { copies: Sandbox[] } | undefined;
   try {
@@ -16,7 +20,7 @@ export async function forkSandbox(original: Sandbox, parts: CopyParts, count: nu
       meanwhile: (seed) => copies.begin(() => growSeed(seed, parts), 1),
     });
     try {
-      copies.begin(() => growSeed(seed, parts), forkLimits.atOnce - 1);
+      copies.begin(() => growSeed(seed, parts), atOnce - 1);
       await tellGeneration(original.wire.tunnels, original.id);
       made = { copies: await copies.all() };
     } finally {
@@ -33,7 +37,7 @@ export async function forkSandbox(original: Sandbox, parts: CopyParts, count: nu
 /** All of them or none. */
 export async function makeAll(count: number, make: () => Promise<Sandbox>): Promise<Sandbox[]> {
   const copies = new Copying(count);
-  copies.begin(make, forkLimits.atOnce);
+  copies.begin(make, forkLimits.atOnce.default);
   try {
     return await copies.all();
   } catch (error) {
