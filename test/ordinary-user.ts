@@ -2,27 +2,13 @@ import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { checkoutFiles } from "./checkout-files.ts";
 import { root } from "./harness.ts";
 import { runOnHost, type Seen } from "./security/host-run.ts";
 
 const idCount = 65_536;
 /** What of the checkout an ordinary user needs to run it and its tests: the checkout itself may be closed to others. */
-const copied = [
-  "caisson",
-  "examples",
-  "native",
-  "package.json",
-  "package-lock.json",
-  "packages",
-  "scripts",
-  "test",
-  "tsconfig.json",
-  "vitest.config.ts",
-  ".build/app",
-  ".build/bin",
-  ".build/include",
-  ".build/ready",
-];
+const copied = [...checkoutFiles, "test", "tsconfig.json", "vitest.config.ts"];
 
 /** Shows the user an /etc with that user in it, this Node and its packages, and becomes it, with nothing of root's. */
 const become = `

@@ -121,13 +121,13 @@ static void check_clone(void) {
 
 /* Stream, datagram and seqpacket sockets of four families; never raw, packet, vsock or anything odd. */
 static void check_sockets(void) {
-  if_equal(SYS_socketpair, 1, NEXT);
+  if_equal(SYS_socketpair, 1 /* into what follows for both */, NEXT);
   unsigned short start = begin_call(SYS_socket);
   load(low_word(1));
   emit(BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
-  if_equal(SOCK_RAW, NEXT, 2);
+  if_equal(SOCK_RAW, NEXT, 2 /* over the two of netlink */);
   load(low_word(0)); /* netlink is spoken over SOCK_RAW too */
-  if_equal(AF_NETLINK, 6, REFUSE);
+  if_equal(AF_NETLINK, 6 /* to its protocol, below */, REFUSE);
   emit(BPF_JMP | BPF_JGT | BPF_K, SOCK_SEQPACKET, REFUSE, NEXT);
   load(low_word(0));
   if_equal(AF_UNIX, ALLOW, NEXT);

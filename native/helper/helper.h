@@ -94,7 +94,7 @@ void become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count);
 /* become_host.c */
 NORETURN void become_host(char **arguments);
 
-/* remove.c */
+/* remove.c: unlink_entries tells a folder among them that is not empty, or NULL. */
 char *unlink_entries(int fd);
 NORETURN void verb_remove(const struct request *request);
 

@@ -40,14 +40,14 @@ int memory_hold(const char *name) {
   struct memory *slot = find("");
   if (*name == '\0' || strlen(name) >= ID_BYTES_MAX || find(name) != NULL) return EINVAL;
   if (slot == NULL) return EAGAIN;
-  bool made = true;
+  int error = 0;
   for (size_t i = 0; i < MEMORY_PARTS; i++) {
     slot->fd[i] = (int)syscall(SYS_memfd_create, "caisson-memory", MFD_CLOEXEC);
-    if (slot->fd[i] < 0 || fchmod(slot->fd[i], 0444) != 0) made = false;
+    if (slot->fd[i] < 0 || fchmod(slot->fd[i], 0444) != 0) error = errno;
   }
-  if (!made) {
+  if (error != 0) {
     close_parts(slot);
-    return EMFILE;
+    return error;
   }
   strcpy(slot->name, name);
   return 0;
@@ -158,9 +158,13 @@ static uint64_t take(const int *from, const int *to, uint64_t most, int64_t dead
   return total;
 }
 
-/* Its pages gVisor writes itself, to their places. They are taken here, ahead: so they count for this process, and what it would write
-   beyond counts for the sandbox, which has a limit. */
-static uint64_t check_pages(int pages, uint64_t most) {
+/* Pages that gVisor writes itself, to their places. They are taken ahead: so they count for this process, and what it would
+   write beyond counts for the sandbox, which has a limit. */
+static void take_room(int pages, uint64_t most) {
+  if (fallocate(pages, FALLOC_FL_KEEP_SIZE, 0, (off_t)most) != 0) fail("there is no memory to hold it");
+}
+
+static uint64_t keep_written(int pages, uint64_t most) {
   struct stat info;
   if (fstat(pages, &info) != 0) fail("the memory cannot be read");
   if ((uint64_t)info.st_size > most) fail_with(EFBIG, "the memory is larger than it may be");
@@ -185,7 +189,7 @@ void verb_checkpoint(const struct request *request) {
   const int *memory = parts_of(request_text(request, "memory"));
   if (memory == NULL) fail_with(ENOENT, "there is no such memory");
   int sentry = connect_to_sentry(request, deadline_us);
-  if (fallocate(memory[2], FALLOC_FL_KEEP_SIZE, 0, (off_t)most) != 0) fail("there is no memory to hold it");
+  take_room(memory[2], most);
   if (pipe2(state, O_CLOEXEC) != 0 || pipe2(about, O_CLOEXEC) != 0) fail("no pipe");
   fcntl(state[0], F_SETPIPE_SZ, PIECE_BYTES);
   ask(sentry, (int[]){state[1], about[1], memory[2]});
@@ -197,6 +201,6 @@ void verb_checkpoint(const struct request *request) {
   ssize_t got = read(sentry, answer, ANSWER_BYTES);
   answer[got > 0 ? got : 0] = '\0';
   if (strncmp(answer, "{\"success\":true", 15) != 0) refuse(answer);
-  bytes += check_pages(memory[2], most);
+  bytes += keep_written(memory[2], most);
   reply_ok("bytes=%llu %s", (unsigned long long)bytes, memory_places(request_text(request, "memory")));
 }

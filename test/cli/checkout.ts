@@ -1,22 +1,9 @@
 import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { checkoutFiles } from "../checkout-files.ts";
 import { root } from "../harness.ts";
 import { runOnHost, type Seen } from "../security/host-run.ts";
 
-/** What set-up looks at, and what it made. */
-const copied = [
-  "caisson",
-  "examples",
-  "native",
-  "package.json",
-  "package-lock.json",
-  "packages",
-  "scripts",
-  ".build/app",
-  ".build/bin",
-  ".build/include",
-  ".build/ready",
-];
 /** Neither Go nor pip finds anything to build with, whatever the network is. */
 const nothingToFetch = ["PIP_NO_INDEX=1", "GOPROXY=off", "GOTOOLCHAIN=local"];
 
@@ -38,7 +25,7 @@ export class Checkout implements AsyncDisposable {
     await mkdir(checkout.path);
     await mkdir(join(checkout.cache, "caisson"), { recursive: true, mode: 0o700 });
     // With the times of files and folders: by them the launcher tells that nothing is to be built.
-    const done = await runOnHost(["/bin/cp", "-a", "--parents", ...copied, checkout.path], { cwd: root });
+    const done = await runOnHost(["/bin/cp", "-a", "--parents", ...checkoutFiles, checkout.path], { cwd: root });
     if (done.exitCode !== 0) throw new Error(done.stderr);
     await symlink(join(root, "node_modules"), join(checkout.path, "node_modules"));
     return checkout;

@@ -54,7 +54,7 @@ describe("[LIF-08] a copy with memory", () => {
     await end(all);
   });
 
-  it("is one of as many as were asked for, made as many at a time", async () => {
+  it("is one of as many as were asked for, and is refused past what may be made, in all and at a time", async () => {
     const original = await make();
     const copies = await test.caisson.forkSandbox(original, { count: 3, atOnce: 1 });
     expect(new Set(copies.map(({ id }) => id)).size).toBe(3);

@@ -108,22 +108,24 @@ function entryArgument(entry: RootEntry): Argument {
   }
 }
 
-function explain(error: AppError, { runtime, runtimePath, spec }: LaunchOptions): AppError {
-  const aboutInput = spec.inputFolder !== undefined && error.message.startsWith("input:");
+function explain(error: AppError, options: LaunchOptions): AppError {
+  const aboutInput = options.spec.inputFolder !== undefined && error.message.startsWith("input:");
   const code = error.code === "internal" ? codeOf(error, aboutInput) : error.code;
-  const full = error.details?.errno === "ENOSPC";
-  const hint = aboutInput
-    ? full
-      ? "The input folder is copied into the workspace: ask for more storage."
-      : "An input folder may hold files, folders and relative links that stay inside it."
-    : runtime.outdated?.test(error.message)
-      ? `${runtimePath} is too old: ${runtime.remedy}`
-      : `Run caisson doctor: it tries ${runtime.program} (${runtimePath}) on its own.`;
   return new AppError(code, `the sandbox cannot be started: ${error.message}`, {
     cause: error,
-    hint,
+    hint: aboutInput ? inputHint(error) : runtimeHint(error, options),
     ...(error.details === undefined ? {} : { details: error.details }),
   });
+}
+
+function inputHint({ details }: AppError): string {
+  if (details?.errno === "ENOSPC") return "The input folder is copied into the workspace: ask for more storage.";
+  return "An input folder may hold files, folders and relative links that stay inside it.";
+}
+
+function runtimeHint({ message }: AppError, { runtime, runtimePath }: LaunchOptions): string {
+  if (runtime.outdated?.test(message)) return `${runtimePath} is too old: ${runtime.remedy}`;
+  return `Run caisson doctor: it tries ${runtime.program} (${runtimePath}) on its own.`;
 }
 
 /** A runtime that is not there, or does not work, is a fault of the host: what was asked for may work later. */
