@@ -89,6 +89,7 @@ export class Caisson implements AsyncDisposable {
       open: (name) => this.#engines.open(name),
       partsOf: (engine, rooted) => this.#sandboxParts(engine, rooted),
       own: (sandbox) => this.#own(sandbox, "sandbox.created"),
+      listeners: options.listeners ?? true,
     });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
     this.#way = {
@@ -263,7 +264,8 @@ export class Caisson implements AsyncDisposable {
   ): Promise<Sandbox> {
     const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id), defined({ root }));
-    const sandbox = await Sandbox.start(parts, id, options);
+    const listeners = (this.#options.listeners ?? true) && (options.listeners ?? true);
+    const sandbox = await Sandbox.start(parts, id, { ...options, listeners });
     await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.started");
   }

@@ -13,6 +13,8 @@ export interface Checkpoint {
 export interface LoadOptions {
   /** Refused where programs that it counts on have changed since it was kept. */
   unchanged?: boolean;
+  /** False: refused where programs in it may listen. */
+  listeners?: boolean;
 }
 
 /** One that is kept, as its namespace sees it. */

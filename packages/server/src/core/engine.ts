@@ -106,6 +106,8 @@ export interface KeptSandbox {
 export interface StartOptions {
   limits?: Partial<SandboxLimits>;
   warm?: WarmChoice;
+  /** False: from now on its programs may not listen. */
+  listeners?: boolean;
 }
 
 export interface SandboxStats {

@@ -113,11 +113,15 @@ const someLimits = shape<Partial<SandboxLimits>>({
   processes: optional(within(requestLimits.processes)),
   storageBytes: optional(within(requestLimits.storageBytes)),
 });
-const startOptions = shape<StartOptions>({ limits: optional(someLimits), warm: optional(oneOf(warmChoices)) });
+const startOptions = shape<StartOptions>({
+  limits: optional(someLimits),
+  warm: optional(oneOf(warmChoices)),
+  listeners: optional(flag),
+});
 
 const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag), lent: optional(flag) });
 
-const loadOptions = shape<LoadOptions>({ unchanged: optional(flag) });
+const loadOptions = shape<LoadOptions>({ unchanged: optional(flag), listeners: optional(flag) });
 
 const spec = shape<RemoteSpec>({
   limits,

@@ -1,5 +1,6 @@
 import type { ForkOptions, Rooted } from "../core/app-options.ts";
 import type { CreatedSandbox, Engine, EngineName } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
 import { forkLimits } from "../core/fork-limits.ts";
 import { checkRange } from "../core/size.ts";
 import type { ContextState } from "./code-context.ts";
@@ -15,6 +16,8 @@ interface CopiesParts {
   partsOf: (engine: Engine, rooted: Rooted) => Promise<SandboxParts>;
   /** It is one of this process's from then on. */
   own: (sandbox: Sandbox) => Sandbox;
+  /** Whether programs may listen. */
+  listeners: boolean;
 }
 
 /** Where what a checkpoint needs lies beside the engine: the key that seals it, and what its sandbox's owner knew. */
@@ -47,7 +50,7 @@ export class Copies {
   /** Brings one that is kept into memory, for any number to go on from; refused where the machine's programs have changed since. */
   async load(name: EngineName, kept: KeptSandbox, { key, folder }: KeptPlace): Promise<Seed> {
     const engine = await this.#parts.open(name);
-    await engine.loadCheckpoint(kept.checkpoint.id, key, { unchanged: true });
+    await engine.loadCheckpoint(kept.checkpoint.id, key, { unchanged: true, ...this.#rights });
     return { ...kept, stage: folder, hidden: [] };
   }
 
@@ -71,7 +74,7 @@ export class Copies {
     { key, folder, ...rooted }: KeptPlace & Rooted,
   ): Promise<Sandbox> {
     const engine = await this.#parts.open(name);
-    await engine.loadCheckpoint(checkpoint.id, key);
+    await engine.loadCheckpoint(checkpoint.id, key, this.#rights);
     try {
       const copy = await makeCopy({ engine, take: this.#taking(engine, rooted, []) }, checkpoint.id, folder, contexts);
       return this.#parts.own(copy);
@@ -90,11 +93,27 @@ export class Copies {
     return (await this.#parts.open(name)).checkpoints();
   }
 
+  /** What is kept may be older than what policy says (S78). */
+  get #rights(): { listeners: boolean } {
+    return { listeners: this.#parts.listeners };
+  }
+
   #taking(engine: Engine, rooted: Rooted, hide: readonly Buffer[]) {
     return async (created: CreatedSandbox, contexts: readonly ContextState[]) => {
       const parts = await this.#parts.partsOf(engine, rooted);
       parts.redactor.hide(hide);
-      return Sandbox.copy(parts, created, contexts);
+      return checkRunning(await Sandbox.copy(parts, created, contexts), parts.background);
     };
   }
+}
+
+/** What goes on in a copy is there by the policy of now, not of when it was saved (S78). */
+async function checkRunning(copy: Sandbox, { allowed }: SandboxParts["background"]): Promise<Sandbox> {
+  const isRunning = copy.processes.list().some(({ state }) => state === "running");
+  if (allowed || !(isRunning || copy.contexts.list().some(({ ended }) => ended === undefined))) return copy;
+  await copy.destroy();
+  throw new AppError("forbidden", "policy lets nothing run in the background, which something does in what was saved", {
+    hint: "policy.background allows it",
+    details: { unsaveable: true },
+  });
 }

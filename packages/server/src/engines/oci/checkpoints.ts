@@ -208,9 +208,12 @@ export class Checkpoints {
   }
 
   /** Brings the memory of a kept one back, for sandboxes to go on from it. */
-  async load(id: string, key: Buffer, { unchanged = false }: LoadOptions): Promise<void> {
+  async load(id: string, key: Buffer, { unchanged = false, listeners = true }: LoadOptions): Promise<void> {
     const { engineFolder, helper } = this.#parts;
     const { bundle, layers, host, ...kept } = await readCheckpoint(engineFolder, id);
+    // What stands on a process of its memory cannot be changed any more.
+    if (!listeners && kept.spec.listeners !== false)
+      throw new AppError("forbidden", `programs in checkpoint ${id} may listen, which policy refuses now`);
     if (unchanged && host !== (await hostPrint(this.#parts, layers)))
       throw new AppError("unavailable", `programs that checkpoint ${id} counts on have changed since it was kept`);
     const saved: Saved = { ...kept, ...newSaved(id), origin: { bundle, layers } };

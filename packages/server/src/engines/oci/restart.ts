@@ -35,5 +35,6 @@ function specOf(engine: EngineName, id: string, kept: KeptRecord, asked: StartOp
   const warm = limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine] ? "never" : (asked.warm ?? kept.warm);
   // Whatever the former start's code made of its output folder stays.
   const output = kept.emptied ? { output: kept.output } : {};
-  return { limits, warm, listeners: kept.listeners, keep: true, ...output };
+  const listeners = kept.listeners && asked.listeners !== false;
+  return { limits, warm, listeners, keep: true, ...output };
 }

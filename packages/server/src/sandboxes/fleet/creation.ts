@@ -45,6 +45,7 @@ export interface CreationParts {
   restore: Restore;
   lendFiles: LendFiles;
   seeds: Seeds;
+  maxLifetimeMs: number;
   egress: Pick<FleetEgress, "check" | "keep" | "ownPolicy" | "left"> | undefined;
   onError: (error: unknown) => void;
 }

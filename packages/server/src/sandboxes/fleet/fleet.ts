@@ -125,6 +125,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       restore: parts.restore ?? noSnapshots,
       lendFiles: parts.lendFiles ?? noSnapshots,
       seeds: new Seeds({ maker, removals, starts, kept, room: templateLimits.seeds, onError }),
+      maxLifetimeMs: settings.maxLifetimeMs,
       egress: parts.egress,
       onError,
     };

@@ -9,7 +9,7 @@ import type { Asked } from "./asked.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { forkFiles } from "./fork-files.ts";
 import { type Member, rootOf } from "./member.ts";
-import { settleCopy } from "./settle-copy.ts";
+import { lifetimeOf, settleCopy } from "./settle-copy.ts";
 
 /** Copies of a member: a place for each first, then all of them at once, then each recorded and somebody's. */
 export async function forkMember(
@@ -74,7 +74,12 @@ async function copySnapshot(
   try {
     await parts.lendFiles(caller, sandbox, async (snapshotId) => {
       const network = parts.egress?.ownPolicy(original.record.id) ?? null;
-      const asked = { ...askedLike(original.record), snapshotId, network };
+      const asked = {
+        ...askedLike(original.record),
+        lifetimeMs: lifetimeOf(parts, original.record),
+        snapshotId,
+        network,
+      };
       while (members.length < count) members.push(await createMember(parts, caller, asked));
     });
     await tellFork(parts, caller, original, members, false);
@@ -85,12 +90,19 @@ async function copySnapshot(
   return { records: members.map(({ record }) => record), memory: false, why, files: "snapshot" };
 }
 
-function askedLike({ image, layerId, engine, limits, env, labels, ...record }: SandboxRecord): Asked {
-  const { outputFolder, keepArtifactsMs, idleTimeoutMs, expiresAtMs, createdAtMs } = record;
+function askedLike({
+  image,
+  layerId,
+  engine,
+  limits,
+  env,
+  labels,
+  ...record
+}: SandboxRecord): Omit<Asked, "lifetimeMs"> {
+  const { outputFolder, keepArtifactsMs, idleTimeoutMs } = record;
   return {
     image: { name: image, layerId },
     ...{ engine, limits, env, labels, outputFolder, keepArtifactsMs, idleTimeoutMs },
-    lifetimeMs: expiresAtMs - createdAtMs,
     sessionKey: null,
     snapshotId: null,
     inputFolder: null,

@@ -17,7 +17,8 @@ export async function settleCopy(parts: CreationParts, caller: Caller, like: Lik
   const { ledger, lifecycle, registry, egress, equipment, clock } = parts;
   const { id: copyOf, env, limits } = like.record;
   const { namespace, id: createdBy } = caller.principal;
-  const record = recordOf(caller, like, copy, clock.wallMs());
+  const lifetimeMs = lifetimeOf(parts, like.record);
+  const record = recordOf(caller, like, copy, { nowMs: clock.wallMs(), lifetimeMs });
   try {
     if (like.policy !== null) await egress?.keep(record.id, like.policy);
     await equipment.equip(caller, copy, { namespace, createdBy, env, limits, copyOf });
@@ -35,8 +36,21 @@ export async function settleCopy(parts: CreationParts, caller: Caller, like: Lik
   return member;
 }
 
+/** The original's, as far as that may be asked for now (S78). */
+export function lifetimeOf(
+  { maxLifetimeMs }: Pick<CreationParts, "maxLifetimeMs">,
+  { expiresAtMs, createdAtMs }: SandboxRecord,
+): number {
+  return Math.min(expiresAtMs - createdAtMs, maxLifetimeMs);
+}
+
 /** As the original's, but for what is of one sandbox alone. Its time begins anew. */
-function recordOf(caller: Caller, { record, origin }: Like, copy: Sandbox, nowMs: number): SandboxRecord {
+function recordOf(
+  caller: Caller,
+  { record, origin }: Like,
+  copy: Sandbox,
+  { nowMs, lifetimeMs }: { nowMs: number; lifetimeMs: number },
+): SandboxRecord {
   return {
     ...record,
     id: copy.id,
@@ -45,7 +59,7 @@ function recordOf(caller: Caller, { record, origin }: Like, copy: Sandbox, nowMs
     sessionKey: null,
     createdAtMs: nowMs,
     lastUsedAtMs: nowMs,
-    expiresAtMs: nowMs + (record.expiresAtMs - record.createdAtMs),
+    expiresAtMs: nowMs + lifetimeMs,
     pausedAtMs: null,
     origin,
     failure: null,

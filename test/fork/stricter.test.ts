@@ -1,0 +1,111 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
+import { systemClock } from "../../packages/server/src/core/clock.ts";
+import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
+import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import { openService, type Service } from "../../packages/server/src/service.ts";
+import { makeHome, settings, until } from "../fleet/fixture.ts";
+import { guestPath, ordinary, root } from "../harness.ts";
+
+interface Deployment extends Partial<FleetSettings> {
+  listeners?: boolean;
+  background?: BackgroundPolicy;
+}
+
+const caller: Caller = {
+  principal: { id: "key", name: "key", namespace: "default", role: "operator" },
+  requestId: "request",
+};
+const engine = "gvisor";
+
+async function open(home: string, { listeners = true, background, ...changed }: Deployment = {}): Promise<Service> {
+  const onError = () => undefined; // of memory that is of no use any more
+  const caisson = openCaisson({ home, root, guestPath, listeners, ...(background && { background }), onError });
+  const service = await openService({
+    ...{ folder: join(home, "daemon"), caisson, feed: new EventFeed(), clock: systemClock, onError },
+    settings: { ...settings, engine, ...changed },
+    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+  });
+  return {
+    ...service,
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]();
+      await caisson[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const listen =
+  "import socket\ntry:\n  socket.socket().listen()\n  print('listens')\nexcept PermissionError:\n  print('no')";
+
+function attempt({ fleet }: Service, id: string): Promise<string> {
+  return fleet.use(caller, id, async (box) => (await box.exec({ command: ["python3", "-ISc", listen] })).stdout);
+}
+
+describe.skipIf(ordinary)("what was kept before a deployment became stricter", () => {
+  it("[S78] lets nothing listen where policy refuses that now: not a checkpoint, a template or a sandbox that starts again", async () => {
+    await using home = await makeHome();
+    let id: string, checkpoint: string;
+    const warmUp = { language: "shell", code: "true" } as const;
+    {
+      await using daemon = await open(home.home);
+      const { fleet, templates } = daemon;
+      id = (await fleet.create(caller, {})).record.id;
+      expect(await attempt(daemon, id)).toBe("listens\n");
+      checkpoint = (await fleet.checkpoints.create(caller, id, "before")).id;
+      await templates.create(caller, { name: "before", warmUp });
+      await until(() => templates.get(caller, "before").state !== "building");
+      expect(templates.get(caller, "before")).toMatchObject({ state: "ready", memory: true });
+      await fleet.stop(caller, id);
+    }
+    {
+      await using daemon = await open(home.home, { listeners: false });
+      const { fleet } = daemon;
+      await expect(fleet.checkpoints.restore(caller, checkpoint)).rejects.toMatchObject({ code: "forbidden" });
+      const { record } = await fleet.create(caller, { template: "before" });
+      expect(record.template).toMatchObject({ memory: true }); // of a warm-up that was run anew
+      for (const one of [id, record.id]) expect(await attempt(daemon, one)).toBe("no\n");
+      await fleet.destroy(caller, record.id);
+    }
+    await using daemon = await open(home.home);
+    const { id: restored } = await daemon.fleet.checkpoints.restore(caller, checkpoint);
+    expect(await attempt(daemon, restored)).toBe("listens\n");
+    for (const one of [id, restored]) await daemon.fleet.destroy(caller, one);
+    await daemon.fleet.checkpoints.delete(caller, checkpoint);
+    await daemon.templates.delete(caller, "before");
+  });
+
+  it("[S78] brings back nothing that runs in the background, and no longer a life than there may be now", async () => {
+    await using home = await makeHome();
+    const ids: string[] = [];
+    const checkpoints: string[] = [];
+    {
+      await using daemon = await open(home.home);
+      const { fleet } = daemon;
+      for (const busy of [false, true]) {
+        const { id } = (await fleet.create(caller, {})).record;
+        if (busy) await fleet.use(caller, id, (box) => box.processes.start({ command: "sleep 1000" }));
+        checkpoints.push((await fleet.checkpoints.create(caller, id, "before")).id);
+        ids.push(id);
+      }
+    }
+    const [calm = "", busy = ""] = checkpoints;
+    await using daemon = await open(home.home, {
+      background: { allowed: false, mostMs: 1_000 },
+      ...{ lifetimeMs: 60_000, maxLifetimeMs: 60_000 },
+    });
+    const { fleet } = daemon;
+    await expect(fleet.checkpoints.restore(caller, busy)).rejects.toMatchObject({ code: "forbidden" });
+    const restored = await fleet.checkpoints.restore(caller, calm);
+    const [copy] = (await fleet.fork(caller, ids[0] ?? "", { count: 1, memory: "never" })).records;
+    for (const one of [restored, copy]) expect((one?.expiresAtMs ?? 0) - (one?.createdAtMs ?? 0)).toBe(60_000);
+    expect((await fleet.list(caller, { limit: 10 })).map(({ id }) => id).sort()).toEqual(
+      [...ids, restored.id, copy?.id ?? ""].sort(),
+    );
+    for (const { id } of await fleet.list(caller, { limit: 10 })) await fleet.destroy(caller, id);
+    for (const one of checkpoints) await fleet.checkpoints.delete(caller, one);
+  });
+});
