@@ -46,8 +46,7 @@ import { PortDesk } from "./sandboxes/port-desk.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
-import { openStore } from "./store/open-store.ts";
-import type { SqliteClient } from "./store/sqlite-client.ts";
+import { openStore, type StoreOptions } from "./store/open-store.ts";
 import { storePath } from "./store/store-path.ts";
 import { Templates } from "./templates/templates.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
@@ -61,8 +60,8 @@ import { Web } from "./web/web.ts";
 interface ServiceParts {
   /** Where database and blobs lie. */
   folder: string;
-  /** Of the database, where it is opened already. */
-  client?: Promise<SqliteClient>;
+  /** The store, where it is being opened already. */
+  opening?: Pick<StoreOptions, "client" | "signer">;
   /** Stays its owner's, as the feed does. */
   caisson: Caisson;
   /** Who makes its sandboxes, where that is not plainly the Caisson. */
@@ -134,7 +133,7 @@ export interface Service extends AsyncDisposable {
 export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
   const { folder, caisson, feed, settings, clock, onError } = parts;
-  const store = opened.use(await openStore({ path: storePath(folder), client: parts.client, onError }));
+  const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));

@@ -53,7 +53,7 @@ const session = "stdio";
 
 export async function openStdioService(options: StdioOptions): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
-  const { caisson, maker, guard, client, ...own } = opened.use(options.start);
+  const { caisson, maker, guard, opening, ...own } = opened.use(options.start);
   const { configuration, variables, version, stdin, stdout, log } = options;
   const sets = readToolSets(options.tools ?? configuration.settings["mcp.tools"]);
   const onError = (error: unknown) => log(error instanceof AppError ? error.message : String(error));
@@ -62,7 +62,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
   const service = opened.use(
     await openService({
       folder,
-      client,
+      opening,
       caisson,
       maker,
       leavesLayers: true,

@@ -5,13 +5,16 @@ import { type Caisson, openCaisson } from "./app.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { AppError } from "./core/errors.ts";
+import type { Signer } from "./core/manifest.ts";
 import { hasLimits, resolveSandboxLimits } from "./core/request.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeHome } from "./host/access.ts";
 import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folders.ts";
 import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
-import { SqliteClient } from "./store/sqlite-client.ts";
+import { openClient } from "./store/open-client.ts";
+import { openSigner } from "./store/signing-key.ts";
+import type { SqliteClient } from "./store/sqlite-client.ts";
 import { storePath } from "./store/store-path.ts";
 
 type MakeOptions = Parameters<SandboxMaker["createSandbox"]>[0];
@@ -22,7 +25,7 @@ export interface StdioStart extends AsyncDisposable {
   /** Of this process alone, and gone with it. */
   folder: Promise<string>;
   /** Of the store in there. */
-  client: Promise<SqliteClient>;
+  opening: { client: Promise<SqliteClient>; signer: Promise<Signer> };
   /** Removes what others like it left that died. */
   sweep(): Promise<void>;
   /** Who guards the ways out of sandboxes is known from here on. */
@@ -37,8 +40,10 @@ export async function startStdio(configuration: Configuration, onError: (error: 
   const locks = folderLocks(opened, join(root, ".build/bin/caisson-helper"));
   const folder = claimFolder(parent, locks);
   opened.defer(async () => rm(await folder, { recursive: true, force: true }));
-  const client = folder.then((path) => SqliteClient.open({ path: storePath(path) }));
+  const client = folder.then((path) => openClient({ path: storePath(path) }));
   opened.defer(() => client.then((it) => it.close()).catch(() => undefined));
+  const signer = folder.then(openSigner);
+  signer.catch(() => undefined); // whoever opens the store hears of it
   const options = caissonOptions(configuration);
   const launched = Promise.withResolvers<void>();
   const caisson = opened.use(openCaisson({ ...options, onLaunch: launched.resolve, onError }));
@@ -68,7 +73,8 @@ export async function startStdio(configuration: Configuration, onError: (error: 
   await launched.promise;
   const closing = opened.move();
   return {
-    ...{ caisson, maker: ephemeral(caisson, createSandbox), folder, client, guard: guarded.resolve },
+    ...{ caisson, maker: ephemeral(caisson, createSandbox), folder, guard: guarded.resolve },
+    opening: { client, signer },
     sweep: async () => sweepFolders(parent, await folder, locks),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

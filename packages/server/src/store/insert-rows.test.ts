@@ -3,17 +3,14 @@ import { join } from "node:path";
 import { Kysely } from "kysely";
 import { expect, it } from "vitest";
 import { InsertRows } from "./insert-rows.ts";
-import { migrate } from "./migrate.ts";
-import { migrations } from "./migrations/all.ts";
+import { openClient } from "./open-client.ts";
 import type { Schema } from "./schema.ts";
-import { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
 it("puts each value into its column, whatever order and whichever columns a row has", async () => {
   const folder = await mkdtemp("/var/tmp/caisson-insert-");
-  const client = await SqliteClient.open({ path: join(folder, "test.db") });
+  const client = await openClient({ path: join(folder, "test.db") });
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
-  await migrate(db, migrations);
   const rows = new InsertRows(db, "api_keys");
   const row = { id: "1", name: "one", namespace: "a", role: "agent", hash: "x", created_at_ms: 1, expires_at_ms: 2 };
   await rows.insert(row);

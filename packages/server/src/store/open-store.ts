@@ -8,21 +8,20 @@ import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
-import { migrate } from "./migrate.ts";
-import { migrations } from "./migrations/all.ts";
+import { openClient } from "./open-client.ts";
 import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import { openSigner } from "./signing-key.ts";
-import { SqliteClient } from "./sqlite-client.ts";
+import type { SqliteClient } from "./sqlite-client.ts";
 import { executeBy, SqliteDialect } from "./sqlite-dialect.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
   path: string;
   /** Opened already; it is the store's then. */
-  client?: Promise<SqliteClient> | undefined;
+  client?: Promise<SqliteClient>;
   /** Signs the audit log's checkpoints; the key of the same folder unless given. */
-  signer?: Signer;
+  signer?: Signer | Promise<Signer>;
   clock?: Clock;
   /** Told of what went wrong beside a call; a warning of the process unless given. */
   onError?: (error: unknown) => void;
@@ -40,11 +39,10 @@ export async function openStore({
 }: StoreOptions): Promise<Store> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const opening = rest.client ?? SqliteClient.open({ path, ...(walBytes === undefined ? {} : { walBytes }) });
+  const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) });
   const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
-    await migrate(db, migrations);
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });
     return {
       ...openRecords(db, clock, executeBy(client)),

@@ -62,17 +62,19 @@ export function noteOf(error: unknown): ErrorNote {
   if (!(error instanceof Error)) return { message: String(error) };
   const note: ErrorNote = { message: error.message };
   if ("errcode" in error && typeof error.errcode === "number") note.code = error.errcode;
-  const { code } = error instanceof AppError ? error : {};
   // A system error: no permission, no file.
   if (note.code === undefined && errnoOf(error)?.startsWith("E") && "syscall" in error) note.refused = "unavailable";
-  if (code === "invalid" || code === "conflict" || code === "too_large" || code === "timeout" || code === "unavailable")
-    note.refused = code;
+  if (error instanceof AppError) {
+    note.refused = error.code;
+    if (error.hint !== undefined) note.hint = error.hint;
+  }
   return note;
 }
 
 /** What went wrong in the store, for its caller. Messages of SQLite name tables and columns, never values. */
 export function toAppError(note: ErrorNote): AppError {
-  if (note.refused !== undefined) return new AppError(note.refused, note.message);
+  const { refused, message, hint } = note;
+  if (refused !== undefined) return new AppError(refused, message, hint === undefined ? {} : { hint });
   const meaning = meanings[(note.code ?? 0) & 0xff];
   if (meaning === undefined) return new AppError("internal", `the store: ${note.message}`);
   const details = { ...meaning.detail?.details, sqlite: note.message };

@@ -1,5 +1,7 @@
 import type { AuditEntry } from "../core/audit.ts";
+import type { ErrorCode } from "../core/errors.ts";
 import type { VerifyInput } from "./audit/verify-checkpoints.ts";
+import type { Migration } from "./migrate.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -37,7 +39,8 @@ export interface ErrorNote {
   /** SQLite's extended result code; the low byte is the kind. */
   code?: number;
   /** Of AppError, when the worker itself refuses. */
-  refused?: "invalid" | "conflict" | "too_large" | "timeout" | "unavailable";
+  refused?: ErrorCode;
+  hint?: string;
 }
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
@@ -57,6 +60,8 @@ export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
 export interface WorkerOptions {
   path: string;
   readOnly?: boolean;
+  /** Of its schema: those that it lacks are applied before anything is asked. */
+  migrations?: readonly Migration[];
   walBytes?: number;
   transactionMs?: number;
   verify?: VerifyOrder;

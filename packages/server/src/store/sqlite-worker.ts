@@ -6,6 +6,7 @@ import { storeLimits } from "../core/store-limits.ts";
 import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { migrate } from "./migrate.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
 import type { ErrorNote, FromWorker, Reply, Request, ToWorker, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
@@ -33,13 +34,12 @@ function open(path: string): DatabaseSync {
   db.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON");
   // The first look makes the log file be there.
   db.prepare("select count(*) from sqlite_schema").get();
-  db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   return db;
 }
 
 /** The thread that owns the database: no disk holds up the daemon's event loop. */
 function serve(options: WorkerOptions): void {
-  const { path, walBytes = storeLimits.walBytes, transactionMs = storeLimits.transactionMs } = options;
+  const { path, migrations, walBytes = storeLimits.walBytes, transactionMs = storeLimits.transactionMs } = options;
   const say = (message: FromWorker) => parentPort?.postMessage(message);
   const lock = takeOwnership(path);
   const db = open(path);
@@ -60,6 +60,8 @@ function serve(options: WorkerOptions): void {
     wal.committed();
     turnOver();
   };
+  if (migrations !== undefined && migrate(db, migrations)) committed();
+  db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   const commits = new GroupCommit({
     db,
     transactionMs,
