@@ -54,15 +54,17 @@ export class ChainKeeper {
 
   static async open(parts: KeeperParts): Promise<ChainKeeper> {
     const { db, client, clock } = parts;
-    const broken = await missing(parts);
-    if (broken !== undefined) await client.append(brokenEntry(broken), clock.wallMs());
     const last = await newestCheckpoint(db, "checkpoint");
-    const head = await chainHead(db);
+    const found = await chainHead(db);
+    const broken = await missing(parts, last === undefined && found.sequence === 0);
+    const head = broken === undefined ? found : await client.append(brokenEntry(broken), clock.wallMs());
     const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
     // The head first: from then on it is never missing, unless somebody took it away.
     await keeper.#writeHead(head);
-    if (head.sequence > keeper.#checkpoint.sequence) await keeper.#insertCheckpoint(head);
-    await keeper.#writeHead(head);
+    if (head.sequence > keeper.#checkpoint.sequence) {
+      await keeper.#insertCheckpoint(head);
+      keeper.alone(() => keeper.#writeHead(head)).catch(parts.onError); // a checkpoint that it does not name yet is none too many
+    }
     return keeper;
   }
 
@@ -126,13 +128,10 @@ export class ChainKeeper {
 }
 
 /** What the head outside knows and the database does not have, in words; undefined when all is there. */
-async function missing({ db, headPath }: KeeperParts): Promise<string | undefined> {
+async function missing({ db, headPath }: KeeperParts, isNew: boolean): Promise<string | undefined> {
   const known = await readHead(headPath).catch(() => "unreadable" as const);
   if (known === "unreadable") return "the head outside the database could not be read";
-  if (known === undefined) {
-    const isNew = (await chainHead(db)).sequence === 0 && (await newestCheckpoint(db, "checkpoint")) === undefined;
-    return isNew ? undefined : "the head outside the database was gone";
-  }
+  if (known === undefined) return isNew ? undefined : "the head outside the database was gone";
   const anchor = await newestCheckpoint(db, "anchor");
   if (anchor !== undefined && known.sequence < anchor.sequence) return undefined;
   const hash = await hashAt(db, known.sequence);
