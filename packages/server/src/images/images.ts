@@ -24,7 +24,6 @@ import { randomId } from "../core/random-id.ts";
 import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
 import { BuildLog, readLog, stepMark, stepsIn } from "./build-log.ts";
 import { explainFailure, type Progress } from "./build-steps.ts";
-import { readSpec } from "./read-spec.ts";
 
 export interface ImagesParts extends BuildParts {
   /** Where logs are kept. */
@@ -140,6 +139,7 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   }
 
   async importSpec(caller: Caller, text: string): Promise<Imported> {
+    const { readSpec } = await import("./read-spec.ts"); // most starts read none
     return this.#importSpec(caller, await readSpec(text), "spec");
   }
 
