@@ -5,11 +5,12 @@ import { oneLine } from "./one-line.ts";
 export interface DomNode {
   readonly nodeType: number;
   readonly childNodes: Iterable<DomNode>;
-  readonly textContent: string | null;
+  textContent: string | null;
 }
 
 export interface DomElement extends DomNode {
   readonly localName: string;
+  readonly lastChild: DomNode | null;
   getAttribute(name: string): string | null;
   querySelector(selector: string): DomElement | null;
   querySelectorAll(selector: string): Iterable<DomElement>;

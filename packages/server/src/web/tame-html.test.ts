@@ -15,6 +15,12 @@ describe("HTML, tamed", () => {
     expect(document.documentElement.getAttribute("lang")).toBe("de");
   });
 
+  it("has one text where what stood in its midst belongs to the head", () => {
+    const { document } = tameHtml("<p>a<title>T</title>b<meta name=x>c");
+    const texts = [...(document.querySelector("p")?.childNodes ?? [])].map(({ textContent }) => textContent);
+    expect([...texts, shown(document.head)]).toEqual(["abc", '<title>T</title><meta name="x">']);
+  });
+
   it("leaves out what is not, whatever is in it", () => {
     expect(body("a<script>if (1<2) '</p>'</script><svg><title>x</title><p>y</p></svg><!-- c -->b")).toBe("ab");
   });

@@ -4,7 +4,7 @@
  */
 import { Parser } from "htmlparser2";
 import { webLimits } from "../core/web-limits.ts";
-import { type DomDocument, type DomElement, emptyDocument } from "./dom.ts";
+import { type DomDocument, type DomElement, emptyDocument, isText } from "./dom.ts";
 
 export interface TamedHtml {
   document: DomDocument;
@@ -120,9 +120,19 @@ class Tree {
     this.#flush();
   }
 
+  /** What stood between two texts may have gone to the head. */
+  #appendText(text: string): void {
+    const parent = this.#parents.at(-1);
+    const last = parent?.lastChild ?? null;
+    const before = last !== null && isText(last) ? (last.textContent ?? "") : "";
+    if (last !== null && before !== "" && before.length + text.length <= webLimits.pieceCharacters)
+      last.textContent = before + text;
+    else parent?.appendChild(this.document.createTextNode(text));
+  }
+
   #flush(): void {
     const text = this.#pieces.join("");
-    if (text !== "") this.#parents.at(-1)?.appendChild(this.document.createTextNode(text));
+    if (text !== "") this.#appendText(text);
     this.#pieces = [];
     this.#pieceCharacters = 0;
   }
