@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { type FleetHome, makeHome, type TestFleet, until } from "../fleet/fixture.ts";
 import { engines } from "../harness.ts";
-import { openTestServer } from "../http/server.ts";
 
 const MiB = 1024 ** 2;
 const caller: Caller = {
@@ -96,28 +95,3 @@ async function damage(home: string): Promise<void> {
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, 1000);
   await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, 1000);
 }
-
-describe("[LIF-10] a template whose making had the value of a secret", () => {
-  it("has no memory saved, and says why", async () => {
-    await using server = await openTestServer("gvisor");
-    const operator = await server.as("operator");
-    await operator.put("/api/v1/secrets/KEY", "value-of-a-template-1");
-    const deliver = { as: "env", variable: "KEY" };
-    const bound = await operator.post("/api/v1/secrets/KEY/bindings", { target: { all: true }, deliver });
-    expect(bound.status).toBe(201);
-    const warm_up = { language: "python", code: "import os; seen = 'KEY' in os.environ" };
-    const { json } = await operator.post("/api/v1/templates", { name: "secret", warm_up });
-    const template = async () => (await operator.get(`/api/v1/templates/${json.id}`)).json;
-    await until(async () => (await template()).state !== "building");
-    expect(await template()).toMatchObject({ state: "ready", memory: false, why: expect.stringContaining("secret") });
-    const { id } = (await operator.post("/api/v1/sandboxes", { template: "secret" })).json;
-    const path = `/api/v1/sandboxes/${id}`;
-    const { results } = (await operator.post(`${path}/contexts/python-1/run`, { code: "seen" })).json;
-    expect(results[0].json).toBe(false);
-    expect((await operator.post(`${path}/exec`, { command: 'test -n "$KEY" && echo here' })).json.stdout).toBe(
-      "here\n",
-    );
-    await operator.delete(path);
-    await operator.delete("/api/v1/templates/secret");
-  });
-});

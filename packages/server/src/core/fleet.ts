@@ -56,6 +56,8 @@ export interface CreateRequest {
   keepArtifactsMs?: number;
   /** What it may reach on top of its namespace's policy, and what it may not. */
   network?: PolicyDraft;
+  /** A template is made in it: it gets no secrets, and only those who may make templates find it (S79). */
+  forTemplate?: boolean;
 }
 
 export interface Created {
@@ -141,8 +143,6 @@ export interface QueuedJob {
 export interface TemplateBench {
   /** Stops a sandbox, and makes its files a layer that it goes on with. */
   freeze(caller: Caller, id: string): Promise<LayerInfo>;
-  /** Whether it ever had the value of a secret. */
-  heldPlain(caller: Caller, id: string): Promise<boolean>;
   /** Runs the warm-up and saves what it left in memory, where that can be. One that fails rejects. */
   prime(template: ReadyTemplate, signal: AbortSignal): Promise<TemplateMemory>;
   /** Gives up what was saved. */

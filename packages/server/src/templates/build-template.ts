@@ -60,8 +60,7 @@ export async function buildTemplate(
   const frozen = await holds({ layerId, bytes });
   if (warmUp === null) return { memory: false, why: "it has no warm-up" };
   await begin("warm-up");
-  const without = (await bench.heldPlain(caller, builderId)) ? "its making had a secret's value" : null;
   // A job of the builder's: in the queue, in the log, and by the command policy.
   const job = { ...warmUpJob(warmUp), signal };
-  return fleet.run(caller, builderId, job, () => bench.prime(readyTemplate(frozen, layerId, without), signal));
+  return fleet.run(caller, builderId, job, () => bench.prime(readyTemplate(frozen, layerId, null), signal));
 }

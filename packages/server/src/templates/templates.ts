@@ -253,7 +253,7 @@ export class Templates implements TemplateChoice, AsyncDisposable {
 
 function builderRequest({ name, image, engine, limits, env, network, snapshotId }: TemplateRequest): CreateRequest {
   const labels = { "caisson.template": name };
-  return { labels, ...defined({ image, engine, limits, env, network, snapshotId }) };
+  return { labels, forTemplate: true, ...defined({ image, engine, limits, env, network, snapshotId }) };
 }
 
 function ignoreMissing(error: unknown): void {

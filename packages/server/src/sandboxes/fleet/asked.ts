@@ -27,6 +27,7 @@ export interface Asked
   /** Null: its namespace's alone. */
   network: EgressPolicy | null;
   template: ReadyTemplate | null;
+  forTemplate: boolean;
 }
 
 /** A request with its defaults filled in; what is past a cap is refused, and names it (SBX-13). */
@@ -60,6 +61,7 @@ export function resolveCreate(
     warm: request.warm ?? "first-use",
     network: request.network === undefined ? null : checkNetwork(request.network),
     template: null,
+    forTemplate: request.forTemplate ?? false,
   };
 }
 

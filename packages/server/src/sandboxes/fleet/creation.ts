@@ -87,7 +87,7 @@ export async function takeWarm(
     const { sandbox, isWell } = taken;
     try {
       const limits = { ...asked.limits, storageBytes: sandbox.limits.storageBytes };
-      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked.env, limits));
+      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked, limits));
       await (isWell === undefined ? equipped : whileWell(isWell, equipped));
       return { ...taken, origin: "pool" };
     } catch (error) {
@@ -112,10 +112,11 @@ async function whileWell(isWell: Promise<boolean>, work: Promise<void>): Promise
 function startCold(
   { maker, pools, queue, starts, removals, equipment, onError }: CreationParts,
   caller: Caller,
-  { image, limits, warm, env, priority, inputFolder, outputFolder }: Asked,
+  asked: Asked,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
+  const { image, limits, warm, priority, inputFolder, outputFolder } = asked;
   return queue.with({ caller, kind: "create", priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
     const root = image.layerId ?? undefined;
@@ -125,7 +126,7 @@ function startCold(
       return pools.makeRoom(() => maker.createSandbox({ ...options, ...folders }));
     });
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, env, limits));
+      await equipment.equip(caller, sandbox, termsOf(caller, asked, limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
@@ -135,8 +136,12 @@ function startCold(
   });
 }
 
-export function termsOf({ principal }: Caller, env: Terms["env"], limits: SandboxLimits): Terms {
-  return { namespace: principal.namespace, createdBy: principal.id, env, limits };
+export function termsOf(
+  { principal }: Caller,
+  { env, forTemplate }: Pick<Asked, "env" | "forTemplate">,
+  limits: SandboxLimits,
+): Terms {
+  return { namespace: principal.namespace, createdBy: principal.id, env, limits, withoutSecrets: forTemplate };
 }
 
 /** Recorded while it is asked whether it is well; undefined when it is not: its record says so, and another is taken. */
@@ -166,7 +171,7 @@ async function settle(
     await removals.remove(record.id, sandbox).catch(onError);
     throw error;
   }
-  const member = new Member(record, clock);
+  const member = new Member(record, clock, asked.forTemplate);
   if ((await isWell) === false) {
     egress?.left(record.id);
     await member.become(ledger, "destroyed", undefined, "it did not answer");

@@ -4,7 +4,11 @@ import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core
 import type { Sandbox } from "../sandbox.ts";
 import type { Actor } from "./ledger.ts";
 
-export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & { copyOf?: string };
+export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & {
+  copyOf?: string;
+  /** As long as it lives. */
+  withoutSecrets?: boolean;
+};
 
 type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<Terms, "copyOf">;
 
@@ -23,6 +27,8 @@ export class Equipment {
   readonly #secrets: SecretSource | undefined;
   readonly #given = new WeakMap<Sandbox, Given>();
   readonly #generations = new Map<string, number>();
+  /** Ids of sandboxes that get no secret, whatever is bound. */
+  readonly #without = new Set<string>();
 
   constructor(secrets: SecretSource | undefined) {
     this.#secrets = secrets;
@@ -32,6 +38,7 @@ export class Equipment {
   async equip(actor: Actor, sandbox: Sandbox, terms: Terms): Promise<void> {
     if (!hasLimits(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
     sandbox.setEnvironment(terms.env);
+    if (terms.withoutSecrets === true) this.#without.add(sandbox.id);
     await this.refresh(actor, sandbox, terms);
   }
 
@@ -59,7 +66,7 @@ export class Equipment {
   ): Promise<Prepared | undefined> {
     const generation = this.#generation(namespace);
     const holder = { id, namespace, createdBy, ...(copyOf === undefined ? {} : { copyOf }) };
-    if (this.#secrets?.concerns(holder) !== true) return undefined;
+    if (this.#secrets?.concerns(holder) !== true || this.#without.has(id)) return undefined;
     return { ...(await this.#secrets.deliver(actor, holder, held)), generation };
   }
 
@@ -94,6 +101,7 @@ export class Equipment {
   }
 
   async release(sandboxId: string): Promise<void> {
+    this.#without.delete(sandboxId);
     await this.#secrets?.release(sandboxId);
   }
 

@@ -198,7 +198,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async list(caller: Caller, query: Omit<SandboxQuery, "namespace">): Promise<SandboxRecord[]> {
-    return this.#registry.list(caller.principal.namespace, query);
+    return this.#registry.list(caller.principal, query);
   }
 
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {

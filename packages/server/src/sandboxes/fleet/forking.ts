@@ -110,6 +110,7 @@ function askedLike({
     warm: "first-use",
     network: null,
     template: null,
+    forTemplate: false,
   };
 }
 

@@ -21,11 +21,14 @@ export class Member {
   touched = false;
   /** A timer acts on it, or did so in vain: not before then again. */
   expireAgainMs = 0;
+  /** A template is made in it. */
+  readonly forTemplate: boolean;
   readonly #clock: Clock;
   readonly #clocks: Clocks;
 
-  constructor(record: SandboxRecord, clock: Clock) {
+  constructor(record: SandboxRecord, clock: Clock, forTemplate = false) {
     this.record = record;
+    this.forTemplate = forTemplate;
     this.#clock = clock;
     this.#clocks = clocksOf(record, clock);
   }

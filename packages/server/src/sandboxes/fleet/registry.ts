@@ -1,7 +1,7 @@
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
-import type { Caller } from "../../core/principal.ts";
+import { type Caller, isAllowed, type Principal } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { type Member, noSuchSandbox } from "./member.ts";
 
@@ -56,7 +56,7 @@ export class Registry {
   /** Another namespace's does not exist. */
   find({ principal }: Caller, id: string): Member {
     const member = this.#members.get(id);
-    if (member === undefined || member.record.namespace !== principal.namespace) throw noSuchSandbox(id);
+    if (member === undefined || !mayFind(principal, member)) throw noSuchSandbox(id);
     member.checkThere();
     return member;
   }
@@ -65,10 +65,10 @@ export class Registry {
     return this.#sessions.get(sessionName(namespace, sessionKey));
   }
 
-  list(namespace: string, { status, sessionKey, cursor, limit }: Omit<SandboxQuery, "namespace">): SandboxRecord[] {
+  list(principal: Principal, { status, sessionKey, cursor, limit }: Omit<SandboxQuery, "namespace">): SandboxRecord[] {
     const own = [...this.#members.values()]
+      .filter((member) => mayFind(principal, member) && member.record.status !== "destroyed")
       .map(({ record }) => record)
-      .filter((record) => record.namespace === namespace && record.status !== "destroyed")
       .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
     const at = cursor === undefined ? 0 : own.findIndex(({ id }) => id === cursor) + 1;
     if (cursor !== undefined && at === 0)
@@ -106,6 +106,11 @@ export class Registry {
     if (count === 0) this.#counts.delete(namespace);
     else this.#counts.set(namespace, count);
   }
+}
+
+/** What agents do to one that a template is made in would be in all sandboxes of that template (S79). */
+function mayFind(principal: Principal, { record, forTemplate }: Member): boolean {
+  return record.namespace === principal.namespace && (!forTemplate || isAllowed(principal, "operate"));
 }
 
 function full(what: string): AppError {

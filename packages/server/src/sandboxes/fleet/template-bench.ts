@@ -2,14 +2,13 @@ import { AppError } from "../../core/errors.ts";
 import type { TemplateBench } from "../../core/fleet.ts";
 import type { CreationParts } from "./creation.ts";
 
-type BenchParts = Pick<CreationParts, "registry" | "lifecycle" | "equipment" | "seeds" | "templatePools">;
+type BenchParts = Pick<CreationParts, "registry" | "lifecycle" | "seeds" | "templatePools">;
 
 /** What the making of templates needs beside what everybody may do with a sandbox. */
 export function templateBench(parts: BenchParts): TemplateBench {
-  const { registry, lifecycle, equipment, seeds, templatePools } = parts;
+  const { registry, lifecycle, seeds, templatePools } = parts;
   return {
     freeze: (caller, id) => lifecycle.freeze(registry.find(caller, id), caller),
-    heldPlain: (caller, id) => equipment.heldPlain(registry.find(caller, id).record.id),
     prime: (template, signal) => seeds.prime(template, signal),
     discard: async (id) => {
       const member = registry.get(id);

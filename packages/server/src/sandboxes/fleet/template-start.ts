@@ -33,7 +33,7 @@ function startNew(parts: CreationParts, caller: Caller, asked: Asked, template: 
   return queue.with({ caller, kind: "create", priority: asked.priority }, async () => {
     const { sandbox, memory, why } = await beginTemplate(parts, asked, template);
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, asked.env, asked.limits));
+      await equipment.equip(caller, sandbox, termsOf(caller, asked, asked.limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
