@@ -21,7 +21,7 @@
 
 #define STATE "/run/caisson/state"
 #define LOG "/run/caisson/log/runtime.log"
-enum { IDS = 65536, LOG_TAIL_BYTES = 2048, RUNTIME_ARGUMENTS_MAX = 64, USER_SHARES = 16 };
+enum { IDS = 65536, LOG_TAIL_BYTES = 2048, RUNTIME_ARGUMENTS_MAX = 64, USER_SHARES = 16, HIGH_FD = 1000 };
 
 static NORETURN void child_fail(int status_fd, const char *what) {
   char *text = format_text("%s: %s", what, strerror(errno));
@@ -36,6 +36,10 @@ static void take_stdio(const struct launch *launch, int status_fd) {
   if (to_guest < 0 || from_guest < 0 || null < 0) child_fail(status_fd, "cannot open its standard streams");
   if (dup2(to_guest, 0) < 0 || dup2(from_guest, 1) < 0 || dup2(null, 2) < 0)
     child_fail(status_fd, "cannot take its standard streams");
+  /* Where threads share a table of open files that must grow, the kernel has them wait until every processor has passed by:
+     5 to 10 ms, for the sentry at each start, and for the gofer as it opens files. A high one makes the table large before
+     there are threads, and keeps it so. */
+  if (request_find(launch->request, "gofer") != NULL) dup2(null, HIGH_FD);
 }
 
 /* What the kernel counts by user (inotify, message queues, pending signals) it also counts against whoever made the user

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { errnoOf } from "../../packages/server/src/core/errors.ts";
 import { sandboxLimits } from "../../packages/server/src/core/limits.ts";
 import type { Run } from "../../packages/server/src/core/run.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
@@ -10,6 +11,18 @@ import { idPool, processesOf } from "../leaks.ts";
 /** What the open descriptors of a host process lead to. */
 function descriptorsOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+}
+
+/** The status of each thread of a host process that is still there. */
+function threadsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((tid) => {
+    try {
+      return [readFileSync(`/proc/${pid}/task/${tid}/status`, "utf8")];
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ESRCH") return [];
+      throw error;
+    }
+  });
 }
 
 /** A run that is under way once this returns. */
@@ -77,11 +90,13 @@ describe.each(engines)("the boundary (%s)", (engine) => {
     expect(new Set(slots).size).toBe(1);
     expect(slots[0]).toBeGreaterThanOrEqual(0);
     if (engine === "gvisor") {
-      // The sentry, and what runs user code for it, could do nothing to a file of the host.
-      const capable = pids.filter((pid) => !/^CapPrm:\t0+$/m.test(statusOf(pid)));
-      expect(capable.map((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0])).toEqual([
-        "runsc-gofer",
-      ]);
+      // No thread of the sentry, or of what runs user code for it, could do anything to a file of the host.
+      const nameOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0];
+      const confined = pids.filter((pid) => nameOf(pid) !== "runsc-gofer").flatMap(threadsOf);
+      expect(confined.length).toBeGreaterThan(2);
+      const without = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map((set) => new RegExp(`^${set}:\t0+$`, "m"));
+      for (const status of confined) for (const claim of [...without, /^Seccomp:\t2$/m]) expect(status).toMatch(claim);
+      for (const status of pids.flatMap(threadsOf)) expect(status).toMatch(/^Seccomp:\t2$/m);
     }
     run.kill();
     await run.result;
