@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ociLimits } from "../../packages/server/src/core/oci-limits.ts";
+import { LayerReader } from "../../packages/server/src/oci/layer-entries.ts";
 import { tarEnd, tarHeader } from "../../packages/server/src/tar/tar-writer.ts";
 import {
   descriptorOf,
@@ -131,6 +132,20 @@ describe("an image that would fill the machine is refused:", () => {
     expect(bomb.length).toBeLessThan(32 * 1024);
     const archive = imageLayout({ layers: [header], blobs: [bomb], compression: "zstd" });
     await expect(read(archive)).rejects.toThrow(`unpacks to more than ${ociLimits.ratio} times its size`);
+  });
+
+  it.each(["plain", "gzip"])("it is past what is left for it, %s: one layer may be named many times", async (kind) => {
+    const tar = makeTar([file("a", "a".repeat(4096))]);
+    const path = join(await mkdtemp(join(parent, "layer-")), "layer.tar");
+    await writeFile(path, kind === "gzip" ? gzipSync(tar) : tar);
+    const names = async (mostBytes: number) => {
+      const found: string[] = [];
+      for await (const { entry } of new LayerReader(path, 0).verified(sha256(tar), mostBytes)) found.push(entry.path);
+      return found;
+    };
+    expect(await names(tar.length)).toEqual(["a"]);
+    await expect(names(tar.length - 1)).rejects.toThrow(`more than ${tar.length - 1} bytes`);
+    await rm(dirname(path), { recursive: true });
   });
 
   it("1,000,000 entries", async () => {

@@ -56,7 +56,13 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
   }
   const head = await begin(iterator);
   const inflater = inflaterFor(head, limits);
-  if (inflater === undefined) return yield* whole(head);
+  if (inflater === undefined) {
+    for await (const piece of whole(head)) {
+      checkBytes(input, limits);
+      yield piece;
+    }
+    return;
+  }
 
   const { name, stream } = inflater;
   const pieces = name === "zstd" ? zstdFrames(whole(head)) : whole(head);
@@ -70,14 +76,19 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
           "limit_exceeded",
           `the archive is refused: it unpacks to more than ${limits.ratio} times its size`,
         );
-      if (output > limits.bytes)
-        throw new AppError("limit_exceeded", `the archive is refused: it unpacks to more than ${limits.bytes} bytes`);
+      checkBytes(output, limits);
       yield chunk;
     }
   } catch (error) {
     throw explain(error, name);
   }
   if (stream.bytesWritten < input) throw trailing(name);
+}
+
+/** Also of what is not compressed: an image may name one layer many times. */
+function checkBytes(output: number, { bytes }: InflateLimits): void {
+  if (output > bytes)
+    throw new AppError("limit_exceeded", `the archive is refused: it unpacks to more than ${bytes} bytes`);
 }
 
 function trailing(name: string): AppError {
