@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Caisson, type CaissonOptions, openCaisson } from "../packages/server/src/app.ts";
 import type { Engine, EngineName } from "../packages/server/src/core/engine.ts";
 import { createOciEngine } from "../packages/server/src/engines/oci/engine.ts";
 import { prepareHostImage } from "../packages/server/src/images/host.ts";
-import { findLeaks } from "./leaks.ts";
+import { makeDataFolder, removeDataFolder } from "./data-folder.ts";
 
 export const root = join(import.meta.dirname, "..");
 /** The project `sanitized` runs the claims of others with the guest that finds its own mistakes. */
@@ -25,14 +24,14 @@ export interface TestCaisson extends AsyncDisposable {
 
 /** A Caisson with a data folder of its own; disposing checks that nothing was left behind (SBX-17). */
 export async function openTestCaisson(options: Pick<CaissonOptions, "network"> = {}): Promise<TestCaisson> {
-  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const home = await makeDataFolder("/var/tmp/caisson-test-");
   const caisson = openCaisson({ home, root, guestPath, ...options });
   return {
     caisson,
     home,
     [Symbol.asyncDispose]: async () => {
       await caisson[Symbol.asyncDispose]();
-      await leaveNothing(home);
+      await removeDataFolder(home);
     },
   };
 }
@@ -44,7 +43,7 @@ export interface TestEngine extends AsyncDisposable {
 
 /** An engine with the real guest and nothing above it. */
 export async function openTestEngine(name: EngineName, guestArgs?: readonly string[]): Promise<TestEngine> {
-  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const home = await makeDataFolder("/var/tmp/caisson-test-");
   const bin = join(root, ".build/bin");
   const image = await prepareHostImage({ home });
   const helperPath = join(bin, "caisson-helper");
@@ -54,15 +53,9 @@ export async function openTestEngine(name: EngineName, guestArgs?: readonly stri
     home,
     [Symbol.asyncDispose]: async () => {
       await engine[Symbol.asyncDispose]();
-      await leaveNothing(home);
+      await removeDataFolder(home);
     },
   };
-}
-
-export async function leaveNothing(home: string): Promise<void> {
-  const leaks = findLeaks(home);
-  await rm(home, { recursive: true, force: true });
-  if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
 }
 
 /** Whether this machine has a program, and so its sandboxes do. */

@@ -1,11 +1,11 @@
-import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { Caisson } from "../../packages/server/src/app.ts";
 import { EngineClient } from "../../packages/server/src/engines/client.ts";
 import { EngineHost } from "../../packages/server/src/engines/host.ts";
 import type { HostFolders } from "../../packages/server/src/engines/host-folders.ts";
 import { LocalEngines } from "../../packages/server/src/local-engines.ts";
-import { guestPath, leaveNothing, root } from "../harness.ts";
+import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
+import { guestPath, root } from "../harness.ts";
 
 export interface TestHost extends AsyncDisposable {
   home: string;
@@ -21,7 +21,7 @@ export async function openTestHost(
   owner?: { uid: number; gid: number },
   folders: HostFolders = { input: [], output: [], check: async () => undefined },
 ): Promise<TestHost> {
-  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const home = await makeDataFolder("/var/tmp/caisson-test-");
   const socketPath = join(home, "run/engine/socket");
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
@@ -42,7 +42,7 @@ export async function openTestHost(
     open: async () => new Caisson({ home, root, engines: await connect() }),
     [Symbol.asyncDispose]: async () => {
       await host[Symbol.asyncDispose]();
-      await leaveNothing(home);
+      await removeDataFolder(home);
     },
   };
 }

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import { askControl } from "../../packages/server/src/host/control.ts";
 import type { UpStatus } from "../../packages/server/src/up.ts";
+import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { root, soak } from "../harness.ts";
-import { findLeaks } from "../leaks.ts";
 
 /** Each start is three processes and a copy of Node: slow where others compute too. */
 export const upTimeoutMs = soak ? 3_600_000 : 180_000;
@@ -85,7 +85,7 @@ export class Up implements AsyncDisposable {
 
   static async start({ home, variables = {}, program }: UpOptions = {}): Promise<Up> {
     const all = {
-      CAISSON_HOME: home ?? (await mkdtemp("/var/tmp/caisson-up-")),
+      CAISSON_HOME: home ?? (await makeDataFolder("/var/tmp/caisson-up-")),
       CAISSON_PORT: String(await freePort()),
       CAISSON_POOL_SIZE: "0",
       CAISSON_MAX_STORAGE_MB: "64",
@@ -175,8 +175,6 @@ export class Up implements AsyncDisposable {
       await using owner = openCaisson({ home: this.home, root });
       for (const { id } of await owner.keptSandboxes()) await owner.destroySandbox(id);
     }
-    const leaks = findLeaks(this.home);
-    await rm(this.home, { recursive: true, force: true });
-    if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+    await removeDataFolder(this.home);
   }
 }

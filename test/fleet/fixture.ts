@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
@@ -9,8 +9,8 @@ import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { Restore } from "../../packages/server/src/sandboxes/fleet/creation.ts";
 import { openService, type Service } from "../../packages/server/src/service.ts";
+import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
-import { findLeaks } from "../leaks.ts";
 
 const MiB = 1024 ** 2;
 export const small = { memoryBytes: 64 * MiB, storageBytes: 16 * MiB };
@@ -88,7 +88,7 @@ export async function openFleet(
 
 /** A data folder for one fleet after the other; disposing checks that nothing was left behind once all is destroyed. */
 export async function makeHome(): Promise<FleetHome> {
-  const home = await mkdtemp("/var/tmp/caisson-fleet-");
+  const home = await makeDataFolder("/var/tmp/caisson-fleet-");
   return {
     home,
     open: (changed, clock) => openFleet(home, changed, clock),
@@ -98,9 +98,7 @@ export async function makeHome(): Promise<FleetHome> {
       const folders = await readdir(join(home, "engine/sandboxes")).catch(() => []);
       for (const id of folders.filter((name) => !name.startsWith("."))) await caisson.destroySandbox(id);
       await caisson[Symbol.asyncDispose]();
-      const leaks = findLeaks(home);
-      await rm(home, { recursive: true, force: true });
-      if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+      await removeDataFolder(home);
     },
   };
 }

@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
@@ -20,8 +19,8 @@ import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
+import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
-import { findLeaks } from "../leaks.ts";
 import { Api } from "./api.ts";
 import { type Document, Judge } from "./document.ts";
 
@@ -81,7 +80,7 @@ export async function openTestServer(
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const home = await mkdtemp("/var/tmp/caisson-test-");
+  const home = await makeDataFolder("/var/tmp/caisson-test-");
   const folder = daemonFolder ?? join(home, "daemon");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -151,9 +150,7 @@ export async function openTestServer(
       await service[Symbol.asyncDispose]();
       for (const { id } of await caisson.keptSandboxes()) await caisson.destroySandbox(id);
       await caisson[Symbol.asyncDispose]();
-      const leaks = findLeaks(home);
-      await rm(home, { recursive: true, force: true });
-      if (leaks.length > 0) throw new Error(`left behind:\n  ${leaks.join("\n  ")}`);
+      await removeDataFolder(home);
     },
   };
 }

@@ -1,9 +1,10 @@
 import { existsSync, readdirSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, vi } from "vitest";
+import { makeDataFolder } from "../data-folder.ts";
 import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import type { Era } from "./client.ts";
@@ -16,7 +17,7 @@ export interface StdioHome extends AsyncDisposable {
 
 /** A data folder for `caisson mcp` without a daemon; disposing checks that nothing was left behind. */
 export async function openStdioHome(engine: string): Promise<StdioHome> {
-  const home = await mkdtemp("/var/tmp/caisson-stdio-");
+  const home = await makeDataFolder("/var/tmp/caisson-stdio-");
   const variables = { CAISSON_HOME: home, CAISSON_ENGINE: engine, CAISSON_MAX_STORAGE_MB: "64" };
   return {
     home,
