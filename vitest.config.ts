@@ -12,12 +12,19 @@ const sanitizedTests = [
 ];
 
 /** They fill the machine, or judge what is left of it: one file at a time. */
-const aloneTests = ["test/security/**/*.test.ts", ...sandboxTests("churn", "limits", "memory", "survival")];
+const aloneTests = [
+  "test/security/**/*.test.ts",
+  ...sandboxTests("limits", ...(soak ? ["churn", "memory", "survival"] : [])),
+];
 
 /** Each has a daemon, a store and a data folder of its own. */
 const daemonTests = ["approvals", "fleet", "http", "mcp", "packages", "sdk", "store", "vault"].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
+
+/** Sandboxes wait more than they work: one file more at a time than there are processors. In a soak they fill the machine. */
+const besideOthers = { maxWorkers: soak ? 2 : 3, sequence: { groupOrder: 3 } };
+const oneAfterTheOther = (groupOrder: number) => ({ fileParallelism: false, sequence: { groupOrder } });
 
 export default defineConfig({
   test: {
@@ -32,21 +39,20 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "alone", include: aloneTests, fileParallelism: false, sequence: { groupOrder: 1 } },
+        test: { name: "alone", include: aloneTests, ...oneAfterTheOther(1) },
       },
       {
-        // Sandboxes wait more than they work: two files at a time.
         extends: true,
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
           exclude: ["test/guest/sanitized.test.ts", ...aloneTests, ...daemonTests],
-          sequence: { groupOrder: 3 },
+          ...besideOthers,
         },
       },
       {
         extends: true,
-        test: { name: "daemon", include: daemonTests, sequence: { groupOrder: 3 } },
+        test: { name: "daemon", include: daemonTests, ...besideOthers },
       },
       {
         // The same claims, with a guest in which AddressSanitizer and UndefinedBehaviorSanitizer look for mistakes.
@@ -56,8 +62,7 @@ export default defineConfig({
           include: sanitizedTests,
           env: { CAISSON_TEST_GUEST: "sanitized" },
           globalSetup: "test/guest/build-sanitized.ts",
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          ...(soak ? oneAfterTheOther(2) : besideOthers),
         },
       },
     ],
