@@ -97,7 +97,19 @@ build_with_pinned_go() {
   build_with "$work/wheel/go/bin/go"
 }
 
+# Go reads settings from there, compares what it has in its caches with go.sum no more, and runs what it has built.
+folders_are_own() {
+  [ "$(id -u)" = 0 ] || return 0
+  for folder in "${HOME-/}" "${GOPATH-}" "${GOMODCACHE-}" "${GOCACHE-}" "${GOENV-}" "${XDG_CACHE_HOME-}" "${XDG_CONFIG_HOME-}"; do
+    [ -z "$folder" ] || is_private "$(readlink -e -- "$folder")" || return 1
+  done
+}
+
 build() {
+  if ! folders_are_own; then
+    unset GOPATH GOMODCACHE GOCACHE GOENV XDG_CACHE_HOME XDG_CONFIG_HOME
+    HOME=$work/home && export HOME
+  fi
   GOTOOLCHAIN=local GOOS=linux GOARCH=$arch CGO_ENABLED=0 GOWORK=off GOFLAGS='' GOTMPDIR=$work
   export GOTOOLCHAIN GOOS GOARCH CGO_ENABLED GOWORK GOFLAGS GOTMPDIR
   if machine_go_will_do && build_with go; then return; fi

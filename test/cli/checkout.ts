@@ -43,9 +43,12 @@ export class Checkout implements AsyncDisposable {
   }
 
   /** By a shell, whose words are the command; with the kept ones of other checkouts, and without. */
-  run(words: readonly string[], { cache = true, before = "" } = {}): Promise<Seen> {
-    const given = [...nothingToFetch, `CAISSON_HOME=${join(this.folder, "home")}`];
-    const variables = ["PATH=/usr/bin:/bin", ...given, ...(cache ? [`XDG_CACHE_HOME=${this.cache}`] : [])];
+  run(
+    words: readonly string[],
+    { cache = true, before = "", path = "/usr/bin:/bin", more = [""] } = {},
+  ): Promise<Seen> {
+    const given = [...nothingToFetch, `CAISSON_HOME=${join(this.folder, "home")}`, ...more.filter(Boolean)];
+    const variables = [`PATH=${path}`, ...given, ...(cache ? [`XDG_CACHE_HOME=${this.cache}`] : [])];
     const shell = before === "" ? [] : ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", `${before}\nexec "$@"`, "sh"];
     return runOnHost([...shell, "/usr/bin/env", "-i", ...variables, ...words], { cwd: this.path, timeoutMs: 60_000 });
   }

@@ -79,6 +79,29 @@ describe("gVisor of another checkout", () => {
   });
 });
 
+describe.skipIf(ordinary)("gVisor that root builds", () => {
+  /** What Go is told, by a go that writes it down and can do nothing. */
+  async function told(variables: readonly string[]): Promise<string> {
+    await forget();
+    const [bin, seen] = [join(checkout.folder, "bin"), join(checkout.folder, "seen")];
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, "go"), `#!/bin/sh\nenv >${seen}\nexit 1\n`, { mode: 0o755 });
+    const path = `${bin}:/usr/bin:/bin`;
+    expect((await checkout.run(script, { cache: false, path, more: [...variables] })).exitCode).not.toBe(0);
+    return readFile(seen, "utf8");
+  }
+
+  it("is built from Go's folders in a home of root's own, and never in that of the user who called", async () => {
+    const [home, own] = [join(checkout.folder, "of-a-user"), join(checkout.folder, "of-root")];
+    for (const folder of [home, own]) await mkdir(folder, { mode: 0o700 });
+    await chown(home, 12345, 12345);
+    expect(await told([`HOME=${own}`])).toContain(`HOME=${own}\n`);
+    const others = ["GOMODCACHE", "GOCACHE", "GOENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"];
+    for (const names of [["HOME"], ["GOPATH"], others])
+      expect(await told([`HOME=${own}`, ...names.map((name) => `${name}=${home}`)])).not.toContain(home);
+  });
+});
+
 describe("a checkout without gVisor", () => {
   const setUp = (cache: boolean) => checkout.run(["./caisson", "--setup"], { cache });
   const cannot = /building gVisor from source[\s\S]*going on: gVisor cannot be built[\s\S]*--setup tries again/;
