@@ -135,6 +135,7 @@ void tunnel_start(struct stream *s, const struct spec *spec) {
 }
 
 void tunnel_event(struct stream *s, uint32_t events) {
+  if (s->socket < 0) return; /* a frame of the same turn has ended it */
   if (s->kind == KIND_LISTEN) return listen_event(s);
   if (s->kind == KIND_DATAGRAMS) return datagrams_event(s);
   if (s->dialing) return dial_event(s);

@@ -20,7 +20,7 @@ const tags = {
   leaseMs: 15,
   spot: 23,
 };
-const kinds = { process: 1, read: 2, write: 3, list: 4 };
+const kinds = { process: 1, read: 2, write: 3, list: 4, listen: 14, accept: 15 };
 const spec = 3;
 const most = 2n ** 64n - 1n;
 const MiB = 1024 ** 2;
@@ -203,6 +203,32 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
       { requiredKeys: ["type", "channel", "stream"] },
     ),
   );
+
+  // gVisor's guest is no process of the host's, that could be stopped.
+  it.runIf(engineName === "container")(
+    "that ends a listener as somebody connects to it leaves the guest serving",
+    async () => {
+      const connect = [
+        "import os, signal, socket",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])",
+        "print('waits', flush=True)",
+        "signal.sigwait([signal.SIGUSR1])",
+        "connection = socket.create_connection(('127.0.0.1', 5000))",
+        "os.execv('/bin/sleep', ['connected', '1000'])",
+      ];
+      const spot = (0x7f000001n << 16n) | 5000n;
+      await host.frames(opening(1, row(tags.spot, spot), kinds.listen), opening(2, row(tags.spot, 1n), kinds.accept));
+      await host.frames(opening(3, words("/usr/bin/python3", "-c", connect.join("\n"))));
+      await host.answer(({ type, stream }) => type === data && stream === 3);
+      const resume = await host.stopGuest();
+      await host.frames({ type: close, stream: 1 });
+      process.kill(await host.pidOf("sigwait"), "SIGUSR1");
+      await host.pidOf("connected");
+      resume();
+      await host.mustLive();
+    },
+  );
+
   it("that says anything at all in whole frames finds a guest that goes on, and that is idle and holds nothing afterwards", async () => {
     // Ids only grow: each talk has some of its own, and what the last one left open is closed.
     let first = 0;

@@ -161,6 +161,23 @@ export class HostileHost implements Disposable {
     return pid;
   }
 
+  /** From here on it does nothing, and finds all that comes at once when it goes on. */
+  async stopGuest(): Promise<() => void> {
+    const { guestPid } = this;
+    process.kill(guestPid, "SIGSTOP");
+    while (!readIfThere(`/proc/${guestPid}/status`).includes("State:\tT")) await sleep(2);
+    return () => process.kill(guestPid, "SIGCONT");
+  }
+
+  /** Of the process whose command has this in it, once there is one. */
+  async pidOf(text: string): Promise<number> {
+    for (;;) {
+      const pid = processesOf(this.#id).find((one) => readIfThere(`/proc/${one}/cmdline`).includes(text));
+      if (pid !== undefined) return pid;
+      await sleep(5);
+    }
+  }
+
   /** Returns once the guest has used no processor for a while; a guest that spins never has. */
   async calm(): Promise<void> {
     while (this.#findGuest() === undefined && !this.dead) await sleep(5); // the runtime has not become it yet
