@@ -57,6 +57,7 @@ export const runtimes: Record<EngineName, Runtime> = {
       "--host-uds=none",
       "--host-fifo=none",
       "--allow-flag-override=false", // by annotations of a bundle
+      "--host-settings=ignore", // it would read them at each start, and tell nobody
     ],
     guestWatchesMemory: true,
     savesMemory: true,
