@@ -32,6 +32,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: soak ? 3_600_000 : 60_000,
     hookTimeout: 60_000,
+    globalSetup: "test/data-folder.ts",
     projects: [
       {
         extends: true,
@@ -61,7 +62,7 @@ export default defineConfig({
           name: "sanitized",
           include: sanitizedTests,
           env: { CAISSON_TEST_GUEST: "sanitized" },
-          globalSetup: "test/guest/build-sanitized.ts",
+          globalSetup: ["test/data-folder.ts", "test/guest/build-sanitized.ts"],
           ...(soak ? oneAfterTheOther(2) : besideOthers),
         },
       },

@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -9,18 +9,16 @@ import {
   verifyFile,
   verifyManifest,
 } from "../../packages/server/src/index.ts";
+import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { engines, root } from "../harness.ts";
-import { findLeaks, killProcessesOf, readIfThere } from "../leaks.ts";
+import { killProcessesOf, readIfThere } from "../leaks.ts";
 
 const MiB = 1024 ** 2;
 let home: string;
 beforeEach(async () => {
-  home = await mkdtemp("/var/tmp/caisson-library-");
+  home = await makeDataFolder("/var/tmp/caisson-library-");
 });
-afterEach(async () => {
-  expect(findLeaks(home)).toEqual([]);
-  await rm(home, { recursive: true });
-});
+afterEach(() => removeDataFolder(home));
 
 /** The helper processes that this process has started and not ended. */
 function helpers(): string[] {

@@ -7,6 +7,7 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { makeDataFolder } from "../data-folder.ts";
 import { engines, openTestCaisson, root, type TestCaisson } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 
@@ -44,7 +45,7 @@ async function compile(mode: number): Promise<string> {
 
 /** Runs something in a sandbox with this guest, and returns how that ended. */
 async function tryGuest(engine: EngineName, mode: number): Promise<unknown> {
-  const home = join(folder, `home-${mode}-${engine}`);
+  const home = await makeDataFolder(join(folder, "home-"));
   try {
     await using caisson = openCaisson({ home, root, guestPath: await guestOf(mode) });
     await using sandbox = await caisson.createSandbox({ engine, ...small });
