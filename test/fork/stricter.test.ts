@@ -46,35 +46,44 @@ function attempt({ fleet }: Service, id: string): Promise<string> {
 }
 
 describe.skipIf(ordinary)("what was kept before a deployment became stricter", () => {
-  it("[S78] lets nothing listen where policy refuses that now: not a checkpoint, a template or a sandbox that starts again", async () => {
+  it("[S78] lets nothing listen where policy refuses that now: not a checkpoint, a copy or a sandbox that starts again", async () => {
     await using home = await makeHome();
     let id: string, checkpoint: string;
-    const warmUp = { language: "shell", code: "true" } as const;
     {
       await using daemon = await open(home.home);
-      const { fleet, templates } = daemon;
+      const { fleet } = daemon;
       id = (await fleet.create(caller, {})).record.id;
       expect(await attempt(daemon, id)).toBe("listens\n");
       checkpoint = (await fleet.checkpoints.create(caller, id, "before")).id;
+    }
+    await using daemon = await open(home.home, { listeners: false });
+    const { fleet } = daemon;
+    await expect(fleet.checkpoints.restore(caller, checkpoint)).rejects.toMatchObject({ code: "forbidden" });
+    const { records, memory, why } = await fleet.fork(caller, id, { count: 1, memory: "auto" });
+    expect({ memory, why }).toEqual({ memory: false, why: expect.stringContaining("listen") });
+    await fleet.stop(caller, id);
+    for (const one of [id, records[0]?.id ?? ""]) {
+      expect(await attempt(daemon, one)).toBe("no\n");
+      await fleet.destroy(caller, one);
+    }
+    await fleet.checkpoints.delete(caller, checkpoint);
+  });
+
+  it("[S78] lets nothing listen where policy refuses that now: not what a template's warm-up left, which is run anew", async () => {
+    await using home = await makeHome();
+    {
+      const warmUp = { language: "shell", code: "true" } as const;
+      await using daemon = await open(home.home);
+      const { templates } = daemon;
       await templates.create(caller, { name: "before", warmUp });
       await until(() => templates.get(caller, "before").state !== "building");
       expect(templates.get(caller, "before")).toMatchObject({ state: "ready", memory: true });
-      await fleet.stop(caller, id);
     }
-    {
-      await using daemon = await open(home.home, { listeners: false });
-      const { fleet } = daemon;
-      await expect(fleet.checkpoints.restore(caller, checkpoint)).rejects.toMatchObject({ code: "forbidden" });
-      const { record } = await fleet.create(caller, { template: "before" });
-      expect(record.template).toMatchObject({ memory: true }); // of a warm-up that was run anew
-      for (const one of [id, record.id]) expect(await attempt(daemon, one)).toBe("no\n");
-      await fleet.destroy(caller, record.id);
-    }
-    await using daemon = await open(home.home);
-    const { id: restored } = await daemon.fleet.checkpoints.restore(caller, checkpoint);
-    expect(await attempt(daemon, restored)).toBe("listens\n");
-    for (const one of [id, restored]) await daemon.fleet.destroy(caller, one);
-    await daemon.fleet.checkpoints.delete(caller, checkpoint);
+    await using daemon = await open(home.home, { listeners: false });
+    const { record } = await daemon.fleet.create(caller, { template: "before" });
+    expect(record.template).toMatchObject({ memory: true });
+    expect(await attempt(daemon, record.id)).toBe("no\n");
+    await daemon.fleet.destroy(caller, record.id);
     await daemon.templates.delete(caller, "before");
   });
 

@@ -81,6 +81,8 @@ export interface CreatedSandbox {
   oomCountPath?: string;
   limits: SandboxLimits;
   warm: WarmChoice;
+  /** Whether its programs may listen. */
+  listeners: boolean;
   kept: boolean;
   /** Where its owners keep what they must know of it; goes with the sandbox. */
   ownerFolder: string;

@@ -41,6 +41,11 @@ export class Copies {
   ): Promise<Sandbox[]> {
     checkRange(count, forkLimits.copies, "count", String);
     checkRange(atOnce, forkLimits.atOnce, "atOnce", String);
+    if (original.listeners && !this.#parts.listeners)
+      throw new AppError("forbidden", "its programs may listen, which policy refuses now", {
+        hint: "start it again, or copy its files alone",
+        details: { unsaveable: true },
+      });
     const engine = await this.#parts.open(original.engine);
     const take = this.#taking(engine, rooted, original.redactor.hidden);
     const copies = await forkSandbox(original, { engine, take }, { count, atOnce });

@@ -53,6 +53,7 @@ export class Sandbox implements AsyncDisposable {
   readonly processSlack: number;
   readonly runsWatchMemory: boolean;
   readonly kept: boolean;
+  readonly listeners: boolean;
   /** Where its owners keep what they must know of it. */
   readonly ownerFolder: string;
   readonly processes: SandboxProcesses;
@@ -74,6 +75,7 @@ export class Sandbox implements AsyncDisposable {
     this.id = created.id;
     this.engine = created.engine;
     this.kept = created.kept;
+    this.listeners = created.listeners;
     this.ownerFolder = created.ownerFolder;
     this.enforced = created.enforced;
     this.notEnforced = created.notEnforced;

@@ -270,7 +270,7 @@ function specOf({ settled, record }: Live): SandboxSpec {
     warm: settled.warm,
     keep: kept !== undefined,
     output: kept?.output ?? false,
-    listeners: kept?.listeners ?? true,
+    listeners: settled.listeners,
     fleet: kept?.fleet ?? false,
   };
 }

@@ -4,7 +4,10 @@ import type { SandboxCgroup } from "./cgroup.ts";
 import { Freezer } from "./freezer.ts";
 import type { SandboxRecord } from "./record.ts";
 
-export type Settled = Pick<CreatedSandbox, "limits" | "warm" | "runsWatchMemory" | "enforced" | "notEnforced">;
+export type Settled = Pick<
+  CreatedSandbox,
+  "limits" | "warm" | "listeners" | "runsWatchMemory" | "enforced" | "notEnforced"
+>;
 
 /** A sandbox that this engine owns. */
 export interface Live {

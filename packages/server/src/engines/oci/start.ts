@@ -79,13 +79,14 @@ export async function startBoundary(
   const outcomes = new Map([...before, ...after, ...verified, ["storage", volume.unlimited] as const]);
   const runsWatchMemory = outcomes.get("memory") !== null && !runtime.guestWatchesMemory;
   if (privilege.rootless) explainWithoutCgroups(outcomes, privilege);
-  const settled = { limits: spec.limits, warm: spec.warm ?? "never", runsWatchMemory, ...summarise(outcomes) };
+  const { limits, warm = "never", listeners = true } = spec;
+  const settled = { limits, warm, listeners, runsWatchMemory, ...summarise(outcomes) };
   if (spec.keep === true) {
     const { rootPid, hasInput } = live;
-    const { output = live.record?.kept?.output ?? false, listeners = true } = spec;
+    const { output = live.record?.kept?.output ?? false } = spec;
     const fleet = spec.fleet ?? live.record?.kept?.fleet ?? false;
     const state = { paused: false, stopped: false, emptied: false, frozen: false };
-    saveKept(parts, live, { pid, rootPid, hasInput, output, listeners, fleet, ...settled, ...state });
+    saveKept(parts, live, { pid, rootPid, hasInput, output, fleet, ...settled, ...state });
   }
   live.settled = settled;
   return describe(parts, live, settled);
@@ -123,6 +124,7 @@ export function describe(parts: EngineParts, live: Live, settled: Settled): Crea
     ...(live.cgroup.oomCountPath === undefined ? {} : { oomCountPath: live.cgroup.oomCountPath }),
     limits: settled.limits,
     warm: settled.warm,
+    listeners: settled.listeners,
     runsWatchMemory: settled.runsWatchMemory,
     kept: live.record?.kept != null,
     enforced: settled.enforced,
