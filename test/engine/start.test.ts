@@ -62,3 +62,18 @@ describe.each(engineNames)("the processes of engine %s", (name) => {
     }
   });
 });
+
+describe("the processes of engine gvisor", () => {
+  it("have a large table of open files from the start, and no file open to make it so", async () => {
+    await using home = await makeHome();
+    await using engine = await openEngine("gvisor", home);
+    const { id } = await engine.create({ limits });
+    const pids = processesOf(id);
+    expect(pids.length).toBeGreaterThan(1);
+    for (const pid of pids) {
+      const size = /^FDSize:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+      expect(Number(size)).toBeGreaterThan(1000);
+      expect(Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))).toBeLessThan(1000);
+    }
+  });
+});
