@@ -35,8 +35,9 @@ export default defineConfig({
     globalSetup: "test/data-folder.ts",
     projects: [
       {
+        // They leave nothing in their process: what they import is loaded once for all of them.
         extends: true,
-        test: { name: "unit", include: ["packages/**/*.test.ts"], sequence: { groupOrder: 0 } },
+        test: { name: "unit", include: ["packages/**/*.test.ts"], isolate: false, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
