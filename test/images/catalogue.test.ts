@@ -32,12 +32,9 @@ describe("the catalogue", () => {
 
 const imports = {
   "skills-runtime":
-    'python3 -c "import requests, yaml, PIL.Image, openpyxl, docx, pypdf" && node -e "require(`typescript`)" && git --version && curl --version && jq --version',
+    "python3 -c 'import requests, yaml, PIL.Image, openpyxl, docx, pypdf' && node -e 'require(\"typescript\")' && git --version && curl --version && jq --version",
   "data-science":
-    'python3 -c "import numpy, pandas, scipy.stats, sklearn.linear_model, matplotlib.pyplot as plot; plot.plot([1, 2]); plot.savefig(`x.png`)"'.replaceAll(
-      "`",
-      "'",
-    ),
+    "python3 -c 'import numpy, pandas, scipy.stats, sklearn.linear_model, matplotlib.pyplot as plot; plot.plot([1, 2]); plot.savefig(\"x.png\")'",
 };
 
 /** Minutes, and gigabytes of other people's packages: with this machine's own registries. */
