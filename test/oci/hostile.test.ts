@@ -60,6 +60,7 @@ describe("a layer is refused, and nothing of it is left, when", () => {
     ["a hard link comes before its target", "which is no earlier file", [hardLink("a", "b"), file("b")]],
     ["a hard link is to a folder", "which is no earlier file", [folder("b"), hardLink("a", "b")]],
     ["a hard link goes out by a link", "may lead out of it", [link("b", "/etc"), hardLink("a", "b/shadow")]],
+    ["a hard link is to itself", "which is no earlier file", [file("a")], [hardLink("a", "a")]],
     ["a hard link is to a name that was removed", "no earlier file", [file("b")], [file(".wh.b"), hardLink("a", "b")]],
     ["it removes the folder above", "removes its own folder", [file("a/.wh...")]],
     ["it removes its own folder", "removes its own folder", [file("a/.wh..")]],

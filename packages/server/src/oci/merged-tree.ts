@@ -54,7 +54,7 @@ export class MergedTree {
     const { mode, mtimeNs, size, target } = entry;
     if (entry.type === "file") return { type: "file", mode, mtimeNs, size, layer, entry: number };
     if (entry.type === "directory") return { ...this.#newFolder(folder, name), mode, mtimeNs };
-    if (entry.type === "hard-link") return this.#linked(entry);
+    if (entry.type === "hard-link") return this.#linked(entry, folder, name);
     if (target === "") throw refuseImage(`${quoted(entry.path)} is a link to nothing`);
     checkUtf8(target);
     return { type: "link", mtimeNs, target: ownText(target) };
@@ -70,12 +70,13 @@ export class MergedTree {
     return { type: "directory", mode: 0o755, mtimeNs: 0n, names: new Map(), length, depth };
   }
 
-  /** The node that a hard link is another name of: there already, and no folder. */
-  #linked({ path, target }: TarEntry): TreeNode {
+  /** The node that a hard link is another name of: there already, no folder, and another name. */
+  #linked({ path, target }: TarEntry, folder: FolderName, name: string): TreeNode {
     const parts = target.split("/");
     const last = parts.pop() ?? "";
-    const found = this.#findFolder(parts, path)?.node.names.get(last)?.node;
-    if (found === undefined || found.type === "directory")
+    const holder = this.#findFolder(parts, path);
+    const found = holder?.node.names.get(last)?.node;
+    if (found === undefined || found.type === "directory" || (holder === folder && last === name))
       throw refuseImage(`${quoted(path)} is a hard link to ${quoted(target)}, which is no earlier file`);
     return found.type === "link" ? { ...found } : found;
   }
