@@ -21,6 +21,7 @@ export async function makeDataFolder(prefix: string): Promise<string> {
   try {
     for (const part of parts) await copyNewest(join(known, part), join(engine, part));
   } catch {
+    // Another run of this checkout has begun, and forgotten it: the product makes its own.
     for (const part of parts) await rm(join(engine, part), { recursive: true, force: true });
   }
   return home;

@@ -38,8 +38,8 @@ static void take_stdio(const struct launch *launch, int status_fd) {
     child_fail(status_fd, "cannot take its standard streams");
   /* Where threads share a table of open files that must grow, the kernel has them wait until every processor has passed by:
      5 to 10 ms, for the sentry at each start, and for the gofer as it opens files. A high one makes the table large before
-     there are threads; the runtime closes it as it executes them. */
-  if (request_find(launch->request, "gofer") != NULL) dup2(null, HIGH_FD);
+     there are threads; the runtime closes it as it executes them. Where a limit is lower than that, the table stays small. */
+  if (request_find(launch->request, "gofer") != NULL) (void)dup2(null, HIGH_FD);
 }
 
 /* What the kernel counts by user (inotify, message queues, pending signals) it also counts against whoever made the user

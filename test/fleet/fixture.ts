@@ -8,9 +8,10 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { Restore } from "../../packages/server/src/sandboxes/fleet/creation.ts";
-import { openService, type Service } from "../../packages/server/src/service.ts";
+import type { Service } from "../../packages/server/src/service.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
+import { openDeployment } from "./deployment.ts";
 
 const MiB = 1024 ** 2;
 export const small = { memoryBytes: 64 * MiB, storageBytes: 16 * MiB };
@@ -62,28 +63,15 @@ export async function openFleet(
   restore?: Restore,
 ) {
   const errors: unknown[] = [];
-  const onError = (error: unknown) => void errors.push(error);
-  const caisson = openCaisson({ home, root, guestPath, onError });
   const feed = new FleetFeed();
-  const service = await openService({
-    folder: join(home, "daemon"),
-    caisson,
+  const service = await openDeployment(home, {
     feed,
     settings: { ...settings, ...changed },
-    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
     clock,
     ...(restore === undefined ? {} : { restore }),
-    onError,
+    onError: (error) => void errors.push(error),
   });
-  return {
-    ...service,
-    events: feed.told,
-    errors,
-    [Symbol.asyncDispose]: async () => {
-      await service[Symbol.asyncDispose]();
-      await caisson[Symbol.asyncDispose]();
-    },
-  } satisfies TestFleet;
+  return { ...service, events: feed.told, errors } satisfies TestFleet;
 }
 
 /** A data folder for one fleet after the other; disposing checks that nothing was left behind once all is destroyed. */

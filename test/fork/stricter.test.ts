@@ -1,16 +1,13 @@
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openCaisson } from "../../packages/server/src/app.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
-import { openService, type Service } from "../../packages/server/src/service.ts";
+import type { Service } from "../../packages/server/src/service.ts";
+import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
-import { guestPath, ordinary, root } from "../harness.ts";
+import { ordinary } from "../harness.ts";
 
-interface Deployment extends Partial<FleetSettings> {
+interface Changed extends Partial<FleetSettings> {
   listeners?: boolean;
   background?: BackgroundPolicy;
 }
@@ -21,22 +18,12 @@ const caller: Caller = {
 };
 const engine = "gvisor";
 
-async function open(home: string, { listeners = true, background, ...changed }: Deployment = {}): Promise<Service> {
-  const onError = () => undefined; // of memory that is of no use any more
-  const caisson = openCaisson({ home, root, guestPath, listeners, ...(background && { background }), onError });
-  const service = await openService({
-    ...{ folder: join(home, "daemon"), caisson, feed: new EventFeed(), clock: systemClock, onError },
+const open = (home: string, { listeners = true, background, ...changed }: Changed = {}) =>
+  openDeployment(home, {
+    caisson: { listeners, ...(background && { background }) },
     settings: { ...settings, engine, ...changed },
-    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+    onError: () => undefined, // of memory that is of no use any more
   });
-  return {
-    ...service,
-    [Symbol.asyncDispose]: async () => {
-      await service[Symbol.asyncDispose]();
-      await caisson[Symbol.asyncDispose]();
-    },
-  };
-}
 
 const listen =
   "import socket\ntry:\n  socket.socket().listen()\n  print('listens')\nexcept PermissionError:\n  print('no')";

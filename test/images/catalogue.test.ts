@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openCaisson } from "../../packages/server/src/app.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
 import { findPackages } from "../../packages/server/src/packages/find-packages.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
-import { openService, type Service } from "../../packages/server/src/service.ts";
+import type { Service } from "../../packages/server/src/service.ts";
+import { openDeployment } from "../fleet/deployment.ts";
 import { type FleetHome, makeHome, settings } from "../fleet/fixture.ts";
-import { engines, guestPath, ordinary, root, soak } from "../harness.ts";
+import { engines, ordinary, root, soak } from "../harness.ts";
 import { admin, logOf, runIn } from "./fixture.ts";
 
 const GiB = 1024 ** 3;
@@ -40,33 +38,25 @@ const imports = {
 /** Minutes, and gigabytes of other people's packages: with this machine's own registries. */
 describe.skipIf(!soak || ordinary)("images of the catalogue, from this machine's registries", () => {
   let home: FleetHome;
-  let service: Service & { close(): Promise<void> };
+  let service: Service;
 
   beforeAll(async () => {
     home = await makeHome();
-    const onError = (error: unknown) => void errors.push(error);
     const { registries, apt } = await findPackages({
       host: hostFiles(process.env, checkAllowRule),
       hosts: [],
       checkFolder: async () => undefined,
       log: () => undefined,
     });
-    const caisson = openCaisson({ home: home.home, root, guestPath, onError });
-    const opened = await openService({
-      ...{ folder: `${home.home}/daemon`, caisson, feed: new EventFeed(), clock: systemClock, onError },
+    service = await openDeployment(home.home, {
       settings: { ...settings, limits: { memoryBytes: 2 * GiB, storageBytes: GiB, processes: 256 } },
-      approvals: { attended: false, timeoutMs: 60_000, holdMs: 0 },
       packages: { registries, apt, catalogue, mustPin: false, keepBytes: 2 * GiB },
+      onError: (error) => void errors.push(error),
     });
-    const close = async () => {
-      await opened[Symbol.asyncDispose]();
-      await caisson[Symbol.asyncDispose]();
-    };
-    service = { ...opened, close };
   });
   afterAll(async () => {
     for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
-    await service?.close();
+    await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
   });
 

@@ -1,8 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { openCaisson } from "../../packages/server/src/app.ts";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
 import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
@@ -11,11 +8,11 @@ import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { LogMessage } from "../../packages/server/src/images/images.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
-import { openService, type Service } from "../../packages/server/src/service.ts";
+import type { Service } from "../../packages/server/src/service.ts";
 import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
 import { names } from "../egress/rules.ts";
+import { openDeployment } from "../fleet/deployment.ts";
 import { settings } from "../fleet/fixture.ts";
-import { guestPath, root } from "../harness.ts";
 import { makeRepository } from "./made-repository.ts";
 
 export const admin: Caller = {
@@ -79,28 +76,15 @@ export async function openImages(
   } = {},
 ): Promise<TestImages> {
   const errors: unknown[] = [];
-  const onError = (error: unknown) => void errors.push(error);
-  const caisson = openCaisson({ home, root, guestPath, network: { dnsServers: [dns], allow }, onError });
   const feed = new KeptFeed();
-  const service = await openService({
-    folder: join(home, "daemon"),
-    caisson,
+  const service = await openDeployment(home, {
+    caisson: { network: { dnsServers: [dns], allow } },
     feed,
     settings: { ...settings, ...changed },
-    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
     packages: { registries: noRegistries, apt, catalogue, imageRegistries, mustPin: false, keepBytes },
-    clock: systemClock,
-    onError,
+    onError: (error) => void errors.push(error),
   });
-  return {
-    ...service,
-    events: feed.told,
-    errors,
-    [Symbol.asyncDispose]: async () => {
-      await service[Symbol.asyncDispose]();
-      await caisson[Symbol.asyncDispose]();
-    },
-  };
+  return { ...service, events: feed.told, errors };
 }
 
 /** All that is said of an image until its making has ended. */

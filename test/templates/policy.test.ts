@@ -1,15 +1,12 @@
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openCaisson } from "../../packages/server/src/app.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import { requestLimits } from "../../packages/server/src/core/limits.ts";
 import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
-import { openService, type Service } from "../../packages/server/src/service.ts";
+import type { Service } from "../../packages/server/src/service.ts";
+import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
-import { guestPath, ordinary, root } from "../harness.ts";
+import { ordinary } from "../harness.ts";
 
 const as = (role: Role): Caller => ({
   principal: { id: `key-${role}`, name: role, namespace: "default", role },
@@ -17,29 +14,19 @@ const as = (role: Role): Caller => ({
 });
 const [operator, agent] = [as("operator"), as("agent")];
 
-interface Deployment {
+interface Stricter {
   commands?: Partial<CommandPolicy>;
   network?: NetworkOptions;
   sandboxRules?: number;
 }
 
-/** A daemon without its doors, configured like this. */
-async function open(home: string, { commands, network = {}, sandboxRules = 10 }: Deployment = {}): Promise<Service> {
-  const onError = (error: unknown) => expect.unreachable(String(error));
-  const caisson = openCaisson({ home, root, guestPath, network, onError });
-  const service = await openService({
-    ...{ folder: join(home, "daemon"), caisson, feed: new EventFeed(), clock: systemClock, onError, sandboxRules },
+const open = (home: string, { commands, network = {}, sandboxRules = 10 }: Stricter = {}) =>
+  openDeployment(home, {
+    caisson: { network },
     settings: { ...settings, commands: { ...settings.commands, ...commands } },
-    approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
+    sandboxRules,
+    onError: (error) => expect.unreachable(String(error)),
   });
-  return {
-    ...service,
-    [Symbol.asyncDispose]: async () => {
-      await service[Symbol.asyncDispose]();
-      await caisson[Symbol.asyncDispose]();
-    },
-  };
-}
 
 /** What it has of its own may go out to two hosts. */
 const asked = {
@@ -73,7 +60,7 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
       [{ network: { enabled: false } }, { code: "unsupported" }],
       [{ commands: { deny: ["touch *"] } }, { code: "forbidden" }],
     ] as const) {
-      await using daemon = await open(home.home, stricter as Deployment);
+      await using daemon = await open(home.home, stricter as Stricter);
       await expect(create(daemon, operator)).rejects.toMatchObject(refusal);
       expect((await daemon.fleet.list(operator, { limit: 10 })).map((record) => record.id)).toEqual([id]);
     }
