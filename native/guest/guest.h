@@ -19,7 +19,7 @@ enum {
   PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
   INPUT_WINDOW_BYTES = 64 * 1024,
-  TUNNEL_WINDOW_BYTES = 1024 * 1024, /* of input; the owner lets few of many connections have it at once */
+  TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* of input; the owner lets few of many connections have it at once */
   WIRE_READ_BYTES = 1024 * 1024, /* as much as the FIFO holds */
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */

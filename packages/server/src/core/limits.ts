@@ -31,14 +31,14 @@ export const wireLimits = {
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
-  /** Full frames that are written at once; and a read of what comes for a connection fills as many. */
-  bulkFrames: 128,
+  /** Full frames that are written at once; and a read of what comes for a connection fills as many. Both fit a processor's cache. */
+  bulkFrames: 64,
   fromGuestPayloadBytes: 128 * KiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
   /** Of a connection, while few have much under way. */
-  tunnelWindowBytes: 1 * MiB,
+  tunnelWindowBytes: 2 * MiB,
   /** Bytes owed before credit is given: half of the guest's smallest ring. */
   creditBytes: 8 * KiB,
   streams: 256,
@@ -48,10 +48,11 @@ export const wireLimits = {
   /** Connections that are awaited: more when they came faster than that. */
   awaited: 4,
   awaitedMost: 64,
-  /** What of the bytes of all tunnels of a sandbox may be under way, each way, beyond a small ring each. */
+  /** What of the bytes of all tunnels of a sandbox may be under way, beyond a small ring each: to the owner, and to the guest. */
   tunnelsBytes: 4 * MiB,
-  /** Of what is left of them, how much one more may take. */
-  tunnelShare: 0.25,
+  tunnelsInputBytes: 8 * MiB,
+  /** Of what is left of the latter, how much one more may take. */
+  tunnelShare: 0.5,
   smallRingBytes: 16 * KiB,
   datagramBytes: 4096 - 24 - 16,
   /** How long the guest may wait for word of few bytes that were taken. */

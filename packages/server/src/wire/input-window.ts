@@ -93,7 +93,7 @@ export class InputWindow {
 
   #windowBytes(): number {
     if (this.#budget === undefined) return wireLimits.inputWindowBytes;
-    const share = Math.floor((wireLimits.tunnelsBytes - this.#budget.usedBytes) * wireLimits.tunnelShare);
+    const share = Math.floor((wireLimits.tunnelsInputBytes - this.#budget.usedBytes) * wireLimits.tunnelShare);
     return Math.max(wireLimits.smallRingBytes, Math.min(wireLimits.tunnelWindowBytes, share));
   }
 
