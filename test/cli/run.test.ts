@@ -176,7 +176,15 @@ describe("bad use", () => {
 
   it.each([
     ["an unknown option", ["run", "--nope", "ok.py"], 2, /unknown option '--nope'[\s\S]*hint/],
-    ["an unknown command", ["fly"], 2, /no command 'fly'[\s\S]*hint/],
+    ["an unknown command", ["fly"], 2, /no command 'fly'[\s\S]*hint: caisson --help/],
+    ["a command mistyped", ["stauts"], 2, /no command 'stauts'[\s\S]*did you mean caisson status\?/],
+    ["a daemon's command mistyped", ["egres", "explain"], 2, /no command 'egres'[\s\S]*did you mean caisson egress\?/],
+    [
+      "a word of a command mistyped",
+      ["keys", "craete"],
+      2,
+      /no command 'keys craete'[\s\S]*did you mean caisson keys create\?/,
+    ],
     ["no file", ["run"], 2, /no file[\s\S]*hint/],
     ["a missing file", ["run", "missing.py"], 2, /missing.py.*no such file/],
     ["a folder", ["run", "is-a-folder.py"], 2, /folder/],

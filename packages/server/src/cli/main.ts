@@ -170,7 +170,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       const { askDaemon } = await import("./client/client.ts");
       const code = await askDaemon(args, environment, (plan) => load(environment, plan), io);
       if (code !== undefined) return code;
-      throw new AppError("invalid", `there is no command '${verb}'`, { hint: "caisson --help lists the commands" });
+      throw (await import("./unknown-command.ts")).unknownCommand(verb);
     }
   }
 }

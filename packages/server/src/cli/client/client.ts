@@ -1,8 +1,8 @@
 import type { Configuration } from "../../config/config.ts";
 import type { Environment } from "../../config/env.ts";
 import { defined } from "../../core/defined.ts";
-import { AppError } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";
+import { unknownInGroup } from "../unknown-command.ts";
 import { connect, toAppError } from "./connect.ts";
 import { parseVerb, verbHelpText } from "./verb.ts";
 import { clientVerbs, findVerb, verbsUnder } from "./verbs.ts";
@@ -60,10 +60,7 @@ function groupHelpText(names: readonly string[]): string {
 function explainGroup([group = "", word]: readonly string[], io: RunIo): number | undefined {
   const names = verbsUnder(group);
   if (names.length === 0) return undefined;
-  if (word !== undefined && word !== "--help" && word !== "-h")
-    throw new AppError("invalid", `there is no command '${group} ${word}'`, {
-      hint: names.map((name) => `caisson ${name}`).join(", "),
-    });
+  if (word !== undefined && word !== "--help" && word !== "-h") throw unknownInGroup(group, word, names);
   io.stdout.write(groupHelpText(names));
   return word === undefined ? 2 : 0;
 }
