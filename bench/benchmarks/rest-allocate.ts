@@ -95,6 +95,12 @@ async function measure(bench: Workbench, engine: EngineName): Promise<void> {
     target: { of: "value", atMost: 0.5 },
     notes: ["by its Server-Timing: from the head of the request to the head of the answer"],
   });
+  bench.add({
+    ...line,
+    what: "from the pool, server side, without HTTP",
+    ours: summarize(answers.map(({ actMs }) => actMs)),
+    notes: ["the same from when the request was understood until the sandbox is handed over and in the audit log"],
+  });
 }
 
 export async function restAllocate(bench: Workbench): Promise<void> {

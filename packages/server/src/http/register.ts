@@ -82,12 +82,15 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   const call = openCall(route, request, reply, parts);
   const owner = ownerOf(request);
   parts.unread.add(owner, reply.raw);
+  let actMs: number | undefined; // none where the answer was given before
   const act = async (): Promise<Answer> => {
+    const beganMs = performance.now();
     try {
       return await route.handler(call as never);
     } finally {
       if (route.raw !== undefined) discardRest(request.body);
       await call.noted();
+      actMs = performance.now() - beganMs;
     }
   };
   const key = request.headers["idempotency-key"];
@@ -95,7 +98,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
     route.idempotent && key !== undefined
       ? await parts.idempotency.once({ caller: call.caller, route, key, request: [call.params, call.body] }, act)
       : await act();
-  return send(reply, answer, (bytes) => parts.unread.check(owner, bytes));
+  return send(reply, answer, actMs, (bytes) => parts.unread.check(owner, bytes));
 }
 
 function ownerOf(request: FastifyRequest): string {
@@ -105,13 +108,15 @@ function ownerOf(request: FastifyRequest): string {
 function send(
   reply: FastifyReply,
   { status, json, text, stream, takeOver, headers = {} }: Answer,
+  actMs: number | undefined,
   check: (bytes: number) => void,
 ): FastifyReply {
   const told = json === undefined ? undefined : JSON.stringify(json);
   check(told?.length ?? 0);
   if (takeOver !== undefined) return handOver(reply, takeOver);
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
-  reply.header("server-timing", `total;dur=${reply.elapsedTime.toFixed(3)}`);
+  const act = actMs === undefined ? "" : `, act;dur=${actMs.toFixed(3)}`;
+  reply.header("server-timing", `total;dur=${reply.elapsedTime.toFixed(3)}${act}`);
   reply.status(status);
   if (told !== undefined) return reply.type("application/json; charset=utf-8").send(told);
   return reply.send(stream ?? text);
