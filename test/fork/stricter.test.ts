@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { openCaisson } from "../../packages/server/src/app.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
-import { ordinary } from "../harness.ts";
+import { ordinary, root } from "../harness.ts";
 
 interface Changed extends Partial<FleetSettings> {
   listeners?: boolean;
@@ -33,27 +34,43 @@ function attempt({ fleet }: Service, id: string): Promise<string> {
 }
 
 describe.skipIf(ordinary)("what was kept before a deployment became stricter", () => {
-  it("[S78] lets nothing listen where policy refuses that now: not a checkpoint, a copy or a sandbox that starts again", async () => {
+  it("[S78] lets nothing listen where policy refuses that now: not a checkpoint, nor a sandbox that ran on or is paused", async () => {
     await using home = await makeHome();
-    let id: string, checkpoint: string;
+    const ids: string[] = [];
+    let checkpoint: string;
     {
       await using daemon = await open(home.home);
       const { fleet } = daemon;
-      id = (await fleet.create(caller, {})).record.id;
-      expect(await attempt(daemon, id)).toBe("listens\n");
-      checkpoint = (await fleet.checkpoints.create(caller, id, "before")).id;
+      for (const engine of ["container", "gvisor"] as const) {
+        const { id } = (await fleet.create(caller, { engine })).record;
+        expect(await attempt(daemon, id)).toBe("listens\n");
+        ids.push(id);
+      }
+      checkpoint = (await fleet.checkpoints.create(caller, ids[1] ?? "", "before")).id;
+      await fleet.pause(caller, ids[1] ?? "");
     }
     await using daemon = await open(home.home, { listeners: false });
     const { fleet } = daemon;
     await expect(fleet.checkpoints.restore(caller, checkpoint)).rejects.toMatchObject({ code: "forbidden" });
-    const { records, memory, why } = await fleet.fork(caller, id, { count: 1, memory: "auto" });
-    expect({ memory, why }).toEqual({ memory: false, why: expect.stringContaining("listen") });
-    await fleet.stop(caller, id);
-    for (const one of [id, records[0]?.id ?? ""]) {
-      expect(await attempt(daemon, one)).toBe("no\n");
-      await fleet.destroy(caller, one);
+    for (const id of ids) {
+      expect((await fleet.get(caller, id)).status).toBe("stopped");
+      expect(await attempt(daemon, id)).toBe("no\n");
+      await fleet.destroy(caller, id);
     }
     await fleet.checkpoints.delete(caller, checkpoint);
+  });
+
+  it("[S78] lets nothing listen where policy refuses that now: not a copy of a sandbox that an owner of its own holds", async () => {
+    await using home = await makeHome();
+    let id: string;
+    {
+      await using caisson = openCaisson({ home: home.home, root });
+      id = (await caisson.createSandbox({ engine, keep: true })).id;
+    }
+    await using caisson = openCaisson({ home: home.home, root, listeners: false });
+    await using sandbox = await caisson.attachSandbox(id);
+    await expect(caisson.forkSandbox(sandbox)).rejects.toMatchObject({ code: "forbidden" });
+    await caisson.destroySandbox(id);
   });
 
   it("[S78] lets nothing listen where policy refuses that now: not what a template's warm-up left, which is run anew", async () => {

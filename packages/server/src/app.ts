@@ -69,6 +69,8 @@ export class Caisson implements AsyncDisposable {
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
   /** Of a daemon's sandboxes: it admits them itself. */
+  /** Whether code may listen in sandboxes that start now (EXE-13). */
+  readonly listeners: boolean;
   readonly copies: Copies;
   #imageOf: (root: LayerId) => ImageRecord | undefined = () => undefined;
 
@@ -85,11 +87,12 @@ export class Caisson implements AsyncDisposable {
         ...(runtimePaths === undefined ? {} : { runtimePaths }),
         ...(options.onLaunch === undefined ? {} : { onLaunch: options.onLaunch }),
       });
+    this.listeners = options.listeners ?? true;
     this.copies = new Copies({
       open: (name) => this.#engines.open(name),
       partsOf: (engine, rooted) => this.#sandboxParts(engine, rooted),
       own: (sandbox) => this.#own(sandbox, "sandbox.created"),
-      listeners: options.listeners ?? true,
+      listeners: this.listeners,
     });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
     this.#way = {
@@ -176,7 +179,7 @@ export class Caisson implements AsyncDisposable {
       limits,
       output: options.output ?? false,
       warm: this.#mayWait(engine, limits, options.root) ? (options.warm ?? "first-use") : "never",
-      listeners: (this.#options.listeners ?? true) && (options.listeners ?? true),
+      listeners: this.listeners && (options.listeners ?? true),
       keep: options.keep ?? false,
       ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
@@ -264,7 +267,7 @@ export class Caisson implements AsyncDisposable {
   ): Promise<Sandbox> {
     const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id), defined({ root }));
-    const listeners = (this.#options.listeners ?? true) && (options.listeners ?? true);
+    const listeners = this.listeners && (options.listeners ?? true);
     const sandbox = await Sandbox.start(parts, id, { ...options, listeners });
     await this.#admit(sandbox, policy);
     return this.#own(sandbox, "sandbox.started");

@@ -109,6 +109,7 @@ function isLikely(
 /** Its sandboxes end with it, however it ends; and those of a daemon of the same data folder are none of its own. */
 function ephemeral(caisson: Caisson, createSandbox: SandboxMaker["createSandbox"]): SandboxMaker {
   return {
+    listeners: caisson.listeners,
     chooseEngine: caisson.chooseEngine.bind(caisson),
     createSandbox,
     attachSandbox: caisson.attachSandbox.bind(caisson),

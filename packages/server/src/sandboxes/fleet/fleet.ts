@@ -368,7 +368,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async #expire(member: Member, due: "stop" | "destroy"): Promise<void> {
     if (due === "destroy") await this.#destroy(member, undefined, "its lifetime has passed");
-    else await this.#lifecycle.stop(member, undefined, () => member.due() !== "stop");
+    else await this.#lifecycle.stop(member, undefined, { why: "it was idle", unless: () => member.due() !== "stop" });
   }
 
   /** Takes nothing new, waits for what is under way, and leaves the sandboxes to the next daemon (LIF-12). */

@@ -89,13 +89,14 @@ export class Lifecycle {
     });
   }
 
-  stop(member: Member, actor: Actor, unless?: () => boolean): Promise<void> {
+  /** Of one that nobody asked to stop it says why; `unless` is asked when its turn has come. */
+  stop(member: Member, actor: Actor, { why, unless }: { why?: string; unless?: () => boolean } = {}): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
       if (member.record.status === "stopped" || unless?.() === true) return;
       checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, actor, async (sandbox) => sandbox?.stop());
-      await member.become(this.#parts.ledger, "stopped", actor, actor === undefined ? "it was idle" : null);
+      await member.become(this.#parts.ledger, "stopped", actor, why ?? null);
     });
   }
 

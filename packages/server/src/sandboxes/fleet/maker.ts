@@ -22,6 +22,8 @@ interface MakeOptions {
 
 /** Whoever makes the boundaries of a fleet. */
 export interface SandboxMaker {
+  /** Whether code may listen in what starts now (EXE-13). */
+  readonly listeners: boolean;
   /** What `auto` stands for here. */
   chooseEngine(choice: EngineChoice): Promise<EngineName>;
   createSandbox(options: MakeOptions): Promise<Sandbox>;

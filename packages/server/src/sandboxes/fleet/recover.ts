@@ -76,6 +76,9 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
   }
   parts.lifecycle.hold(member, sandbox);
   await adopt(parts, member, sandbox);
+  // What its processes may do was settled as it started: it starts anew, when somebody uses it (S78).
+  if (sandbox.listeners && !parts.maker.listeners)
+    return parts.lifecycle.stop(member, undefined, { why: "policy lets nothing listen any more" });
   // One that is paused gets them when it goes on.
   if (secrets !== undefined && !sandbox.paused) await parts.equipment.apply(sandbox, member.record, secrets);
 }
