@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-const lock = "/run/lock/caisson-test-apt";
+const lock = "/run/caisson-test-apt";
 
 /** Installs Debian packages that only tests need; `./caisson` brings what the product needs. */
 export function installPackage(...names: string[]): void {
