@@ -10,16 +10,16 @@
 
 /* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
 enum {
-  WIRE_VERSION = 2,
+  WIRE_VERSION = 3,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
-  TO_HOST_PAYLOAD_BYTES = 128 * 1024,
+  TO_HOST_PAYLOAD_BYTES = 1024 * 1024,
   OUTPUT_RING_BYTES = 256 * 1024,
   SMALL_RING_BYTES = 16 * 1024,
   PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
   INPUT_WINDOW_BYTES = 64 * 1024,
-  TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* of input; the owner lets few of many connections have it at once */
+  TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* each way; few of many connections have it at once */
   WIRE_READ_BYTES = 1024 * 1024, /* as much as the FIFO holds */
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */
@@ -166,7 +166,7 @@ struct output {
   uint32_t size;
   uint64_t acked, sent, tail;
   uint64_t eof_ms;
-  bool armed, eof, end_sent, grown, unblocked;
+  bool armed, eof, end_sent, grown, much, unblocked;
 };
 
 /* Bytes from the host to a process. [consumed, received) is in the ring. */

@@ -12,12 +12,8 @@
 
 static struct stream *pump_due; /* tunnels whose input came with what is being read of the wire */
 
-static uint8_t *spare_window; /* of TUNNEL_WINDOW_BYTES, or NULL: memory that is new costs a fault a page */
-
 static void input_ring_give(struct input *in) {
-  if (in->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = in->ring;
-  else if (in->size == TUNNEL_WINDOW_BYTES && !spare_window) spare_window = in->ring;
-  else free(in->ring);
+  ring_memory_give(in->ring, in->size);
   in->ring = NULL;
 }
 
@@ -32,20 +28,10 @@ static void input_ring_put(struct input *in, uint64_t offset, const uint8_t *dat
 static void input_ring_fit(struct input *in, uint64_t need) {
   struct input old = *in;
   if (in->ring && need <= in->size) return;
-  if (!in->ring && need <= OUTPUT_RING_BYTES && spare_ring) {
-    in->ring = spare_ring;
-    in->size = OUTPUT_RING_BYTES;
-    spare_ring = NULL;
-    return;
-  }
-  if (!in->ring && need > OUTPUT_RING_BYTES && spare_window) {
-    in->ring = spare_window;
-    in->size = TUNNEL_WINDOW_BYTES;
-    spare_window = NULL;
-    return;
-  }
-  for (in->size = SMALL_RING_BYTES; in->size < need;) in->size *= 2;
-  if (!(in->ring = malloc(in->size))) die("out of memory");
+  if (!in->ring && need <= OUTPUT_RING_BYTES && spare_ring) in->size = OUTPUT_RING_BYTES;
+  else if (!in->ring && need > OUTPUT_RING_BYTES && spare_window) in->size = TUNNEL_WINDOW_BYTES;
+  else for (in->size = SMALL_RING_BYTES; in->size < need;) in->size *= 2;
+  in->ring = ring_memory_take(in->size);
   for (uint64_t offset = old.consumed; old.ring && offset < old.received;) {
     uint32_t at = (uint32_t)(offset % old.size), run = old.size - at;
     if (run > old.received - offset) run = (uint32_t)(old.received - offset);

@@ -13,30 +13,58 @@ uint32_t streams_end; /* no slot from here on is taken, up to STREAMS_MAX */
 uint32_t tunnels_end = STREAMS_MAX; /* nor from here on */
 uint32_t streams_highest; /* ids only grow: an OPEN that is repeated after a resync runs nothing twice */
 static uint32_t rings_bytes;
-uint8_t *spare_ring;
+uint8_t *spare_ring, *spare_window; /* memory that is new costs a fault a page */
 
 enum { BUCKETS = 256 };
 static struct stream *buckets[BUCKETS]; /* by id: ids grow one by one, so they spread evenly */
 
-static uint8_t *ring_take(uint32_t *size) {
-  *size = rings_bytes + OUTPUT_RING_BYTES <= RINGS_TOTAL_BYTES ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
-  rings_bytes += *size;
-  if (*size == OUTPUT_RING_BYTES && spare_ring) {
-    uint8_t *ring = spare_ring;
-    spare_ring = NULL;
-    return ring;
-  }
-  uint8_t *ring = malloc(*size);
-  if (!ring) die("out of memory");
+static uint8_t **spare_of(uint32_t size) {
+  return size == OUTPUT_RING_BYTES ? &spare_ring : size == TUNNEL_WINDOW_BYTES ? &spare_window : NULL;
+}
+
+uint8_t *ring_memory_take(uint32_t size) {
+  uint8_t **spare = spare_of(size), *ring = spare ? *spare : NULL;
+  if (ring) *spare = NULL;
+  else if (!(ring = malloc(size))) die("out of memory");
   return ring;
+}
+
+void ring_memory_give(uint8_t *ring, uint32_t size) {
+  uint8_t **spare = spare_of(size);
+  if (spare && !*spare) *spare = ring;
+  else free(ring);
+}
+
+static bool ring_fits(uint32_t size) { return rings_bytes + size <= RINGS_TOTAL_BYTES; }
+
+static void ring_take(struct output *o) {
+  if (o->much && ring_fits(TUNNEL_WINDOW_BYTES)) o->size = TUNNEL_WINDOW_BYTES;
+  else o->size = ring_fits(OUTPUT_RING_BYTES) ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
+  rings_bytes += o->size;
+  o->ring = ring_memory_take(o->size);
 }
 
 static void ring_give(struct output *o) {
   if (!o->ring) return;
   rings_bytes -= o->size;
-  if (o->size == OUTPUT_RING_BYTES && !spare_ring) spare_ring = o->ring;
-  else free(o->ring);
+  ring_memory_give(o->ring, o->size);
   o->ring = NULL;
+}
+
+/* Of a connection that writes more than its ring holds: under gVisor a call costs more than the bytes it moves. */
+static void ring_grow(struct output *o) {
+  struct output old = *o;
+  o->much = true;
+  if (old.size != OUTPUT_RING_BYTES || !ring_fits(TUNNEL_WINDOW_BYTES - OUTPUT_RING_BYTES)) return;
+  rings_bytes -= old.size;
+  ring_take(o);
+  for (uint64_t at = o->acked; at < o->tail;) {
+    size_t from = (size_t)(at % old.size), run = old.size - from; /* the smaller size divides the larger */
+    if (run > o->tail - at) run = (size_t)(o->tail - at);
+    memcpy(o->ring + at % o->size, old.ring + from, run);
+    at += run;
+  }
+  ring_memory_give(old.ring, old.size);
 }
 
 /* Where `size` bytes from an offset on lie: in two parts where they pass the end of the ring. */
@@ -142,7 +170,7 @@ static ssize_t read_first(struct output *o) {
   static uint8_t first[SMALL_RING_BYTES];
   ssize_t size = read(o->fd, first, sizeof first);
   if (size <= 0) return size;
-  o->ring = ring_take(&o->size);
+  ring_take(o);
   memcpy(o->ring, first, (size_t)size);
   return size;
 }
@@ -153,7 +181,7 @@ static bool output_full(const struct output *o) { return o->ring && o->tail - o-
 
 static ssize_t read_output(const struct stream *s, struct output *o, uint32_t *room) {
   if (!o->ring && o->tail == 0 && !is_tunnel(s->kind)) return *room = SMALL_RING_BYTES, read_first(o);
-  if (!o->ring) o->ring = ring_take(&o->size);
+  if (!o->ring) ring_take(o);
   *room = o->size - (uint32_t)(o->tail - o->acked);
   struct iovec parts[2];
   return readv(o->fd, parts, ring_parts(o, o->tail, *room, parts));
@@ -174,6 +202,7 @@ void stream_pump_output(struct stream *s, int index) {
     ssize_t size = read_output(s, o, &room);
     if (size > 0) {
       o->tail += (uint64_t)size;
+      if ((uint32_t)size == room && is_tunnel(s->kind)) ring_grow(o);
       if (size >= PIPE_BYTES && !o->grown && !s->terminal && !is_tunnel(s->kind)) { /* it writes more than the pipe holds: a refusal leaves it as it is */
         (void)!fcntl(o->fd, F_SETPIPE_SZ, OUTPUT_RING_BYTES);
         o->grown = true;
@@ -207,7 +236,7 @@ void stream_output_event(struct stream *s, int index, uint32_t events) {
 void stream_output_put(struct stream *s, const uint8_t *data, uint32_t size) {
   struct output *o = &s->out[0];
   struct iovec parts[2];
-  if (!o->ring) o->ring = ring_take(&o->size);
+  if (!o->ring) ring_take(o);
   if (o->tail - o->acked + size > o->size) return;
   int count = ring_parts(o, o->tail, size, parts);
   memcpy(parts[0].iov_base, data, parts[0].iov_len);

@@ -7,7 +7,9 @@
 static inline bool is_tunnel(uint8_t kind) { return kind >= KIND_LISTEN && kind <= KIND_DATAGRAMS; }
 
 /* stream.c */
-extern uint8_t *spare_ring; /* of OUTPUT_RING_BYTES, or NULL */
+extern uint8_t *spare_ring, *spare_window; /* of OUTPUT_RING_BYTES and of TUNNEL_WINDOW_BYTES, or NULL */
+uint8_t *ring_memory_take(uint32_t size);
+void ring_memory_give(uint8_t *ring, uint32_t size);
 void stream_output_stop(struct stream *s);
 
 /* input.c */

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TO_GUEST_BYTES = 1024 * 1024, FROM_GUEST_BYTES = 256 * 1024, LEAST_BYTES = 64 * 1024 };
+enum { TO_GUEST_BYTES = 1024 * 1024, FROM_GUEST_BYTES = 1024 * 1024, LEAST_BYTES = 64 * 1024 };
 
 static int make(const struct launch *launch, const char *path, int bytes, bool there) {
   struct stat info;

@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { setImmediate as immediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { Tunnel } from "../../packages/server/src/core/tunnel.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
@@ -45,6 +48,36 @@ describe.each(engines)("connections of a sandbox (%s)", (engine) => {
     expect({ stdout, stderr }).toEqual({ stdout: "and so on\n", stderr: "" });
     expect(asked).toBe("x".repeat(300_000));
     expect(seen).toEqual([{ address: "127.77.0.1", port: 3128 }]);
+  });
+
+  it("[NET-03] carry much at once to an owner who takes it slowly, each byte in its place", async () => {
+    const connections = 4; // more than get a large ring
+    const bytes = 3 * wireLimits.tunnelWindowBytes + 12_345;
+    const taken: string[] = [];
+    using _listener = closing(
+      await sandbox.wire.tunnels.listen("127.77.0.1", 4000, async (tunnel) => {
+        const hash = createHash("sha256");
+        for await (const chunk of tunnel) {
+          hash.update(chunk as Buffer);
+          await immediate();
+        }
+        taken.push(hash.digest("hex"));
+        tunnel.end();
+      }),
+    );
+    const { stdout, stderr } = await python(`import hashlib, random, socket, threading
+def send(seed):
+    data = random.Random(seed).randbytes(${bytes})
+    s = socket.create_connection(("127.77.0.1", 4000), 20)
+    for at in range(0, len(data), 700001): s.sendall(data[at:at + 700001])
+    s.shutdown(socket.SHUT_WR); s.recv(1)
+    print(hashlib.sha256(data).hexdigest())
+each = [threading.Thread(target=send, args=(seed,)) for seed in range(${connections})]
+for one in each: one.start()
+for one in each: one.join()`);
+    expect(stderr).toBe("");
+    expect(taken).toHaveLength(connections);
+    expect(taken.toSorted()).toEqual(stdout.trim().split("\n").toSorted());
   });
 
   it("[NET-03] tell at which address they came, where the guest listens at all of them", async () => {

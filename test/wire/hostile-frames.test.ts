@@ -66,7 +66,7 @@ const violations: [string, RegExp, ...PuppetFrame[]][] = [
   ["a type that only hosts send", /unknown type 6/, { type: frameTypes.open, stream: 2 }],
   ["another epoch", /epoch/, { type: pong, epochShift: 1 }],
   ["reserved bits", /reserved bits/, { type: pong, reserved: 1 }],
-  ["a data frame past its size", /past 131072/, { type: data, channel: 1, stream: 1, size: 131_073 }],
+  ["a data frame past its size", /past 1048576/, { type: data, channel: 1, stream: 1, size: 1_048_577 }],
   ["a control frame past its size", /past 256/, { type: exit, stream: 1, size: 257 }],
   ["empty data", /empty data/, { type: data, channel: 1, stream: 1 }],
   ["an offset past 2^53", /past any stream's end/, { type: credit, stream: 1, offset: 2 ** 60 }],

@@ -27,17 +27,17 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 2,
+  version: 3,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
   /** Full frames that are written at once; and a read of what comes for a connection fills as many. Both fit a processor's cache. */
   bulkFrames: 64,
-  fromGuestPayloadBytes: 128 * KiB,
+  fromGuestPayloadBytes: 1 * MiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
-  /** Of a connection, while few have much under way. */
+  /** Of a connection, each way, while few have much under way. */
   tunnelWindowBytes: 2 * MiB,
   /** Bytes owed before credit is given: half of the guest's smallest ring. */
   creditBytes: 8 * KiB,
@@ -60,12 +60,12 @@ export const wireLimits = {
   dialTimeoutMs: 10_000,
   specBytes: 1 * MiB,
   /** A receive buffer, and what is copied out of one rather than held in it. */
-  receiveBytes: 128 * KiB,
+  receiveBytes: 512 * KiB,
   receiveCopyBytes: 16 * KiB,
   /** Buffers of one wire that connections hold; what comes beyond them is copied. */
-  receiveHeld: 32,
+  receiveHeld: 8,
   /** Buffers of one wire that wait to be read into again. */
-  receiveSpares: 4,
+  receiveSpares: 2,
   controlPayloadBytes: 256,
   /** How soon a full FIFO is tried again. */
   retryMs: 1,

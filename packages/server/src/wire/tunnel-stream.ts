@@ -119,7 +119,7 @@ export class TunnelStream extends Duplex implements StraightTunnel, StreamEnd {
     if (this.#outputEnded) throw new WireViolation("data after the end of its channel");
     if (offset !== this.#received) throw new WireViolation(`data at offset ${offset}, not ${this.#received}`);
     this.#received += chunk.length;
-    if (this.#received - this.#credited > wireLimits.outputWindowBytes)
+    if (this.#received - this.#credited > wireLimits.tunnelWindowBytes)
       throw new WireViolation("more data than its window allows");
     this.#flow.waiting(chunk.length);
     const held = buffer?.scarce === true ? undefined : buffer;
