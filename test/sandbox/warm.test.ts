@@ -53,7 +53,7 @@ const python: Record<string, Case> = {
     code: "import atexit; atexit.register(print, 'last'); atexit.register(print, 'first'); print('main')",
   },
   "waits for its threads": {
-    code: "import threading, time; threading.Thread(target=lambda: (time.sleep(.05), print('thread'))).start(); print('main')",
+    code: "import threading, time; said = threading.Event(); threading.Thread(target=lambda: (said.wait(), time.sleep(.05), print('thread'))).start(); print('main'); said.set()",
   },
   "leaves daemons": {
     code: "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); print('main')",
