@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { wireLimits } from "../../packages/server/src/core/limits.ts";
@@ -10,6 +11,7 @@ import { type PuppetFrame, PuppetGuest, statePayload } from "./puppet-guest.ts";
 const never = new Promise<string>(() => {});
 const { data, credit, end, exit, started, state, error, pong, hello } = frameTypes;
 const KiB = 1024;
+const MiB = 1024 * KiB;
 
 let guest: PuppetGuest;
 beforeEach(() => {
@@ -118,6 +120,23 @@ describe("what the host refuses of a guest", () => {
     owner.wire.close("done");
   });
 
+  it("pieces that nobody takes hold a bounded number of the buffers that they came in", async () => {
+    const streams = 4 * wireLimits.receiveHeld;
+    const owner = await attach(streams);
+    const payload = Buffer.alloc(wireLimits.receiveCopyBytes + 1);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let stream = 1; stream <= streams; stream++) {
+      await guest.say(guest.encode({ type: data, channel: 1, stream, payload }), owner.lost);
+      while (owner.received() < stream * payload.length) await turn();
+    }
+    const grown = process.memoryUsage().arrayBuffers - before;
+    expect(grown).toBeLessThan(
+      (wireLimits.receiveHeld + wireLimits.receiveSpares + 1) * wireLimits.receiveBytes + 4 * MiB,
+    );
+    owner.wire.close("done");
+    await Promise.all(owner.ends);
+  });
+
   it("a flood that nobody takes is cut at the window of its channel", async () => {
     const owner = await attach();
     const payload = Buffer.alloc(64 * KiB);
@@ -184,7 +203,7 @@ const frame: fc.Arbitrary<PuppetFrame> = fc.record(
     ),
     epochShift: fc.oneof({ weight: 50, arbitrary: fc.constant(0) }, fc.nat(3)),
     reserved: fc.oneof({ weight: 50, arbitrary: fc.constant(0) }, u32),
-    size: fc.oneof(around(1, 256, 128 * KiB), u32),
+    size: fc.oneof(around(1, 256, wireLimits.fromGuestPayloadBytes), u32),
   },
   { requiredKeys: ["type", "channel", "stream"] },
 );
@@ -210,7 +229,7 @@ describe("frames at random", () => {
       for (const { at, value } of mutations) bytes[at % bytes.length] = value;
       await guest.say(bytes, owner.lost);
       // Whatever frame is under way, this many bytes end it, and then are none.
-      await guest.say(Buffer.alloc(256 * KiB, 0xff), owner.lost);
+      await guest.say(Buffer.alloc(2 * wireLimits.fromGuestPayloadBytes, 0xff), owner.lost);
       expect(await owner.wire.lost).toMatch(/^the guest (sent|says: )/);
       await Promise.all(owner.ends);
       expect(owner.received()).toBeLessThanOrEqual(owner.ends.length * 2 * wireLimits.outputWindowBytes);

@@ -62,7 +62,7 @@ export const wireLimits = {
   /** A receive buffer, and what is copied out of one rather than held in it. */
   receiveBytes: 512 * KiB,
   receiveCopyBytes: 16 * KiB,
-  /** Buffers of one wire that connections hold; what comes beyond them is copied. */
+  /** Buffers of one wire that are held; what comes beyond them is copied. */
   receiveHeld: 8,
   /** Buffers of one wire that wait to be read into again. */
   receiveSpares: 2,

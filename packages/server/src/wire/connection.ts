@@ -299,10 +299,11 @@ export class WireConnection implements Wire {
     this.#parser = new FrameParser(this.#epoch, {
       data: (stream, channel, offset, piece) => {
         if (this.#reason !== undefined) return; // the rest of a chunk whose earlier frame ended the wire
-        // What is small is copied, so that whoever holds it holds no large buffer.
-        if (piece.length <= wireLimits.receiveCopyBytes)
+        const buffer = this.#buffers.current;
+        // What is small is copied, so that whoever holds it holds no large buffer; and all where many are held.
+        if (piece.length <= wireLimits.receiveCopyBytes || buffer.scarce)
           this.#stream(stream)?.onData(channel, offset, Buffer.from(piece));
-        else this.#stream(stream)?.onData(channel, offset, piece, this.#buffers.current);
+        else this.#stream(stream)?.onData(channel, offset, piece, buffer);
       },
       control: (header, payload) => this.#control(header, payload),
     });

@@ -25,7 +25,7 @@ export class ReceiveBuffer {
     this.#pool.give(this);
   }
 
-  /** Whether so many are held that a small piece should not hold this one too. */
+  /** Whether so many are held that nothing should hold this one too. */
   get scarce(): boolean {
     return !this.held && this.#pool.heldCount >= wireLimits.receiveHeld;
   }

@@ -122,11 +122,9 @@ export class TunnelStream extends Duplex implements StraightTunnel, StreamEnd {
     if (this.#received - this.#credited > wireLimits.tunnelWindowBytes)
       throw new WireViolation("more data than its window allows");
     this.#flow.waiting(chunk.length);
-    const held = buffer?.scarce === true ? undefined : buffer;
-    const piece = held === buffer ? chunk : Buffer.from(chunk);
-    if (this.#passOn(piece, held)) return;
+    if (this.#passOn(chunk, buffer)) return;
     // Nobody says when a stream's reader is done with what it read: it gets a copy.
-    const copy = held === undefined ? piece : Buffer.from(chunk);
+    const copy = buffer === undefined ? chunk : Buffer.from(chunk);
     if (this.#wanted) this.#hand(copy);
     else this.#pending.push(copy);
   }
