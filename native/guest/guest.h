@@ -18,6 +18,7 @@ enum {
   SMALL_RING_BYTES = 16 * 1024,
   PIPE_BYTES = 64 * 1024, /* of a run, unless it writes much */
   RINGS_TOTAL_BYTES = 4 * 1024 * 1024,
+  RINGS_OF_OTHERS_BYTES = 1024 * 1024,
   INPUT_WINDOW_BYTES = 64 * 1024,
   TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* each way; few of many connections have it at once */
   WIRE_READ_BYTES = 1024 * 1024, /* as much as the FIFO holds */

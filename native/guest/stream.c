@@ -35,11 +35,12 @@ void ring_memory_give(uint8_t *ring, uint32_t size) {
   else free(ring);
 }
 
-static bool ring_fits(uint32_t size) { return rings_bytes + size <= RINGS_TOTAL_BYTES; }
+/* A large ring leaves room for those of others: one connection at a time has it. */
+static bool large_fits(void) { return rings_bytes + TUNNEL_WINDOW_BYTES <= RINGS_TOTAL_BYTES - RINGS_OF_OTHERS_BYTES; }
 
 static void ring_take(struct output *o) {
-  if (o->much && ring_fits(TUNNEL_WINDOW_BYTES)) o->size = TUNNEL_WINDOW_BYTES;
-  else o->size = ring_fits(OUTPUT_RING_BYTES) ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
+  if (o->much && large_fits()) o->size = TUNNEL_WINDOW_BYTES;
+  else o->size = rings_bytes + OUTPUT_RING_BYTES <= RINGS_TOTAL_BYTES ? OUTPUT_RING_BYTES : SMALL_RING_BYTES;
   rings_bytes += o->size;
   o->ring = ring_memory_take(o->size);
 }
@@ -55,7 +56,7 @@ static void ring_give(struct output *o) {
 static void ring_grow(struct output *o) {
   struct output old = *o;
   o->much = true;
-  if (old.size != OUTPUT_RING_BYTES || !ring_fits(TUNNEL_WINDOW_BYTES - OUTPUT_RING_BYTES)) return;
+  if (old.size != OUTPUT_RING_BYTES || !large_fits()) return;
   rings_bytes -= old.size;
   ring_take(o);
   for (uint64_t at = o->acked; at < o->tail;) {
