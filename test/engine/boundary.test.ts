@@ -56,7 +56,7 @@ describe.each(engineNames)("the wire of engine %s", (name) => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home, { owner: { uid: 4242, gid: 4243 } });
     const sandbox = await engine.create({ limits });
-    expect([sandbox.toGuestPath, sandbox.fromGuestPath].map(pipeBytes)).toEqual([1024 * 1024, 256 * 1024]);
+    expect([sandbox.toGuestPath, sandbox.fromGuestPath].map(pipeBytes)).toEqual([1024 * 1024, 1024 * 1024]);
   });
 
   it("can be opened again and goes on after the first owner has closed it", async () => {
