@@ -1,6 +1,6 @@
-import type { EngineName } from "../packages/server/src/core/engine.ts";
+import type { EngineName, WirePaths } from "../packages/server/src/core/engine.ts";
 import { type Argument, HelperClient } from "../packages/server/src/engines/oci/helper-client.ts";
-import { WireConnection, type WirePaths } from "../packages/server/src/wire/connection.ts";
+import { WireConnection } from "../packages/server/src/wire/connection.ts";
 import { median } from "./stats.ts";
 import { showNumber } from "./table.ts";
 import type { Workbench } from "./workbench.ts";

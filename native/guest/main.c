@@ -55,10 +55,12 @@ static void prepare_signals(void) {
   if (signal_fd < 0) die("signalfd");
 }
 
-/* 0 to 4 are taken (4 by the signals' descriptor), so that a newborn can lay its own there; of the runtime's only the wire is
-   kept. */
+/* 0 to 5 are taken (3 and 4 by epoll and the signals' descriptor), so that a newborn can lay its own there; of the runtime's only
+   the wire and its trays are kept. */
 static void prepare_descriptors(void) {
-  close_all_from(NOTHING);
+  if (dup3(NOTHING, TRAYS_FILE, O_CLOEXEC) < 0) die("trays");
+  close_all_from(TRAYS_FILE + 1);
+  for (int fd = NOTHING; fd < TRAYS_FILE; fd++) close(fd);
   if (open("/dev/null", O_RDWR | O_CLOEXEC) != NOTHING) die("/dev/null");
   guest_epoll = epoll_create1(EPOLL_CLOEXEC);
   if (guest_epoll < 0) die("epoll_create1");
@@ -81,6 +83,7 @@ void configure(const struct spec *spec) {
   bool paused = spec->flags & FLAG_PAUSED; /* the clocks of runs stand still */
   clock_pause(paused);
   tunnels_pause(paused);
+  wire_trays_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
   guest_last_ping_ms = now_ms();
   if (name_set(spec->name)) warm_renew();

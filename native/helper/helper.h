@@ -111,6 +111,7 @@ struct launch {
   gid_t owner_gid;
   int to_guest;
   int from_guest;
+  int trays; /* or -1 */
   int input;
 };
 NORETURN void verb_launch(const struct request *request);
@@ -118,10 +119,10 @@ NORETURN void verb_launch(const struct request *request);
 /* host_folder.c: part by part, through no link, since whoever owns a folder above could put one there at any moment; or -1. */
 int open_host_folder(const char *path);
 
-/* fifo.c */
-void fifo_make(struct launch *launch);
-void fifo_restore(const struct launch *launch);
-int fifo_open_again(int fd);
+/* wire.c */
+void wire_make(struct launch *launch);
+void wire_restore(const struct launch *launch);
+int wire_open_again(int fd, int how);
 
 /* image.c */
 void image_fill(const char *template_path, const char *image_path);

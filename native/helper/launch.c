@@ -26,8 +26,8 @@ void verb_launch(const struct request *request) {
   const char *template_path = request_find(request, "template");
   struct launch launch = read_launch(request);
 
-  reply_step("fifos");
-  fifo_make(&launch);
+  reply_step("wire");
+  wire_make(&launch);
   reply_step("image");
   if (template_path != NULL) image_fill(template_path, format_text("%s/workspace.img", launch.folder));
   reply_step("view");
@@ -41,6 +41,6 @@ void verb_launch(const struct request *request) {
   view_finish(&launch);
   reply_step("process");
   struct started started = runtime_run(&launch);
-  fifo_restore(&launch);
+  wire_restore(&launch);
   reply_ok("pid=%d gofer=%d timings=%s", (int)started.pid, (int)started.gofer, reply_timings());
 }

@@ -1,3 +1,6 @@
+import { createHash, randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
@@ -54,6 +57,39 @@ describe("[LIF-08] a copy of a running gVisor sandbox", () => {
     expect((await api.get(`${path}/${copy}/files/f`)).bytes.toString()).toBe("here");
     expect((await api.get(`${path}/${copy}/contexts`)).json).toEqual([]);
     for (const one of [id, copy]) await api.delete(`${path}/${one}`);
+  });
+
+  it("takes what is sent to it from its own trays, and not from those of the original", async () => {
+    const id = await api.create();
+    const name = await context(id);
+    const serve = `
+import hashlib, http.server, threading
+class Take(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        taken = hashlib.sha256(self.rfile.read(int(self.headers["content-length"]))).hexdigest().encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(taken)))
+        self.end_headers()
+        self.wfile.write(taken)
+    def log_message(self, *words): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 8002), Take)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+`;
+    await run(id, name, serve);
+    const send = async (one: string) => {
+      const body = randomBytes(6 * 1024 ** 2);
+      const options = { method: "POST", headers: api.headers, body };
+      const taken = await fetch(`${server.base}${path}/${one}/ports/8002/`, options);
+      expect(await taken.text()).toBe(createHash("sha256").update(body).digest("hex"));
+    };
+    await send(id);
+    const { status, json } = await api.post(`${path}/${id}/fork`, { memory: "required", count: 2 });
+    expect(status, JSON.stringify(json)).toBe(201);
+    const all: string[] = [id, ...json.sandboxes.map((copy: { id: string }) => copy.id)];
+    await Promise.all([...all, ...all].map(send));
+    const blocks = all.map((one) => statSync(join(server.home, "engine/sandboxes", one, "wire/trays")).blocks);
+    expect(Math.min(...blocks)).toBeGreaterThan(0);
+    for (const one of all) expect((await api.delete(`${path}/${one}`)).status).toBe(204);
   });
 
   it("serves connections as the original does, where a program waits for them by epoll", async () => {

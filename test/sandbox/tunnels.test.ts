@@ -1,5 +1,7 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wireLimits } from "../../packages/server/src/core/limits.ts";
@@ -78,6 +80,36 @@ for one in each: one.join()`);
     expect(stderr).toBe("");
     expect(taken).toHaveLength(connections);
     expect(taken.toSorted()).toEqual(stdout.trim().split("\n").toSorted());
+  });
+
+  it("[NET-03] carry much at once to programs that take it slowly, each byte in its place", async () => {
+    const connections = 4; // more than there are trays for
+    const bytes = 3 * wireLimits.tunnelWindowBytes + 12_345;
+    const sent: string[] = [];
+    using _listener = closing(
+      await sandbox.wire.tunnels.listen("127.77.0.1", 4000, (tunnel) => {
+        const data = randomBytes(bytes);
+        sent.push(createHash("sha256").update(data).digest("hex"));
+        tunnel.end(data);
+      }),
+    );
+    const { stdout, stderr } = await python(`import hashlib, socket, threading, time
+def take():
+    s = socket.create_connection(("127.77.0.1", 4000), 20)
+    taken = hashlib.sha256()
+    for n in range(10**6):
+        data = s.recv(500001)
+        if not data: break
+        taken.update(data)
+        if n % 8 == 0: time.sleep(0.001)
+    print(taken.hexdigest())
+each = [threading.Thread(target=take) for _ in range(${connections})]
+for one in each: one.start()
+for one in each: one.join()`);
+    expect(stderr).toBe("");
+    expect(sent).toHaveLength(connections);
+    expect(sent.toSorted()).toEqual(stdout.trim().split("\n").toSorted());
+    expect(statSync(join(test.home, "engine/sandboxes", sandbox.id, "wire/trays")).blocks).toBeGreaterThan(0); // that is how they came
   });
 
   it("[NET-03] tell at which address they came, where the guest listens at all of them", async () => {

@@ -41,7 +41,7 @@ static void receive(void) {
 }
 static void greet(void) {
   uint8_t hello[40];
-  uint32_t numbers[6] = {3, 256, 65536, 262144, 0, 0};
+  uint32_t numbers[6] = {VERSION, 256, 65536, 262144, 0, 0};
   do receive(); while (in.type != 2);
   memcpy(hello, body, 16);
   memcpy(hello + 16, numbers, 24);

@@ -39,7 +39,15 @@ function guestOf(mode: number): Promise<string> {
 async function compile(mode: number): Promise<string> {
   const path = join(folder, `guest-${mode}`);
   const source = join(import.meta.dirname, "hostile-guest.c");
-  await promisify(execFile)("musl-gcc", ["-static", "-O1", `-DMODE=${mode}`, source, "-o", path]);
+  await promisify(execFile)("musl-gcc", [
+    "-static",
+    "-O1",
+    `-DMODE=${mode}`,
+    `-DVERSION=${wireLimits.version}`,
+    source,
+    "-o",
+    path,
+  ]);
   return path;
 }
 

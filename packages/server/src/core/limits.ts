@@ -27,12 +27,18 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 3,
+  version: 4,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
   /** Full frames that are written at once; and a read of what comes for a connection fills as many. Both fit a processor's cache. */
   bulkFrames: 64,
+  /** What the owner lays down for the guest rather than sends: at least so much at once, in so many pieces of at most so much. */
+  trayLeastBytes: 32 * KiB,
+  trays: 8,
+  trayBytes: 256 * KiB,
+  /** Trays that nobody has used for this long take no room. */
+  traysIdleMs: 5_000,
   fromGuestPayloadBytes: 1 * MiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,

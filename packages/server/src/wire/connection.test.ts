@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,8 +23,13 @@ interface Frame {
 /** The guest's ends of a wire, spoken by hand. */
 async function makeWire() {
   const folder = await mkdtemp(join(tmpdir(), "caisson-wire-"));
-  const paths = { toGuestPath: join(folder, "to"), fromGuestPath: join(folder, "from") };
-  execFileSync("mkfifo", Object.values(paths));
+  const paths = {
+    toGuestPath: join(folder, "to"),
+    fromGuestPath: join(folder, "from"),
+    traysPath: join(folder, "trays"),
+  };
+  execFileSync("mkfifo", [paths.toGuestPath, paths.fromGuestPath]);
+  await writeFile(paths.traysPath, "");
   const flags = constants.O_RDWR | constants.O_NONBLOCK;
   const input = openSync(paths.toGuestPath, flags);
   const output = openSync(paths.fromGuestPath, flags);

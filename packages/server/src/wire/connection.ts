@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { setImmediate as immediate } from "node:timers/promises";
+import type { WirePaths } from "../core/engine.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { Tunnels } from "../core/tunnel.ts";
@@ -25,6 +26,7 @@ import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState } from "./stream.ts";
 import type { StreamEnd } from "./stream-end.ts";
+import { Trays } from "./trays.ts";
 import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
@@ -37,11 +39,6 @@ const streamIdMost = 0xffff_ffff;
 const guestStreams = 2 * wireLimits.streams + wireLimits.listeners;
 const tunnelKinds: ReadonlySet<number> = new Set([streamKinds.listen, streamKinds.datagrams]);
 
-export interface WirePaths {
-  toGuestPath: string;
-  fromGuestPath: string;
-}
-
 /**
  * The host's end of the wire: everything it reads is hostile, and a frame that no honest guest sends ends this sandbox,
  * with a reason, and nothing else (S3).
@@ -52,6 +49,7 @@ export class WireConnection implements Wire {
   readonly #lostGate = Promise.withResolvers<string>();
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
+  readonly #trays: Trays;
   readonly #sender: FrameSender;
   readonly #toGuestFd: number;
   readonly #buffers = new ReceiveBuffers();
@@ -80,6 +78,7 @@ export class WireConnection implements Wire {
     this.#adopt = adopt;
     this.lost = this.#lostGate.promise;
     this.#helloGate.promise.catch(() => undefined);
+    this.#trays = new Trays(paths.traysPath, (reason) => this.close(reason));
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     this.#toGuestFd = openSync(paths.toGuestPath, flags);
     this.#socket = new Socket({
@@ -89,7 +88,7 @@ export class WireConnection implements Wire {
       onread: { buffer: () => this.#buffers.current.bytes, callback: (size) => this.#receive(size) },
     });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
-    this.#sender = new FrameSender(this.#writer, this.#epoch);
+    this.#sender = new FrameSender(this.#writer, this.#epoch, this.#trays);
     this.#tunnels = new WireTunnels({
       input: this.#sender,
       open: (kind, spec) => this.open(kind, spec, () => undefined),
@@ -107,10 +106,7 @@ export class WireConnection implements Wire {
     adopt: Adopt = () => undefined,
   ): Promise<WireConnection> {
     const wire = new WireConnection(paths, adopt);
-    died.then(
-      (reason) => wire.close(reason),
-      (error: unknown) => wire.close(messageOf(error)),
-    );
+    void died.catch(messageOf).then((reason) => wire.close(reason));
     const timer = setTimeout(() => wire.close("the guest did not answer"), wireLimits.helloTimeoutMs);
     try {
       wire.#sender.send(frameTypes.resync, 0, 0, 0, wire.#nonce);
@@ -252,6 +248,7 @@ export class WireConnection implements Wire {
     this.#writer.close();
     this.#socket.destroy();
     closeSync(this.#toGuestFd);
+    this.#trays.close();
     const error = this.#lostError(reason);
     this.#pauseGate?.resolve(undefined);
     for (const gate of this.#pings.values()) gate.reject(error);
@@ -327,6 +324,8 @@ export class WireConnection implements Wire {
         return this.#stream(header.stream)?.onCredit(header.offset);
       case frameTypes.end:
         return this.#stream(header.stream)?.onEnd(header.channel, header.offset);
+      case frameTypes.tray:
+        return this.#trays.onTaken(header.offset);
       case frameTypes.exit: {
         // A record that is refused ends the wire, and the stream with it: it must still be known then.
         this.#stream(header.stream)?.onExit(payload);
@@ -349,6 +348,7 @@ export class WireConnection implements Wire {
     if (this.#statesDue !== undefined || live > guestStreams) throw new WireViolation(`a hello with ${live} streams`);
     this.#nextStream = highest + 1;
     this.#statesDue = live;
+    this.#trays.watch();
     this.answeredMs = performance.now();
     this.#attachedWhenAllKnown();
   }

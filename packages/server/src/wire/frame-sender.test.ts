@@ -1,37 +1,65 @@
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { wireLimits } from "../core/limits.ts";
 import { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import { FrameSender } from "./frame-sender.ts";
+import { Trays } from "./trays.ts";
 
-const { headerBytes, toGuestFrameBytes } = wireLimits;
+const { bulkFrames, headerBytes, toGuestFrameBytes, trayBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
+const epoch = 0xfedc;
+const stream = 0xffff_fffe;
+
+let folder: string;
+let fd: number;
+let trays: Trays;
+let sender: FrameSender;
+const sent = () => readFileSync(join(folder, "frames"));
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "caisson-frames-"));
+  fd = openSync(join(folder, "frames"), "w");
+  closeSync(openSync(join(folder, "trays"), "w"));
+  const failed = (reason: string) => expect.fail(reason);
+  trays = new Trays(join(folder, "trays"), failed);
+  sender = new FrameSender(new FifoWriter(fd, failed), epoch, trays);
+});
+afterEach(() => {
+  trays.close();
+  closeSync(fd);
+  rmSync(folder, { recursive: true });
+});
+
+const chunkOf = (frames: number) => Buffer.from(Array.from({ length: frames * payloadBytes }, (_, at) => at % 251));
 
 it.each([0, 2 ** 32 - payloadBytes, 2 ** 40 + 7])(
   "makes full frames from offset %d on as single ones are made",
   (offset) => {
-    const folder = mkdtempSync(join(tmpdir(), "caisson-frames-"));
-    const path = join(folder, "frames");
-    const fd = openSync(path, "w");
-    try {
-      const epoch = 0xfedc;
-      const stream = 0xffff_fffe;
-      const chunk = Buffer.from(Array.from({ length: 3 * payloadBytes }, (_, at) => at % 251));
-      const writer = new FifoWriter(fd, (reason) => expect.fail(reason));
-      new FrameSender(writer, epoch).sendFull(stream, offset, chunk);
-      const expected = Buffer.alloc(3 * toGuestFrameBytes);
-      for (let frame = 0; frame < 3; frame++) {
-        const header = { size: payloadBytes, type: frameTypes.data, channel: 0, epoch, stream };
-        writeHeader(expected, { ...header, offset: offset + frame * payloadBytes }, frame * toGuestFrameBytes);
-        chunk.copy(expected, frame * toGuestFrameBytes + headerBytes, frame * payloadBytes, (frame + 1) * payloadBytes);
-      }
-      expect(readFileSync(path).equals(expected)).toBe(true);
-    } finally {
-      closeSync(fd);
-      rmSync(folder, { recursive: true });
+    const chunk = chunkOf(3);
+    sender.sendFull(stream, offset, chunk);
+    const expected = Buffer.alloc(3 * toGuestFrameBytes);
+    for (let frame = 0; frame < 3; frame++) {
+      const header = { size: payloadBytes, type: frameTypes.data, channel: 0, epoch, stream };
+      writeHeader(expected, { ...header, offset: offset + frame * payloadBytes }, frame * toGuestFrameBytes);
+      chunk.copy(expected, frame * toGuestFrameBytes + headerBytes, frame * payloadBytes, (frame + 1) * payloadBytes);
     }
+    expect(sent().equals(expected)).toBe(true);
   },
 );
+
+it("lays down what is large and tells of it, and sends frames where no tray is free", () => {
+  const chunk = chunkOf(bulkFrames);
+  expect(chunk.length).toBeLessThanOrEqual(trayBytes);
+  const expected = Buffer.alloc(headerBytes + 8);
+  writeHeader(expected, { size: 8, type: frameTypes.tray, channel: 0, epoch, stream, offset: 0 });
+  expected.writeUInt32LE(chunk.length, headerBytes + 4);
+  const write = () => sender.sendFull(stream, 0, chunk);
+  write();
+  expect(sent()).toEqual(expected);
+  for (let laid = 1; laid < wireLimits.trays; laid++) write();
+  expect(sent()).toHaveLength(wireLimits.trays * expected.length);
+  write();
+  expect(sent()).toHaveLength(wireLimits.trays * expected.length + bulkFrames * toGuestFrameBytes);
+});

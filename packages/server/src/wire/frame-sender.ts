@@ -3,8 +3,9 @@ import { streamKinds } from "../core/wire.ts";
 import type { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import type { Congestion, InputWire, SendFrame, SendFull } from "./input-window.ts";
+import type { Trays } from "./trays.ts";
 
-const { bulkFrames, headerBytes, toGuestFrameBytes } = wireLimits;
+const { bulkFrames, headerBytes, toGuestFrameBytes, trayLeastBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
 const inputChannel = 0;
 const two32 = 2 ** 32;
@@ -19,11 +20,13 @@ const isTunnel = (kind: number) => kind >= streamKinds.listen && kind <= streamK
 export class FrameSender implements InputWire {
   readonly #writer: FifoWriter;
   readonly #epoch: number;
+  readonly #trays: Trays;
   /** Of one reading, a channel gets the last credit only: each one wakes the guest. */
   readonly #credits = new Map<number, { channel: number; stream: number; offset: number }>();
   #gathering = false;
 
-  constructor(writer: FifoWriter, epoch: number) {
+  constructor(writer: FifoWriter, epoch: number, trays: Trays) {
+    this.#trays = trays;
     this.#writer = writer;
     this.#epoch = epoch;
   }
@@ -45,8 +48,10 @@ export class FrameSender implements InputWire {
     else this.#writer.send(frame);
   };
 
-  /** Headers as `writeHeader` makes them; of a download this is what the owner does most. */
+  /** On a tray, or in frames whose headers are as `writeHeader` makes them. */
   readonly sendFull: SendFull = (stream, offset, chunk) => {
+    const tray = chunk.length < trayLeastBytes ? undefined : this.#trays.lay(chunk);
+    if (tray !== undefined) return this.send(frameTypes.tray, inputChannel, stream, offset, tray);
     const kind = frameTypes.data + (inputChannel << 8) + (this.#epoch << 16);
     let at = 0;
     for (let from = 0; from < chunk.length; from += payloadBytes, at += toGuestFrameBytes) {

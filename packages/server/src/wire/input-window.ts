@@ -5,7 +5,7 @@ import { frameTypes, WireViolation } from "./frame.ts";
 export type Congestion = () => Promise<void> | undefined;
 export type SendFrame = (type: number, channel: number, stream: number, offset: number, payload?: Uint8Array) => void;
 
-/** Sends full frames of input, all of the chunk. */
+/** Sends input that fills full frames, all of the chunk. */
 export type SendFull = (stream: number, offset: number, chunk: Uint8Array) => void;
 
 /** What input needs of its wire. */

@@ -1,9 +1,11 @@
+import { dirname } from "node:path";
 import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { type Runtime, restoreArguments, runArguments } from "../runtime.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
+import { cgroupName, traysFolder } from "./sandbox-folder.ts";
 
 export interface LaunchOptions {
   id: string;
@@ -62,6 +64,8 @@ function launchArguments(options: LaunchOptions): Argument[] {
   return [
     ["id", options.id],
     ["folder", options.folder],
+    ["trays", traysFolder()],
+    ["traysName", cgroupName(dirname(dirname(options.folder)), options.id)],
     ...options.ids,
     ["uid", options.owner.uid],
     ["gid", options.owner.gid],
