@@ -111,6 +111,11 @@ describe.skipIf(ordinary)("what was kept before a deployment became stricter", (
       ...{ lifetimeMs: 60_000, maxLifetimeMs: 60_000 },
     });
     const { fleet } = daemon;
+    // Of those that ran on, the one in which something did is stopped.
+    expect(await Promise.all(ids.map(async (id) => (await fleet.get(caller, id)).status))).toEqual([
+      "running",
+      "stopped",
+    ]);
     await expect(fleet.checkpoints.restore(caller, busy)).rejects.toMatchObject({ code: "forbidden" });
     const restored = await fleet.checkpoints.restore(caller, calm);
     const [copy] = (await fleet.fork(caller, ids[0] ?? "", { count: 1, memory: "never" })).records;

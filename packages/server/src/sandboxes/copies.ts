@@ -7,6 +7,7 @@ import type { ContextState } from "./code-context.ts";
 import { forkSandbox } from "./fork.ts";
 import { type KeptSandbox, keepCheckpoint } from "./keep-checkpoint.ts";
 import { makeCopy } from "./make-copy.ts";
+import { runsInBackground } from "./runs-in-background.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import { growSeed, type Seed } from "./seed.ts";
@@ -114,8 +115,7 @@ export class Copies {
 
 /** What goes on in a copy is there by the policy of now, not of when it was saved (S78). */
 async function checkRunning(copy: Sandbox, { allowed }: SandboxParts["background"]): Promise<Sandbox> {
-  const isRunning = copy.processes.list().some(({ state }) => state === "running");
-  if (allowed || !(isRunning || copy.contexts.list().some(({ ended }) => ended === undefined))) return copy;
+  if (allowed || !runsInBackground(copy)) return copy;
   await copy.destroy();
   throw new AppError("forbidden", "policy lets nothing run in the background, which something does in what was saved", {
     hint: "policy.background allows it",

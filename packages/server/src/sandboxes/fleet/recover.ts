@@ -6,6 +6,7 @@ import { fleetLimits } from "../../core/fleet-limits.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
 import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
+import { runsInBackground } from "../runs-in-background.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Equipment } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
@@ -76,11 +77,18 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
   }
   parts.lifecycle.hold(member, sandbox);
   await adopt(parts, member, sandbox);
-  // What its processes may do was settled as it started: it starts anew, when somebody uses it (S78).
-  if (sandbox.listeners && !parts.maker.listeners)
-    return parts.lifecycle.stop(member, undefined, { why: "policy lets nothing listen any more" });
+  const why = refusal(parts.maker, sandbox);
+  if (why !== undefined) return parts.lifecycle.stop(member, undefined, { why });
   // One that is paused gets them when it goes on.
   if (secrets !== undefined && !sandbox.paused) await parts.equipment.apply(sandbox, member.record, secrets);
+}
+
+/** Why it may not go on as it is (S78): it starts anew when somebody uses it. What its processes may do was settled as it started. */
+function refusal(maker: SandboxMaker, sandbox: Sandbox): string | undefined {
+  if (sandbox.listeners && !maker.listeners) return "policy lets nothing listen any more";
+  if (!sandbox.background.allowed && runsInBackground(sandbox))
+    return "policy lets nothing run in the background any more";
+  return undefined;
 }
 
 /** What the boundary is and has is what holds, where the last daemon died before it could record a change. */
