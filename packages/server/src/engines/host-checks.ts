@@ -1,5 +1,6 @@
-import { readdir, readFile, statfs } from "node:fs/promises";
+import { lstat, readdir, readFile, statfs } from "node:fs/promises";
 import { release } from "node:os";
+import { dirname } from "node:path";
 import { geteuid } from "node:process";
 import type { Check } from "../core/diagnosis.ts";
 import { AppError } from "../core/errors.ts";
@@ -7,6 +8,7 @@ import { engineLimits, requestLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
 import { findHierarchies } from "./oci/cgroup-mounts.ts";
 import { findRootless, noStorageLimit } from "./oci/rootless.ts";
+import { traysFolder } from "./oci/sandbox-folder.ts";
 import { findProgram } from "./runtime.ts";
 
 /** Sandboxes hold two pipes each; past this an unprivileged owner's pipes get small (hazard 30). */
@@ -108,6 +110,22 @@ async function checkPipes(home: string): Promise<Check> {
   };
 }
 
+/** Whether what is large can reach sandboxes through memory; the helper makes the folder, and takes it on the same terms. */
+export async function checkTrays(folder = traysFolder()): Promise<Check> {
+  const name = "shared memory";
+  const room = await statfs(dirname(folder)).catch(() => undefined);
+  const info = await lstat(folder).catch(() => undefined);
+  const isOwn = info === undefined || (info.isDirectory() && info.uid === geteuid?.() && (info.mode & 0o022) === 0);
+  if (room !== undefined && isOwn)
+    return { name, state: "ok", detail: `${showBytes(room.bavail * room.bsize)} free in ${dirname(folder)}` };
+  return {
+    name,
+    state: "warning",
+    detail: `${room === undefined ? `no ${dirname(folder)}` : `${folder} is not this user's alone`}: downloads of sandboxes are slower`,
+    hint: room === undefined ? `mount -t tmpfs -o mode=1777 tmpfs ${dirname(folder)}` : `rm -r ${folder}`,
+  };
+}
+
 /** What this machine allows, apart from the engines themselves. */
 export async function checkHost(home: string): Promise<Check[]> {
   return [
@@ -117,5 +135,6 @@ export async function checkHost(home: string): Promise<Check[]> {
     ...(geteuid?.() === 0 ? [await checkCgroups(), await checkLoopDevices()] : await checkRootless()),
     await checkDisk(home),
     await checkPipes(home),
+    await checkTrays(),
   ];
 }
