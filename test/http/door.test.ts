@@ -1,7 +1,8 @@
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
@@ -65,6 +66,7 @@ describe("the door of the REST API", () => {
       [405, "unsupported", "DELETE", list, {}],
       [400, "invalid", "POST", list, { body: "{nope", headers: json }],
       [400, "invalid", "POST", list, { body: '{"__proto__":{"a":1}}', headers: json }],
+      [400, "invalid", "POST", list, { body: '{"\\u005f_proto__":{"a":1}}', headers: json }],
       [400, "invalid", "POST", list, { body: "[]", headers: json }],
       [400, "invalid", "POST", list, { json: { memory: 1 } }],
       [400, "invalid", "POST", list, { json: { memory_mb: "512" } }],
@@ -124,6 +126,10 @@ describe("the door of the REST API", () => {
     expect(await say({ host, origin: `http://${host}` })).toBe(200);
     expect(await say({ host, origin: "https://evil.example" })).toBe(403);
     expect(await say({ host, origin: "null" })).toBe(403);
+    await using fresh = await openTestServer(engine);
+    const socket = connect(Number(new URL(fresh.base).port), "127.0.0.1");
+    socket.write("GET /healthz HTTP/1.0\r\n\r\n"); // the first of all, and by no name
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 403 /);
   });
 
   it("[IDN-07] answers the pages of a configured origin, and their preflights", async () => {
@@ -146,6 +152,49 @@ describe("the door of the REST API", () => {
     const headers = `host: localhost\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: 100`;
     socket.write(`POST ${list} HTTP/1.1\r\n${headers}\r\n\r\n{`);
     expect(await text(socket).catch((error: Error) => error.message)).toMatch(/^(|read ECONNRESET)$/);
+  });
+
+  it("does not wait for the body of what it has no route for", async () => {
+    await using impatient = await openTestServer(engine, { bodyIdleMs: 3_600_000 });
+    const { port } = new URL(impatient.base);
+    for (const [request, status] of [
+      ["POST /nothing", 404],
+      [`PUT ${list}`, 405],
+    ] as const) {
+      const socket = connect(Number(port), "127.0.0.1");
+      const headers = "host: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 100";
+      socket.write(`${request} HTTP/1.1\r\n${headers}\r\n\r\n{`);
+      const [answer] = (await once(socket, "data")) as [Buffer];
+      expect(answer.toString(), request).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      socket.destroy();
+    }
+  });
+
+  it("takes a body that comes in one piece with its head, in pieces, in chunks, and several requests at once", async () => {
+    const key = api.headers["x-api-key"] ?? "";
+    const head = `POST ${list} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`;
+    const body = '{"nope":1}';
+    const whole = `${head}content-length: ${body.length}\r\n\r\n${body}`;
+    const chunked = `${head}transfer-encoding: chunked\r\n\r\n4\r\n{"no\r\n6\r\npe":1}\r\n0\r\n\r\n`;
+    const socket = connect(Number(new URL(server.base).port), "127.0.0.1").setNoDelay();
+    let answered = "";
+    socket.on("data", (piece) => {
+      answered += piece;
+    });
+    const answers = (count: number) =>
+      vi.waitFor(() => expect(answered.match(/HTTP\/1.1 400 .*?'?nope/gs) ?? []).toHaveLength(count));
+    socket.write(whole);
+    await answers(1);
+    for (const piece of [whole.slice(0, -4), whole.slice(-4, -1), whole.slice(-1)]) {
+      socket.write(piece);
+      await new Promise(setImmediate);
+    }
+    await answers(2);
+    socket.write(chunked);
+    await answers(3);
+    socket.write(whole + whole + chunked);
+    await answers(6);
+    socket.destroy();
   });
 
   it("[IDN-07] says on every answer what a browser may do with it, and sets no cookie", async () => {

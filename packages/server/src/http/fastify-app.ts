@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import websocket from "@fastify/websocket";
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { randomId } from "../core/random-id.ts";
@@ -9,6 +9,7 @@ import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
 import { HttpError, problemType, report, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
+import { watchBody } from "./request-body.ts";
 import type { Route } from "./route.ts";
 
 const newRequestId = () => `req_${randomId(9, "base64url")}`;
@@ -17,8 +18,6 @@ export interface FastifyParts {
   /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */
   hosts?: readonly string[];
   origins?: readonly string[];
-  /** How long a body may stand still. */
-  bodyIdleMs?: number;
   /** How long the headers of a request may take. */
   headersTimeoutMs?: number;
   /** Told of errors that are nobody's fault outside. */
@@ -27,15 +26,13 @@ export interface FastifyParts {
 
 /** Fastify with what holds for every request, known or not: headers, doors, problems. */
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
-  const { hosts = [], origins = [], bodyIdleMs = httpLimits.bodyIdleMs, onError } = parts;
-  const { headersTimeoutMs = httpLimits.headersTimeoutMs } = parts;
+  const { hosts = [], origins = [], headersTimeoutMs = httpLimits.headersTimeoutMs, onError } = parts;
   const fail = (error: unknown, requestId: string, reply: FastifyReply, failure?: Route["failure"]) =>
     sendProblem(reply, report(error, onError), requestId, failure);
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
     genReqId: newRequestId,
-    bodyLimit: httpLimits.jsonBytes,
     keepAliveTimeout: httpLimits.keepAliveMs,
     routerOptions: { maxParamLength: 8_192 },
     http: {
@@ -49,14 +46,18 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     },
     clientErrorHandler: refuseBadHttp,
   });
+  // Routes read their bodies themselves, and what no route takes is answered without its body being waited for.
+  app.removeAllContentTypeParsers();
   app.server.maxConnections = httpLimits.connections;
   app.server.on("checkExpectation", refuseExpectation);
+  let lastHost: string | null = null; // one of ours, as that of nearly every request is
   app.addHook("onRequest", (request, reply, done) => {
+    const { host, upgrade } = request.headers;
     setHeaders(reply, request.id);
-    if (request.headers.upgrade !== undefined) reply.header("connection", "close");
-    checkHost(request.headers.host, hosts);
+    if (upgrade !== undefined) reply.header("connection", "close");
+    if (host === undefined || host !== lastHost) checkHost(host, hosts);
+    lastHost = host ?? null;
     checkOrigin(request, origins);
-    watchBody(request, bodyIdleMs);
     if (allowOrigin(request, reply, origins) && request.method === "OPTIONS") reply.status(204).send();
     else done();
   });
@@ -87,8 +88,10 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
 /** Routes that take raw bodies have a scope of their own, in which no body is parsed. */
 export function registerAll(app: FastifyInstance, routes: readonly Route[], parts: RegistrarParts): void {
   const raw = (chosen: readonly Route[]) => async (scope: FastifyInstance) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    scope.addContentTypeParser("*", (_request, payload, done) => {
+      watchBody(payload, parts.bodyIdleMs);
+      done(null, payload);
+    });
     for (const route of chosen) register(scope, route, parts);
   };
   // Before the plugin: it answers every upgrade of routes that come after it.
@@ -103,12 +106,6 @@ export function registerAll(app: FastifyInstance, routes: readonly Route[], part
     },
   });
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    const parseJson = scope.getDefaultJsonParser("error", "error");
-    scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-      if (body === "") done(null, undefined);
-      else parseJson(request, body as string, done);
-    });
     for (const route of routes) if (route.raw === undefined) register(scope, route, parts);
   });
   app.register(raw(routes.filter((route) => route.raw !== undefined && !route.takesOver)));
@@ -127,15 +124,6 @@ function sendProblem(
   reply.status(problem.status);
   if (failure !== undefined) return reply.type("application/json").send(JSON.stringify(failure(error, problem)));
   return reply.type(problemType).send(JSON.stringify(problem));
-}
-
-/** A client that stops in the middle of its body is let go, and what it began with it. */
-function watchBody({ raw }: FastifyRequest, idleMs: number): void {
-  if (raw.headers["content-length"] === undefined && raw.headers["transfer-encoding"] === undefined) return;
-  const { socket } = raw;
-  const letGo = () => void socket.destroy();
-  socket.setTimeout(idleMs, letGo);
-  raw.once("end", () => socket.setTimeout(0, letGo)); // or each request would leave a listener on its connection
 }
 
 /** Nothing but `100-continue` may be expected; such a request never reaches a route. */

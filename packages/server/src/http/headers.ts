@@ -21,8 +21,10 @@ export const sandboxBytes: Readonly<Record<string, string>> = {
   "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
 };
 
+const common = Object.entries(commonHeaders);
+
 export function setHeaders(reply: FastifyReply, requestId: string): void {
-  for (const [name, value] of Object.entries(commonHeaders)) reply.header(name, value);
+  for (const [name, value] of common) reply.header(name, value);
   reply.header("content-security-policy", documentPolicy);
   reply.header("x-request-id", requestId);
 }

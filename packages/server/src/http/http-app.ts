@@ -53,6 +53,8 @@ export interface HttpParts extends FastifyParts {
   version: string;
   rate?: { perSecond: number; burst: number };
   streamsPerKey?: number;
+  /** How long a body may stand still. */
+  bodyIdleMs?: number;
   unread?: UnreadAnswers;
   /** How often clients are looked for that do not read. */
   stalledEveryMs?: number;
@@ -108,6 +110,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   const watching = setInterval(() => unread.endStalled(performance.now()), everyMs).unref();
   app.addHook("onClose", async () => clearInterval(watching));
   registerAll(app, routes, {
+    bodyIdleMs: parts.bodyIdleMs ?? httpLimits.bodyIdleMs,
     keyring: parts.keyring,
     audit: parts.audit,
     buckets: new TokenBuckets({

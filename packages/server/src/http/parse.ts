@@ -16,13 +16,23 @@ function parseBody(route: Route, body: unknown): unknown {
     if (body === undefined || body === null || isEmpty(body)) return undefined;
     throw new AppError("invalid", "this takes no body");
   }
-  if (body === undefined && route.bodyOptional) return parsePart(route.body, {}, "body");
-  if (body === undefined) throw new AppError("invalid", "this takes a JSON body");
-  return parsePart(route.body, body, "body");
+  if (body === undefined && !route.bodyOptional) throw new AppError("invalid", "this takes a JSON body");
+  return body === undefined || isEmpty(body) ? parseEmpty(route.body) : parsePart(route.body, body, "body");
+}
+
+const emptyBodies = new WeakMap<z.ZodType, unknown>();
+
+/** What an empty object means is always the same, and many ask for nothing but the defaults. */
+function parseEmpty(schema: z.ZodType): unknown {
+  const known = emptyBodies.get(schema);
+  if (known !== undefined) return known;
+  const parsed = parsePart(schema, {}, "body");
+  emptyBodies.set(schema, Object.freeze(parsed));
+  return parsed;
 }
 
 function isEmpty(body: unknown): boolean {
-  return typeof body === "object" && body !== null && Object.keys(body).length === 0;
+  return typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
 }
 
 function refuseAny(query: unknown): undefined {

@@ -55,6 +55,13 @@ export class NotJson extends AppError {
   }
 }
 
+/** A body of another media type than a route takes. */
+export class NotTaken extends HttpError {
+  constructor() {
+    super(415, "unsupported", "this media type is not taken here", { hint: "send application/json" });
+  }
+}
+
 /** RFC 9457. */
 export interface Problem {
   type: string;
@@ -73,11 +80,7 @@ export const problemType = "application/problem+json";
 
 /** What Fastify refuses by itself, before a route is reached. */
 const frameworkErrors: Readonly<Record<string, () => AppError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError("too_large", "the body is too large"),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
-    new HttpError(415, "unsupported", "this media type is not taken here", { hint: "send application/json" }),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new AppError("invalid", "the body is not as long as its Content-Length"),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => new NotJson(),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new NotTaken(),
   FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
   /** A stream whose client went away was closed for it. */
   ERR_STREAM_PREMATURE_CLOSE: () => new AppError("timeout", "the client went away"),
@@ -90,7 +93,6 @@ function toAppError(error: unknown): AppError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = frameworkErrors[code];
   if (known !== undefined) return known();
-  if (error instanceof SyntaxError && "statusCode" in error && error.statusCode === 400) return new NotJson();
   return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
 }
 

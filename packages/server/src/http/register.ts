@@ -1,34 +1,28 @@
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
-import { AppError } from "../core/errors.ts";
+import { entryOf } from "../core/audit.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import { type Caller, requirePermission } from "../core/principal.ts";
+import { type Caller, isAllowed, type Permission, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
-import type { TokenBuckets } from "../identity/token-bucket.ts";
 import { authenticate, readPriority } from "./door.ts";
 import type { Idempotency } from "./idempotency.ts";
-import type { OpenStreams } from "./open-streams.ts";
-import { parseRequest } from "./parse.ts";
+import { readJson } from "./json-body.ts";
 import { report } from "./problem.ts";
-import { bodyPieces, discardRest } from "./request-body.ts";
-import type { Answer, Call, Route } from "./route.ts";
-import type { UnreadAnswers } from "./unread-answers.ts";
+import { discardRest } from "./request-body.ts";
+import { type CallParts, RequestCall, spend } from "./request-call.ts";
+import type { Answer, Route } from "./route.ts";
 
-export interface RegistrarParts {
+export interface RegistrarParts extends CallParts {
   keyring: Keyring;
-  audit: Audit;
-  buckets: TokenBuckets;
-  streams: OpenStreams;
-  unread: UnreadAnswers;
   idempotency: Idempotency;
+  /** How long a body may stand still. */
+  bodyIdleMs: number;
   /** Whom a ticket in a query stands for. */
   redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
-  /** Told of errors that are nobody's fault outside. */
-  onError: ((error: unknown) => void) | undefined;
 }
 
-const callers = new WeakMap<FastifyRequest, Caller>();
+const letIn = Symbol("who was let in");
+type Admitted = FastifyRequest & { [letIn]?: Caller };
 
 /** `/a/{id}/files/{path}` as Fastify writes it. */
 function toFastifyPath(path: string): string {
@@ -41,8 +35,12 @@ export function register(app: FastifyInstance, route: Route, parts: RegistrarPar
     method: route.method,
     url: toFastifyPath(route.path),
     config: { failure: route.failure },
-    bodyLimit: route.bodyBytes ?? httpLimits.jsonBytes,
-    onRequest: (request) => admit(route, request, parts),
+    onRequest: (request, reply, done) => {
+      const goOn = () => (takesJson(route) ? serveJson(route, request, reply, parts) : done());
+      const entering = admit(route, request, parts);
+      if (entering === undefined) goOn();
+      else entering.then(goOn, done);
+    },
     handler: (request, reply) => respond(route, request, reply, parts),
     ...(route.socket === undefined
       ? {}
@@ -54,33 +52,49 @@ export function register(app: FastifyInstance, route: Route, parts: RegistrarPar
   });
 }
 
-async function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): Promise<void> {
-  if (route.permission === null) return;
+function takesJson({ method, raw }: Route): boolean {
+  return raw === undefined && method !== "GET" && method !== "HEAD";
+}
+
+/** Without Fastify's parsers and hooks between here and a handler, which take longer than what is needed of them. */
+function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
+  const limits = { bytes: route.bodyBytes ?? httpLimits.jsonBytes, idleMs: parts.bodyIdleMs };
+  readJson(request.raw, limits, (error, body) => {
+    if (error !== undefined) return void reply.header("connection", "close").send(error); // more of it may come
+    request.body = body;
+    respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
+  });
+}
+
+/** At once where the key is remembered; what fails is thrown, or rejected. */
+function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): void | Promise<void> {
+  const { permission } = route;
+  if (permission === null) return;
   const { ticket } = request.query as { ticket?: unknown };
   const redeemed =
     route.socket !== undefined && typeof ticket === "string"
       ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
       : undefined;
-  const principal = redeemed ?? (await authenticate(request, parts.keyring));
-  spend(parts, principal, 1);
-  try {
-    requirePermission(principal, route.permission);
-  } catch (error) {
-    const detail = { method: route.method, route: route.path, role: principal.role };
-    await parts.audit.record(entryOf({ principal, requestId: request.id }, { type: "access.denied", detail }));
-    throw error;
-  }
-  callers.set(request, { principal, requestId: request.id, ...readPriority(request.headers["x-caisson-priority"]) });
+  const enter = (principal: Caller["principal"]): void | Promise<void> => {
+    spend(parts, principal, 1);
+    const caller = { principal, requestId: request.id };
+    if (!isAllowed(principal, permission)) return refuse(route, caller, permission, parts);
+    (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
+  };
+  const principal = redeemed ?? authenticate(request, parts.keyring);
+  return principal instanceof Promise ? principal.then(enter) : enter(principal);
 }
 
-function spend({ buckets }: RegistrarParts, { id }: Caller["principal"], count: number): void {
-  const waitMs = buckets.take(id, count);
-  if (waitMs > 0) throw new AppError("limit_exceeded", "too many requests with this key", { retryAfterMs: waitMs });
+async function refuse(route: Route, caller: Caller, permission: Permission, { audit }: RegistrarParts): Promise<void> {
+  const detail = { method: route.method, route: route.path, role: caller.principal.role };
+  await audit.record(entryOf(caller, { type: "access.denied", detail }));
+  requirePermission(caller.principal, permission);
 }
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {
-  const call = openCall(route, request, reply, parts);
-  const owner = ownerOf(request);
+  const caller = callerOf(request);
+  const call = new RequestCall(route, request, reply, caller, parts);
+  const owner = caller?.principal.id ?? "";
   parts.unread.add(owner, reply.raw);
   let actMs: number | undefined; // none where the answer was given before
   const act = async (): Promise<Answer> => {
@@ -101,8 +115,8 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   return send(reply, answer, actMs, (bytes) => parts.unread.check(owner, bytes));
 }
 
-function ownerOf(request: FastifyRequest): string {
-  return callers.get(request)?.principal.id ?? "";
+function callerOf(request: Admitted): Caller | undefined {
+  return request[letIn];
 }
 
 function send(
@@ -131,62 +145,6 @@ function handOver(reply: FastifyReply, takeOver: (socket: Duplex) => void): Fast
   return reply;
 }
 
-function openCall(
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply | undefined,
-  parts: RegistrarParts,
-): Call<unknown, unknown, unknown> {
-  const { "*": path, ...named } = request.params as Record<string, string>;
-  const params = path === undefined ? named : { ...named, path };
-  const caller = callers.get(request);
-  if (route.permission !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
-  let gone: AbortSignal | undefined; // most calls never ask for it
-  const writing: Promise<void>[] = [];
-  const note = (note: Note) => {
-    if (caller === undefined) return;
-    const written = parts.audit.record(entryOf(caller, note));
-    written.catch(() => undefined); // whoever waits for it gets the error
-    writing.push(written);
-  };
-  return {
-    ...parseRequest(route, params, request.query, route.raw === undefined ? request.body : bodyPieces(request.body)),
-    request,
-    requestId: request.id,
-    get signal() {
-      gone ??= goneSignal(request, reply);
-      return gone;
-    },
-    caller: {
-      ...(caller as Caller),
-      get gone() {
-        gone ??= goneSignal(request, reply);
-        return gone;
-      },
-    },
-    report: (error) => report(error, parts.onError),
-    note,
-    noted: async () => {
-      await Promise.all(writing.splice(0));
-    },
-    countMore: (requests) => spend(parts, (caller as Caller).principal, requests),
-    mayAnswer: (bytes) => parts.unread.hasRoom(ownerOf(request), bytes),
-    openStream: () => parts.streams.open(caller?.principal.id ?? "", () => request.raw.socket.destroy()),
-  };
-}
-
-function goneSignal(request: FastifyRequest, reply: FastifyReply | undefined): AbortSignal {
-  const controller = new AbortController();
-  const source = reply?.raw ?? request.raw.socket;
-  const end = () => {
-    if (reply === undefined || !reply.raw.writableFinished)
-      controller.abort(new AppError("timeout", "the client went away"));
-  };
-  if (source.destroyed) end();
-  else source.once("close", end);
-  return controller.signal;
-}
-
 function serveSocket(
   route: Route,
   request: FastifyRequest,
@@ -195,7 +153,7 @@ function serveSocket(
 ): void {
   socket.on("error", () => socket.terminate());
   const serve = async () => {
-    const call = openCall(route, request, undefined, parts);
+    const call = new RequestCall(route, request, undefined, callerOf(request), parts);
     await route.socket?.(call as never, socket);
     await call.noted();
   };

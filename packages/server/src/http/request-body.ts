@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { httpLimits } from "../core/http-limits.ts";
 
@@ -24,4 +25,13 @@ export function discardRest(body: unknown): void {
   body.once("end", () => clearTimeout(timer));
   body.on("error", () => undefined); // the client is gone, and so is what it had to say
   body.resume();
+}
+
+/** A client that stops in the middle of a body that somebody waits for is let go, and what it began with it. */
+export function watchBody(body: IncomingMessage, idleMs: number): void {
+  const { socket, headers } = body;
+  if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
+  const letGo = () => void socket.destroy();
+  socket.setTimeout(idleMs, letGo);
+  body.once("end", () => socket.setTimeout(0, letGo)); // or each request would leave a listener on its connection
 }

@@ -5,6 +5,7 @@ import { AppError } from "../core/errors.ts";
 import { identityLimits } from "../core/http-limits.ts";
 import { keepNewest } from "../core/keep-newest.ts";
 import type { Principal, Role } from "../core/principal.ts";
+import { Recent } from "../core/recent.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 
@@ -35,10 +36,11 @@ export class Keyring {
     burst: identityLimits.lookupsPerSecond,
     most: 1,
   });
-  /** The least recently used first. */
-  readonly #known = new Map<string, ApiKey>();
+  readonly #known = new Recent<ApiKey>(identityLimits.cachedKeys);
+  /** Of the last token that came by a connection. A map finds it by a hash of V8's own: how long that takes tells nothing of the token. */
+  readonly #hashes = new WeakMap<object, ReadonlyMap<string, string>>();
   /** When their last use was written down. */
-  readonly #noted = new Map<string, number>();
+  readonly #noted = new Recent<number>(identityLimits.cachedKeys);
   /** The latest: a look-up that began before a revocation must not bring the key back. */
   readonly #revoked = new Set<string>();
 
@@ -74,7 +76,8 @@ export class Keyring {
     return key;
   }
 
-  async authenticate(token: string): Promise<Principal> {
+  /** `connection` is what it came by, if more is to come by it. */
+  async authenticate(token: string, connection?: object): Promise<Principal> {
     if (!looksLikeKey(token)) throw unknownKey();
     const hash = hashToken(token);
     const key = this.#known.get(hash) ?? (await this.#lookUp(hash));
@@ -82,7 +85,19 @@ export class Keyring {
       this.#known.delete(hash);
       throw unknownKey();
     }
-    this.#remember(hash, key);
+    this.#known.set(hash, key);
+    if (connection !== undefined) this.#hashes.set(connection, new Map([[token, hash]]));
+    return this.#admit(key);
+  }
+
+  /** Who the token stands for if the connection's last one was the same, as it mostly is: it need not be hashed again. */
+  recall(token: string, connection: object): Principal | undefined {
+    const hash = this.#hashes.get(connection)?.get(token);
+    const key = hash === undefined ? undefined : this.#known.get(hash);
+    return key !== undefined && this.#lives(key) ? this.#admit(key) : undefined;
+  }
+
+  #admit(key: ApiKey): Principal {
     this.#noteUse(key);
     return toPrincipal(key);
   }
@@ -123,20 +138,12 @@ export class Keyring {
     return key.expiresAtMs === null || key.expiresAtMs > this.#clock.wallMs();
   }
 
-  #remember(hash: string, key: ApiKey): void {
-    this.#known.delete(hash);
-    this.#known.set(hash, key);
-    keepNewest(this.#known, identityLimits.cachedKeys);
-  }
-
   /** Now and then; a use that is not written down costs nothing but its time. */
   #noteUse(key: ApiKey): void {
     const now = this.#clock.wallMs();
     const noted = this.#noted.get(key.hash) ?? key.lastUsedAtMs ?? 0;
     if (now - noted < identityLimits.lastUsedMs) return;
-    this.#noted.delete(key.hash);
     this.#noted.set(key.hash, now);
-    keepNewest(this.#noted, identityLimits.cachedKeys);
     this.#keys.update(key.id, { lastUsedAtMs: now }).catch(() => this.#noted.delete(key.hash));
   }
 

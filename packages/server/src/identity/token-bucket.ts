@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../core/clock.ts";
-import { keepNewest } from "../core/keep-newest.ts";
+import { Recent } from "../core/recent.ts";
 
 interface Bucket {
   tokens: number;
@@ -18,24 +18,23 @@ export interface BucketOptions {
 export class TokenBuckets {
   readonly #options: BucketOptions;
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets: Recent<Bucket>;
 
   constructor(options: BucketOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#buckets = new Recent(options.most);
   }
 
   /** Takes tokens: 0, or how long to wait for them. More than a bucket holds empty it for as long as they take to come. */
   take(name: string, count = 1): number {
-    const { perSecond, burst, most } = this.#options;
+    const { perSecond, burst } = this.#options;
     const now = this.#clock.monotonicMs();
     const last = this.#buckets.get(name) ?? { tokens: burst, atMs: now };
     const tokens = Math.min(burst, last.tokens + ((now - last.atMs) / 1000) * perSecond);
     const needed = Math.min(count, burst);
     const taken = tokens >= needed;
-    this.#buckets.delete(name);
     this.#buckets.set(name, { tokens: taken ? tokens - count : tokens, atMs: now });
-    keepNewest(this.#buckets, most);
     return taken ? 0 : Math.ceil(((needed - tokens) / perSecond) * 1000);
   }
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { keepNewest } from "../core/keep-newest.ts";
+import { Recent } from "../core/recent.ts";
 import { storeLimits } from "../core/store-limits.ts";
 
 interface Prepared {
@@ -10,7 +10,7 @@ interface Prepared {
 /** Statements that were used last; the one not used for longest makes room. */
 export class StatementCache {
   readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, Prepared>();
+  readonly #statements = new Recent<Prepared>(storeLimits.statements);
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -18,15 +18,10 @@ export class StatementCache {
 
   get(sql: string): Prepared {
     const known = this.#statements.get(sql);
-    if (known !== undefined) {
-      this.#statements.delete(sql);
-      this.#statements.set(sql, known);
-      return known;
-    }
+    if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
     const prepared = { statement, returnsRows: statement.columns().length > 0 };
     this.#statements.set(sql, prepared);
-    keepNewest(this.#statements, storeLimits.statements);
     return prepared;
   }
 }
