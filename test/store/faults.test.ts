@@ -99,14 +99,24 @@ describe("a store", () => {
     expect(await next.audit.verify()).toMatchObject({ ok: true, rows: 1 });
   });
 
-  it("chains to what is in the database, whoever changed it", async () => {
+  const changes = [
+    ["puts no entry in the place of one that somebody took out", "delete from audit where sequence = 3", 4, 3],
+    [
+      "goes on behind rows that somebody put in",
+      "insert into audit select 4, at_ms, type, namespace, actor, sandbox_id, request_id, detail, hash from audit where sequence = 3",
+      5,
+      4,
+    ],
+  ] as const;
+  it.each(changes)("[AUD-01] %s, and finds that it was done", async (_what, change, sequence, broken) => {
     await using store = await openStore({ path });
     for (let at = 0; at < 3; at++) await store.audit.record(auditEntry());
     const other = new DatabaseSync(path);
-    other.exec("delete from audit where sequence = 3");
+    other.exec(change);
     other.close();
     await store.audit.record(auditEntry({ actor: "later" }));
-    expect((await store.audit.search({ limit: 1 }))[0]).toMatchObject({ sequence: 3, actor: "later" });
+    expect((await store.audit.search({ limit: 1 }))[0]).toMatchObject({ sequence, actor: "later" });
+    expect((await store.audit.verify()).problems[0]?.sequence).toBe(broken);
   });
 
   it("[AUD-01] acknowledges an entry only when every other program sees it", async () => {

@@ -78,6 +78,20 @@ describe("a store under load", () => {
     await vi.waitFor(() => expect(told.mock.calls).toContainEqual(["message", { synced: true }]), { timeout: 30_000 });
   });
 
+  it("tells the worker what it has committed itself before it asks it for anything, its end too", async () => {
+    const posted = spyOnMessages();
+    const told = () => posted.mock.calls.map(([message]) => message);
+    const committed = (message: object) => "committed" in message;
+    // The first that comes when the disk was not slow just before.
+    do {
+      posted.mockClear();
+      await store.audit.record(auditEntry());
+    } while (told().some((message) => Array.isArray(message) && message[0]?.op === "append"));
+    await store.sandboxes.get("none");
+    const at = told().findIndex((message) => Array.isArray(message) && message[0]?.op === "read");
+    expect(told().slice(0, at).filter(committed)).toMatchObject([{ committed: { sequence: expect.any(Number) } }]);
+  });
+
   it("turns its log over, and loses nothing by it", async () => {
     const text = "x".repeat(15_000);
     let largest = 0;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { storeLimits } from "../core/store-limits.ts";
-import type { Reply, Request } from "./sqlite-protocol.ts";
+import type { ChainHead, Reply, Request } from "./sqlite-protocol.ts";
 import { isStep, type Step, Writer } from "./writer.ts";
 
 /**
@@ -38,6 +38,16 @@ export class DirectCommit {
       // The disk holds it up: the event loop shall wait for it a small part of the time at most.
       if (tookMs > storeLimits.direct.slowMs) this.#pausedUntilMs = startMs + tookMs * storeLimits.direct.pauseTimes;
     }
+  }
+
+  /** Where the audit log ends, as far as it is known here. */
+  get head(): ChainHead | undefined {
+    return this.#writer.head;
+  }
+
+  /** What the worker has committed of the audit log. */
+  follow(head: ChainHead): void {
+    this.#writer.follow(head);
   }
 
   close(): void {

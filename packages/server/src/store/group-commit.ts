@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { storeLimits } from "../core/store-limits.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import type { ChainHead, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
 import { isStep, type Step, Writer } from "./writer.ts";
 
 interface Waiting {
@@ -35,6 +35,11 @@ export class GroupCommit {
   constructor(parts: GroupCommitParts) {
     this.#parts = parts;
     this.#writer = new Writer(parts.db);
+  }
+
+  /** What another connection of this program has committed of the audit log. */
+  follow(head: ChainHead): void {
+    this.#writer.follow(head);
   }
 
   push(requests: readonly Request[]): void {

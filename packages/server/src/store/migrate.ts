@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AppError } from "../core/errors.ts";
 
-/** A step of the schema. In SQL that SQLite and PostgreSQL share; `integer` has 64 bits (`bigint`, where it has not). */
+/** A step of the schema. In SQL that SQLite and PostgreSQL share, but for three things that `test/store/postgres.test.ts` translates. */
 export interface Migration {
   number: number;
   name: string;

@@ -8,7 +8,7 @@ import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredImages } from "./image-records.ts";
-import type { Execute } from "./insert-rows.ts";
+import type { Execute } from "./insert-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";

@@ -34,8 +34,10 @@ export class SqliteClient {
   #ended: AppError | undefined;
   #postedMs = Number.NEGATIVE_INFINITY;
   #direct: DirectCommit | undefined;
-  /** What was committed here and is not known to be on the disk: the worker has been told of it, or not yet of all. */
-  #unsynced: "none" | "told" | "more" = "none";
+  /** Something was committed here that the worker has not been told of. */
+  #isUntold = false;
+  /** It is told of it soon, or was, and has not said that it is on the disk. */
+  #isSyncing = false;
   #unsyncedRequests = 0;
 
   private constructor(worker: Worker) {
@@ -51,7 +53,7 @@ export class SqliteClient {
       client.#end(error);
     };
     worker.on("message", (message: FromWorker) => {
-      if ("replies" in message) client.#settle(message.replies);
+      if ("replies" in message) client.#hear(message.replies);
       else if ("synced" in message) client.#synced();
       else if ("ready" in message) opened.resolve();
       else fail(toAppError(message.failed));
@@ -72,8 +74,12 @@ export class SqliteClient {
     return this.#ask<QueryAnswer>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
   }
 
+  /** One that comes after the row that it is about is what that row has waited for. */
   append(entry: AuditEntry, atMs: number): Promise<ChainHead> {
-    return this.#ask<ChainHead>({ op: "append", entry, atMs });
+    const isAwaited = this.#outbox.at(-1)?.op === "write" && !this.#isBusy;
+    const appended = this.#ask<ChainHead>({ op: "append", entry, atMs });
+    if (isAwaited) this.#post();
+    return appended;
   }
 
   async begin(): Promise<number> {
@@ -90,6 +96,7 @@ export class SqliteClient {
   }
 
   async close(): Promise<void> {
+    this.#tellCommitted();
     this.#direct?.close();
     this.#direct = undefined;
     if (this.#ended !== undefined) return void (await this.#worker.terminate());
@@ -114,25 +121,30 @@ export class SqliteClient {
    * all turns that are due: what several callers ask shares a commit.
    */
   #postSoon(): void {
-    if (performance.now() - this.#postedMs < storeLimits.direct.busyMs) setImmediate(() => this.#post());
+    if (this.#isBusy) setImmediate(() => this.#post());
     else queueMicrotask(() => nextTick(() => this.#post()));
   }
 
+  get #isBusy(): boolean {
+    return performance.now() - this.#postedMs < storeLimits.direct.busyMs;
+  }
+
   #post(): void {
-    this.#postedMs = performance.now();
     const batch = this.#outbox;
+    if (batch.length === 0 || this.#ended !== undefined) return;
+    this.#postedMs = performance.now();
     this.#outbox = [];
-    if (this.#ended !== undefined) return;
     // Past what may wait for the disk the worker has them, which sees that its log stays small.
     const mayCommit = this.#pending.size === batch.length && this.#unsyncedRequests < storeLimits.direct.unsynced;
     const replies = mayCommit ? this.#direct?.commit(batch) : undefined;
     if (replies !== undefined) {
       this.#unsyncedRequests += batch.length;
+      this.#isUntold = true;
       this.#tellSoon();
       return this.#settle(replies);
     }
     try {
-      if (this.#unsynced !== "none" && batch.some(({ op }) => op === "sync" || op === "close")) this.#tell("committed");
+      this.#tellCommitted();
       this.#tell(batch);
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
@@ -145,20 +157,31 @@ export class SqliteClient {
     this.#worker.postMessage(message);
   }
 
+  /** Before whatever else it is asked, which must find it there. */
+  #tellCommitted(): void {
+    if (!this.#isUntold || this.#direct === undefined || this.#ended !== undefined) return;
+    this.#isUntold = false;
+    this.#tell({ committed: this.#direct.head });
+  }
+
   /** The worker brings it to the disk. It hears of it when whoever waited for the commit is done: to wake a thread takes as long as a commit. */
   #tellSoon(): void {
-    if (this.#unsynced === "none")
-      setTimeout(() => {
-        if (this.#direct !== undefined) this.#tell("committed");
-      }, storeLimits.direct.tellMs);
-    this.#unsynced = this.#unsynced === "none" ? "told" : "more";
+    if (this.#isSyncing) return;
+    this.#isSyncing = true;
+    setImmediate(() => setTimeout(() => this.#tellCommitted(), storeLimits.direct.tellMs));
   }
 
   #synced(): void {
-    const isMore = this.#unsynced === "more";
-    this.#unsynced = "none";
+    this.#isSyncing = false;
     this.#unsyncedRequests = 0;
-    if (isMore) this.#tellSoon();
+    if (this.#isUntold) this.#tellSoon();
+  }
+
+  /** Of the worker. */
+  #hear(replies: readonly Reply[]): void {
+    for (const reply of replies)
+      if ("answer" in reply && reply.answer !== null && "hash" in reply.answer) this.#direct?.follow(reply.answer);
+    this.#settle(replies);
   }
 
   #settle(replies: readonly Reply[]): void {

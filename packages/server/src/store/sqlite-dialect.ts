@@ -8,6 +8,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import type { Execute } from "./insert-records.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
 import type { SqlValue } from "./sqlite-protocol.ts";
 
@@ -38,10 +39,12 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/** Without a transaction, and without Kysely around it. */
-export function executeBy(client: SqliteClient): (statement: CompiledQuery) => Promise<unknown> {
-  const connection = new Connection(client);
-  return (statement) => connection.executeQuery(statement);
+/** Writes without a transaction, and without Kysely around it. */
+export function executeBy(client: SqliteClient): Execute {
+  return async ({ sql, parameters }) => {
+    const { changes } = await client.query("write", sql, parameters.map(toSqlValue));
+    return { numAffectedRows: BigInt(changes) };
+  };
 }
 
 /** Each query is one request to the worker, which puts them in order: any number of connections share it. */

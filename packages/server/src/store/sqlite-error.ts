@@ -58,6 +58,10 @@ export function isBusy(note: ErrorNote): boolean {
   return kind === BUSY || kind === LOCKED;
 }
 
+export function isConflict(note: ErrorNote): boolean {
+  return ((note.code ?? 0) & 0xff) === CONSTRAINT;
+}
+
 export function noteOf(error: unknown): ErrorNote {
   if (!(error instanceof Error)) return { message: String(error) };
   const note: ErrorNote = { message: error.message };

@@ -45,8 +45,8 @@ export interface ErrorNote {
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
 
-/** Requests, or that somebody else has committed: it is to come to the disk too. */
-export type ToWorker = Request[] | "committed";
+/** Requests, or that their sender has committed something itself: it is to come to the disk too, and the audit log ends there. */
+export type ToWorker = Request[] | { committed: ChainHead | undefined };
 
 /** `synced`: all that was committed when it was last told of it is on the disk. */
 export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] } | { synced: true };

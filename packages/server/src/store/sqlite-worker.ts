@@ -8,7 +8,16 @@ import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { migrate } from "./migrate.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, FromWorker, Reply, Request, ToWorker, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
+import type {
+  ChainHead,
+  ErrorNote,
+  FromWorker,
+  Reply,
+  Request,
+  ToWorker,
+  VerifyOrder,
+  WorkerOptions,
+} from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
 
 /** One program at a time writes the chain and signs it. The kernel ends the lock with the process, however it ends. */
@@ -78,12 +87,13 @@ function serve(options: WorkerOptions): void {
         if (op === "close") parentPort?.close();
       }),
   });
-  const committedElsewhere = () => {
+  const committedElsewhere = (head: ChainHead | undefined) => {
+    if (head !== undefined) commits.follow(head);
     committed();
     wal.whenSynced(() => say({ synced: true }), false);
   };
   const take = (requests: ToWorker) => {
-    if (requests === "committed") return committedElsewhere();
+    if ("committed" in requests) return committedElsewhere(requests.committed);
     const error = failure;
     if (error === undefined) commits.push(requests);
     else say({ replies: requests.map(({ id }) => ({ id, error })) });

@@ -1,6 +1,6 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Chain } from "./audit/chain.ts";
-import type { Answer, Request } from "./sqlite-protocol.ts";
+import type { Answer, ChainHead, Request } from "./sqlite-protocol.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 export type Step = Extract<Request, { op: "read" | "write" | "append" }>;
@@ -8,16 +8,19 @@ export type Step = Extract<Request, { op: "read" | "write" | "append" }>;
 export const isStep = (request: Request): request is Step =>
   request.op === "read" || request.op === "write" || request.op === "append";
 
-/** Steps and their transaction on one connection. The audit chain goes on from what is in the database, whoever wrote it. */
+/** Steps and their transaction on one connection. */
 export class Writer {
   readonly #db: DatabaseSync;
   readonly #statements: StatementCache;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
   readonly #chain: Chain;
-  #dataVersion: unknown;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#statements = new StatementCache(db);
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#commit = db.prepare("COMMIT");
     this.#chain = new Chain(db);
   }
 
@@ -26,10 +29,8 @@ export class Writer {
   }
 
   begin(): void {
-    this.#statements.get("BEGIN IMMEDIATE").statement.run();
-    const { data_version } = this.#statements.get("PRAGMA data_version").statement.get() ?? {};
-    if (data_version !== this.#dataVersion) this.#chain.forget();
-    this.#dataVersion = data_version;
+    this.#begin.run();
+    this.#chain.begin();
   }
 
   step(step: Step): Answer {
@@ -43,11 +44,20 @@ export class Writer {
   }
 
   commit(): void {
-    this.#statements.get("COMMIT").statement.run();
+    this.#commit.run();
+    this.#chain.commit();
+  }
+
+  get head(): ChainHead | undefined {
+    return this.#chain.head;
+  }
+
+  /** The audit chain goes on behind this, which this program committed on another connection. */
+  follow(head: ChainHead): void {
+    this.#chain.follow(head);
   }
 
   rollback(): void {
-    this.#chain.forget();
     if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
   }
 }

@@ -27,10 +27,10 @@ export function canonical(value: AuditValue | undefined, depth = 0): string {
 }
 
 function canonicalObject(value: { readonly [key: string]: AuditValue | undefined }, depth: number): string {
-  const names = Object.keys(value);
-  if (names.some((name) => storable(name) !== name)) return canonicalObject(withStorableNames(value), depth);
+  const names = Object.keys(value).sort();
+  for (const name of names) if (storable(name) !== name) return canonicalObject(withStorableNames(value), depth);
   let text = "";
-  for (const name of names.sort()) {
+  for (const name of names) {
     const item = value[name];
     if (item === undefined) continue;
     if (text !== "") text += ",";

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AuditEntry } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
 import { auditLimits } from "../../core/store-limits.ts";
+import { isConflict, noteOf } from "../sqlite-error.ts";
 import type { ChainHead } from "../sqlite-protocol.ts";
 import { type ChainedRow, canonical, canonicalRow, storable } from "./canonical.ts";
 
@@ -41,30 +42,59 @@ const insertSql = `insert into audit (sequence, at_ms, type, namespace, actor, s
 const lastSql = "select sequence, hash from audit order by sequence desc limit 1";
 const anchorSql = "select sequence, hash from audit_checkpoints where kind = 'anchor' order by sequence desc limit 1";
 
-/** The growing end of the chain, in the thread that owns the database. Call inside a transaction. */
+/**
+ * The growing end of the chain, on one connection. It is read once and remembered then: whoever takes the last rows out of
+ * the database does not have the next ones in their place, but leaves a gap.
+ */
 export class Chain {
   readonly #db: DatabaseSync;
+  /** Committed; undefined until it is needed. */
   #head: ChainHead | undefined;
+  /** Of the transaction. */
+  #next: ChainHead | undefined;
   #insert: StatementSync | undefined;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
   }
 
-  /** After a rollback, or when another program wrote: what is in the database counts. */
-  forget(): void {
-    this.#head = undefined;
+  get head(): ChainHead | undefined {
+    return this.#head;
+  }
+
+  begin(): void {
+    this.#next = this.#head;
+  }
+
+  commit(): void {
+    if (this.#next !== undefined) this.follow(this.#next);
+  }
+
+  /** Another connection of this program may have committed it. */
+  follow(head: ChainHead): void {
+    if (this.#head === undefined || head.sequence > this.#head.sequence) this.#head = head;
   }
 
   append(entry: AuditEntry, atMs: number): ChainHead {
-    this.#head ??= this.#read();
-    const row = rowOf(entry, this.#head.sequence + 1, atMs);
-    const hash = hashRow(this.#head.hash, row);
+    const known = this.#next;
+    if (known !== undefined) {
+      try {
+        return this.#put(known, entry, atMs);
+      } catch (error) {
+        if (!isConflict(noteOf(error))) throw error; // else somebody has put rows there
+      }
+    }
+    return this.#put(this.#read(), entry, atMs);
+  }
+
+  #put(last: ChainHead, entry: AuditEntry, atMs: number): ChainHead {
+    const row = rowOf(entry, last.sequence + 1, atMs);
+    const hash = hashRow(last.hash, row);
     const { sequence, type, namespace, actor, sandboxId, requestId, detail } = row;
     this.#insert ??= this.#db.prepare(insertSql);
     this.#insert.run(sequence, row.atMs, type, namespace, actor, sandboxId, requestId, detail, hash);
-    this.#head = { sequence, hash };
-    return this.#head;
+    this.#next = { sequence, hash };
+    return this.#next;
   }
 
   #read(): ChainHead {

@@ -14,6 +14,7 @@ import { images } from "./0012-images.ts";
 import { sandboxIndexes } from "./0013-sandbox-indexes.ts";
 import { templates } from "./0014-templates.ts";
 import { checkpoints } from "./0015-checkpoints.ts";
+import { sandboxesById } from "./0016-sandboxes-by-id.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   sandboxIndexes,
   templates,
   checkpoints,
+  sandboxesById,
 ];
