@@ -5,6 +5,7 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 
 export function defined<T extends object>(value: T): Defined<T> {
   const kept: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(value)) if (field !== undefined) kept[name] = field;
+  for (const name of Object.keys(value) as (keyof T & string)[])
+    if (value[name] !== undefined) kept[name] = value[name];
   return kept as Defined<T>;
 }

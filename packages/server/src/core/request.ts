@@ -26,7 +26,7 @@ export function resolveSandboxLimits(asked: Partial<SandboxLimits>): SandboxLimi
 }
 
 export function hasLimits(left: SandboxLimits, right: SandboxLimits): boolean {
-  return Object.entries(left).every(([name, value]) => right[name as keyof SandboxLimits] === value);
+  return (Object.keys(left) as (keyof SandboxLimits)[]).every((name) => right[name] === left[name]);
 }
 
 /** Those of a sandbox that exists. Its workspace was made for its storage. */

@@ -71,7 +71,7 @@ describe("the policies in force", () => {
   });
 
   it("[NET-10] are told to whoever watches a sandbox, at once, when something about it has changed", () => {
-    const policies = new Policies();
+    const policies = new Policies({ configuration: { ...emptyPolicy, unknown: "deny" } });
     const seen: string[] = [];
     const stop = policies.watch("box", () => {
       seen.push(decide(policies.policyOf("box"), at("api.example.com")).action);

@@ -137,5 +137,5 @@ export class Policies implements PolicySource {
 }
 
 function opensAnything({ allow, unknown, bytesPerSecond }: EgressPolicy): boolean {
-  return allow.length > 0 || unknown !== undefined || bytesPerSecond !== undefined;
+  return allow.length > 0 || (unknown ?? "deny") !== "deny" || bytesPerSecond !== undefined;
 }

@@ -127,8 +127,9 @@ export class CheckpointDesk implements FleetCheckpoints {
     const record = await this.#find(caller, id);
     const { namespace, sandbox, keyName } = record;
     const policy = this.#policyNow(caller, record);
-    return creation.registry.reserve(namespace, () =>
-      creation.queue.with({ caller, kind: "restore", sandboxId: sandbox.id }, async () => {
+    creation.registry.reserve(namespace);
+    try {
+      return await creation.queue.with({ caller, kind: "restore", sandboxId: sandbox.id }, async () => {
         const key = await keys.readKey(keyName);
         const contexts = (JSON.parse(record.contexts) as ContextJson[]).map(contextFromJson);
         const place = { key, folder: folder.of(id), ...rootOf(sandbox) };
@@ -141,8 +142,10 @@ export class CheckpointDesk implements FleetCheckpoints {
           await creation.removals.remove(copy.id, copy).catch(creation.onError);
           throw error;
         }
-      }),
-    );
+      });
+    } finally {
+      creation.registry.release(namespace);
+    }
   }
 
   /** The original's as it is now: rules that were taken from it do not come back. Of one that is gone, what this caller may ask for itself. */

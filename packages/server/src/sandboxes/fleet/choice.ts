@@ -12,8 +12,7 @@ export class EngineChooser {
     this.#maker = maker;
   }
 
-  async choose(choice: EngineChoice): Promise<EngineName> {
-    if (choice !== "auto") return choice;
-    return this.#auto.get(() => this.#maker.chooseEngine(choice));
+  choose(choice: EngineChoice): EngineName | Promise<EngineName> {
+    return choice === "auto" ? this.#auto.get(() => this.#maker.chooseEngine(choice)) : choice;
   }
 }

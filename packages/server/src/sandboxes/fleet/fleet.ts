@@ -185,12 +185,17 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async #create(caller: Caller, asked: Asked): Promise<Created> {
     const { namespace } = caller.principal;
-    return this.#uses.with(async () => {
-      const { record } = await this.#registry.reserve(namespace, () => createMember(this.#creation, caller, asked));
+    this.#registry.reserve(namespace);
+    this.#uses.begin();
+    try {
+      const { record } = await createMember(this.#creation, caller, asked);
       if (asked.sessionKey !== null)
         this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
       return { record, isNew: true };
-    });
+    } finally {
+      this.#uses.end();
+      this.#registry.release(namespace);
+    }
   }
 
   async get(caller: Caller, id: string): Promise<SandboxRecord> {
@@ -275,15 +280,15 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     });
   }
 
-  #using<T>(member: Member, act: () => Promise<T>): Promise<T> {
-    return this.#uses.with(async () => {
-      member.beginUse();
-      try {
-        return await act();
-      } finally {
-        member.endUse();
-      }
-    });
+  async #using<T>(member: Member, act: () => Promise<T>): Promise<T> {
+    this.#uses.begin();
+    member.beginUse();
+    try {
+      return await act();
+    } finally {
+      member.endUse();
+      this.#uses.end();
+    }
   }
 
   async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {

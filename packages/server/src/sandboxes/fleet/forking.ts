@@ -22,8 +22,9 @@ export async function forkMember(
   const { namespace } = original.record;
   const why = memory === "never" ? "memory was not asked for" : await reasonAgainstMemory(parts, original);
   if (why !== null && memory === "required") throw new AppError("unsupported", why, { hint: "memory: never" });
-  return parts.registry.reserveAll(namespace, count, async () => {
-    if (why !== null) return copyFiles(parts, caller, original, count, why);
+  parts.registry.reserve(namespace, count);
+  try {
+    if (why !== null) return await copyFiles(parts, caller, original, count, why);
     const copies = await parts.queue
       .with({ caller, kind: "fork", sandboxId: original.record.id }, async () => {
         const sandbox = await parts.lifecycle.running(original, caller);
@@ -33,10 +34,12 @@ export async function forkMember(
         });
       })
       .catch((error: unknown) => unsaveable(error, memory));
-    if (typeof copies === "string") return copyFiles(parts, caller, original, count, copies);
+    if (typeof copies === "string") return await copyFiles(parts, caller, original, count, copies);
     const records = await settleAll(parts, caller, original, copies, true);
     return { records, memory: true, why: null, files: "overlay" };
-  });
+  } finally {
+    parts.registry.release(namespace, count);
+  }
 }
 
 /** What runs there now cannot be saved, or nothing can be by this engine: why, where files alone will do. */

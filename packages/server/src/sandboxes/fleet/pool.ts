@@ -47,6 +47,7 @@ export class WarmPool {
   #hits = 0;
   #misses = 0;
   #filling: Promise<void> | undefined;
+  #isSoon = false;
   #soon: NodeJS.Timeout | undefined;
 
   constructor(parts: PoolParts) {
@@ -110,17 +111,20 @@ export class WarmPool {
   /** Whoever took one has its answer, and that of its first runs, before the next one's start takes the processor. */
   fillSoon(): void {
     const { quietMs } = this.#parts;
-    const latestMs = performance.now() + Math.max(quietMs, poolLimits.fillLatestMs);
+    const askedMs = performance.now();
+    const latestMs = askedMs + Math.max(quietMs, poolLimits.fillLatestMs);
     const fill = () => {
-      const waitMs = Math.min(this.#parts.lastUseMs() + quietMs, latestMs) - performance.now();
-      if (waitMs > 0) {
+      const waitMs = Math.min(Math.max(askedMs, this.#parts.lastUseMs()) + quietMs, latestMs) - performance.now();
+      if (waitMs > 0 && !this.#closing.signal.aborted) {
         this.#soon = setTimeout(fill, Math.ceil(waitMs));
         return;
       }
-      this.#soon = undefined;
+      this.#isSoon = false;
       this.fill();
     };
-    this.#soon ??= setTimeout(fill, quietMs);
+    if (this.#isSoon) return;
+    this.#isSoon = true;
+    setImmediate(fill); // to set a timer takes longer
   }
 
   /** Starts what is missing, one after the other, behind whatever somebody waits for. */

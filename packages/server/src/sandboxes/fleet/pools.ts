@@ -123,7 +123,7 @@ export class Pools {
 }
 
 function nameOf({ layerId }: ChosenImage, engine: EngineName): string {
-  return JSON.stringify([layerId, engine]);
+  return `${engine} ${layerId ?? ""}`;
 }
 
 /** What cannot be changed once a boundary stands. */

@@ -80,25 +80,20 @@ export class Registry {
       .slice(0, limit);
   }
 
-  /** Makes sure that there is room for one more while it is made. */
-  async reserve<T>(namespace: string, make: () => Promise<T>): Promise<T> {
+  /** Room for so many more while they are made, or for none; until it is released. */
+  reserve(namespace: string, count = 1): void {
     const { sandboxes, sandboxesPerNamespace } = fleetLimits;
-    if ((this.#counts.get(namespace) ?? 0) >= sandboxesPerNamespace)
-      throw full(`the namespace has ${sandboxesPerNamespace} sandboxes already`);
-    if (this.#members.size + this.#promised >= sandboxes) throw full(`there are ${sandboxes} sandboxes already`);
-    this.#count(namespace, 1);
-    this.#promised++;
-    try {
-      return await make();
-    } finally {
-      this.#promised--;
-      this.#count(namespace, -1);
-    }
+    if ((this.#counts.get(namespace) ?? 0) + count > sandboxesPerNamespace)
+      throw full(`the namespace may have ${sandboxesPerNamespace} sandboxes`);
+    if (this.#members.size + this.#promised + count > sandboxes) throw full(`there may be ${sandboxes} sandboxes`);
+    this.#count(namespace, count);
+    this.#promised += count;
   }
 
-  /** For so many, or for none. */
-  reserveAll<T>(namespace: string, count: number, make: () => Promise<T>): Promise<T> {
-    return this.reserve(namespace, () => (count > 1 ? this.reserveAll(namespace, count - 1, make) : make()));
+  /** Those that were made are members by now, and counted as such. */
+  release(namespace: string, count = 1): void {
+    this.#promised -= count;
+    this.#count(namespace, -count);
   }
 
   #count(namespace: string, more: number): void {

@@ -18,16 +18,15 @@ export class Uses {
     throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: fleetLimits.drainRetryMs });
   }
 
-  async with<T>(act: () => Promise<T>): Promise<T> {
+  begin(): void {
     this.#count++;
     this.#lastMs = performance.now();
-    try {
-      return await act();
-    } finally {
-      this.#count--;
-      this.#lastMs = performance.now();
-      if (this.#isClosed && this.#count === 0) this.#idle.resolve();
-    }
+  }
+
+  end(): void {
+    this.#count--;
+    this.#lastMs = performance.now();
+    if (this.#isClosed && this.#count === 0) this.#idle.resolve();
   }
 
   /** Takes nothing new, and resolves when nothing is under way, or after that long. */
