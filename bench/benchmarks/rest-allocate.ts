@@ -9,6 +9,7 @@ import { engines, type Workbench } from "../workbench.ts";
 
 const poolSize = 8;
 const warmUpCalls = 300;
+const warmUpAllocations = { quick: 8, whole: 100 } as const;
 const path = "/api/v1/sandboxes";
 
 interface Allocation {
@@ -70,14 +71,15 @@ async function measure(bench: Workbench, engine: EngineName): Promise<void> {
   await daemon.poolFull();
   await warmUp(daemon);
   const replaced: number[] = [];
-  while (replaced.length < (bench.options.quick ? 4 : 10)) replaced.push(await replaceMs(daemon));
+  const allocations = warmUpAllocations[bench.options.quick ? "quick" : "whole"];
+  while (replaced.length < allocations) replaced.push(await replaceMs(daemon));
   // As often as the pool can follow with all else that allocations bring; a little less, so that it never runs dry.
   const everyMs = 1.25 * median(replaced);
   const { answers, bare } = await paced(daemon, bench.options.quick ? 30 : 100, everyMs);
   const ours = summarize(answers.map(({ tookMs }) => tookMs));
   const line = { engine, unit: "ms", ours } as const;
   const notes = [
-    `one every ${everyMs.toFixed(0)} ms while the pool of ${poolSize} is refilled and the last is destroyed; after ${warmUpCalls} calls`,
+    `one every ${everyMs.toFixed(0)} ms while the pool of ${poolSize} is refilled and the last is destroyed; after ${warmUpCalls} calls and ${allocations} allocations`,
   ];
   bench.add({
     ...line,
