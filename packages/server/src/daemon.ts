@@ -16,6 +16,7 @@ import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
+import { optimizeSoon } from "./host/optimize-soon.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import { HandClient } from "./host-access/hand-client.ts";
 import type { HttpApp } from "./http/http-app.ts";
@@ -106,6 +107,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await listenForBrowsers(doors.ports, configuration);
   opened.defer(() => drain(http, service));
   const kept = opened.move();
+  optimizeSoon();
   const told: DaemonReady = {
     address,
     adminKey: (await readFile(keyFile, "utf8")).trim(),

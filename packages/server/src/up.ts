@@ -242,6 +242,11 @@ const smallHeap = "--max-semi-space-size=2";
 const collects = "--expose-gc";
 /** V8's optimizing compiler takes 200 MB for the parsers that are WebAssembly (validation/), and they are done before it is. */
 const plainWasm = "--liftoff-only";
+/** What V8's compilers have worked with is freed by one thread, as soon as they are done (host/optimize-soon.ts). */
+const tidyCompilers = ["--v8-pool-size=1", "--no-maglev-destroy-on-background"];
+/** And goes back to the system: that thread has a heap of its own, and the C library does not learn to keep more from what was freed once. */
+const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "262144" };
+const daemonFlags = [smallHeap, collects, plainWasm, ...tidyCompilers];
 
 function startEngine(
   layout: Layout,
@@ -271,15 +276,15 @@ function startDaemon(
   hand: Duplex | undefined,
 ): Service<DaemonReady> {
   if (user === undefined) {
-    const process = startService(node, [smallHeap, collects, plainWasm, join(code, "daemon.mjs")], {}, hand);
+    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], tidyHeap, hand);
     hand?.destroy(); // the daemon's alone from now on: its end must be heard
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
   const verb = hand === undefined ? "become" : "become-with-host";
-  const words = [verb, ...ids, layout.home, seen(node), smallHeap, collects, plainWasm, seen(join(code, "daemon.mjs"))];
-  const process = startService(join(bin, "caisson-helper"), words, {}, hand);
+  const words = [verb, ...ids, layout.home, seen(node), ...daemonFlags, seen(join(code, "daemon.mjs"))];
+  const process = startService(join(bin, "caisson-helper"), words, tidyHeap, hand);
   hand?.destroy();
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });

@@ -1,0 +1,12 @@
+import { setFlagsFromString } from "node:v8";
+
+/**
+ * V8 optimizes what has run thousands of times. What a daemon does for one caller runs some hundreds of times a day, and would
+ * be interpreted for good. Called when the process is ready: most of what has run by then never runs again.
+ * What the compilers work with must not stay: `up.ts` starts the process so.
+ */
+export function optimizeSoon(): void {
+  setFlagsFromString("--invocation-count-for-maglev=8");
+  setFlagsFromString("--invocation-count-for-turbofan=20");
+  setFlagsFromString("--minimum-invocations-after-ic-update=5");
+}
