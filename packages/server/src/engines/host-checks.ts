@@ -113,16 +113,22 @@ async function checkPipes(home: string): Promise<Check> {
 /** Whether what is large can reach sandboxes through memory; the helper makes the folder, and takes it on the same terms. */
 export async function checkTrays(folder = traysFolder()): Promise<Check> {
   const name = "shared memory";
-  const room = await statfs(dirname(folder)).catch(() => undefined);
+  const above = dirname(folder);
+  const room = await statfs(above).catch(() => undefined);
   const info = await lstat(folder).catch(() => undefined);
+  const isLarge = info !== undefined && info.dev !== (await lstat(above)).dev;
   const isOwn = info === undefined || (info.isDirectory() && info.uid === geteuid?.() && (info.mode & 0o022) === 0);
   if (room !== undefined && isOwn)
-    return { name, state: "ok", detail: `${showBytes(room.bavail * room.bsize)} free in ${dirname(folder)}` };
+    return {
+      name,
+      state: "ok",
+      detail: `${showBytes(room.bavail * room.bsize)} free in ${above}${isLarge ? ", large pages" : ""}`,
+    };
   return {
     name,
     state: "warning",
-    detail: `${room === undefined ? `no ${dirname(folder)}` : `${folder} is not this user's alone`}: downloads of sandboxes are slower`,
-    hint: room === undefined ? `mount -t tmpfs -o mode=1777 tmpfs ${dirname(folder)}` : `rm -r ${folder}`,
+    detail: `${room === undefined ? `no ${above}` : `${folder} is not this user's alone`}: downloads of sandboxes are slower`,
+    hint: room === undefined ? `mount -t tmpfs -o mode=1777 tmpfs ${above}` : `rm -r ${folder}`,
   };
 }
 
