@@ -47,6 +47,7 @@ const { outputFiles } = await build({
   target: "node24",
   sourcemap: true,
   minifyWhitespace: true, // V8 keeps the sources of all that is loaded, comments too
+  lineLimit: 200, // a stack names lines
   plugins: [
     leanHttp,
     {

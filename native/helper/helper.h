@@ -121,7 +121,7 @@ int open_host_folder(const char *path);
 
 /* wire.c */
 void wire_make(struct launch *launch);
-int wire_trays_folder(const char *path);
+void wire_prepare_trays(const char *path);
 void wire_restore(const struct launch *launch);
 int wire_open_again(int fd, int how);
 

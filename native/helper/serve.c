@@ -190,12 +190,6 @@ static void watch_or_unwatch(const char *id) {
     watch_remove(id);
 }
 
-static void make_trays_folder(const char *path) {
-  int folder = wire_trays_folder(path);
-  if (folder >= 0) close(folder);
-  say_result(request.seq, 0, ""); /* wires work without */
-}
-
 static void dispatch(char *bytes, size_t length) {
   if (!request_parse(&request, bytes, length)) {
     say_error("0", EINVAL, "the request cannot be read");
@@ -223,7 +217,10 @@ static void dispatch(char *bytes, size_t length) {
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");
   if (strcmp(verb, "lock") == 0 && folder != NULL) return say_result(request.seq, lock_take(folder), "lock");
-  if (strcmp(verb, "trays") == 0 && folder != NULL) return make_trays_folder(folder);
+  if (strcmp(verb, "trays") == 0 && folder != NULL) {
+    wire_prepare_trays(folder);
+    return say_result(request.seq, 0, ""); /* wires work without */
+  }
   if (strcmp(verb, "unlock") == 0 && folder != NULL) {
     lock_release(folder);
     return say_result(request.seq, 0, "");

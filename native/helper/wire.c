@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -47,38 +49,62 @@ static bool is_empty(int folder) {
   return names == 2; /* itself, and what is above it */
 }
 
-/* Mounts a file system there whose files are large pages, which take less than half the time to write; /dev/shm has small ones. It
-   stays for whoever comes next. Several may want to be first, and what lies there already must stay to be seen. */
-static void mount_large_pages(int folder, const char *path) {
-  if (rootless() || is_mounted(folder) || flock(folder, LOCK_EX) != 0) return;
-  int now = open_own(path);
-  if (now >= 0 && !is_mounted(now) && is_empty(folder))
-    mount("tmpfs", format_text("/proc/self/fd/%d", folder), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "huge=always,mode=0711");
-  if (now >= 0) close(now);
-}
-
-/* The folder is in memory, where nobody waits for a disk. -1 where there is no place for it. */
-int wire_trays_folder(const char *path) {
+/* The folder is in memory, where nobody waits for a disk. Root's is a file system of its own whose files are large pages, which
+   take less than half the time to write; /dev/shm has small ones. It stays for whoever comes next. Several may want to be first, and
+   what lies there already must stay to be seen. */
+void wire_prepare_trays(const char *path) {
   mkdir(path, 0711);
   int folder = open_own(path);
-  if (folder < 0) return -1;
-  mount_large_pages(folder, path);
+  if (folder < 0) return;
+  if (!rootless() && flock(folder, LOCK_EX | LOCK_NB) == 0) {
+    int now = open_own(path); /* somebody may have been faster than the lock */
+    if (now >= 0 && !is_mounted(now) && is_empty(now))
+      mount("tmpfs", format_text("/proc/self/fd/%d", now), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "huge=always,mode=0711");
+    if (now >= 0) close(now);
+  }
   close(folder);
-  return open_own(path); /* what is mounted there now */
+}
+
+static bool leads_to(const char *link, int fd) {
+  struct stat there, own;
+  return stat(link, &there) == 0 && fstat(fd, &own) == 0 && there.st_dev == own.st_dev && there.st_ino == own.st_ino;
+}
+
+/* The owner opens what the link leads to: it is there only if the folder is this user's alone and the file was made in it. */
+static int make_new_trays(const char *in, const char *name, const char *link) {
+  int folder = open_own(in);
+  if (folder < 0) return -1;
+  if (symlink(format_text("%s/%s", in, name), link) != 0) fail("cannot make %s", link);
+  int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+  if (fd >= 0 && !leads_to(link, fd)) { /* somebody has mounted something over the folder */
+    unlinkat(folder, name, 0);
+    close(fd);
+    fd = -1;
+  }
+  if (fd < 0 && unlink(link) != 0) fail("cannot remove %s", link);
+  close(folder);
+  return fd;
+}
+
+/* Of the same sandbox before it was saved, where it had some. */
+static int open_former_trays(const char *in, const char *link) {
+  char target[PATH_MAX];
+  ssize_t size = readlink(link, target, sizeof target - 1);
+  if (size < 0) return -1;
+  target[size] = '\0';
+  const char *name = strrchr(target, '/');
+  int folder = open_own(in);
+  int fd = name == NULL ? -1 : openat(folder, name + 1, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0) close(folder);
+  if (fd < 0) fail("the trays are gone from %s", in); /* the owner still has them */
+  return fd;
 }
 
 /* Where the owner lays large pieces, which the wire then tells of. The guest can only read it, and finds all of it there. A link leads
    the owner to it, and whoever removes it. On a host that has no place for it the wire works without: -1. */
 static int make_trays(const struct launch *launch, const char *link, bool there) {
   const char *in = request_text(launch->request, "trays"), *name = request_text(launch->request, "traysName");
-  struct stat info;
-  if (there && lstat(link, &info) != 0) return -1;
-  if (!there && symlink(format_text("%s/%s", in, name), link) != 0) fail("cannot make %s", link);
-  int folder = wire_trays_folder(in);
-  if (!there) unlinkat(folder, name, 0); /* of a start that nobody could clear away */
-  int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0600);
-  if (folder >= 0) close(folder);
-  if (fd < 0 && there) fail("the trays are gone from %s", in); /* the owner still has them */
+  int fd = there ? open_former_trays(in, link) : make_new_trays(in, name, link);
   if (fd < 0) return -1;
   if (ftruncate(fd, TRAYS_BYTES) != 0) fail("cannot make room for trays in %s", in);
   if (fchown(fd, launch->owner_uid, launch->owner_gid) != 0) fail("cannot give trays to their owner");

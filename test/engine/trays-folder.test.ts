@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HelperClient } from "../../packages/server/src/engines/oci/helper-client.ts";
 import { ordinary } from "../harness.ts";
-import { helperPath } from "./fixture.ts";
+import { engineNames, helperPath, makeHome } from "./fixture.ts";
 
 /** Kernels without large pages in memory refuse the option. */
 function hasLargePages(): boolean {
@@ -97,5 +97,31 @@ describe.skipIf(ordinary || !hasLargePages())("the folder of trays", () => {
     spoil();
     await askFor(folder);
     expect([...mountsOf(folder), ...mountsOf(join(above, "elsewhere"))]).toEqual([]);
+  });
+});
+
+describe.skipIf(ordinary).each(engineNames)("a sandbox of engine %s", (name) => {
+  /** Its own /dev/shm, in which it finds this. */
+  async function send(prepare: string) {
+    await using home = await makeHome();
+    const words = [process.execPath, join(import.meta.dirname, "sender.ts"), name, home.home];
+    const inside = `mount -t tmpfs tmpfs /dev/shm && cd /dev/shm && ${prepare} && exec "$@"`;
+    const told = execFileSync("/usr/bin/unshare", ["-m", "/bin/sh", "-c", inside, "sh", ...words], {
+      encoding: "utf8",
+    });
+    return JSON.parse(told);
+  }
+
+  it("is sent what is large by trays", async () => {
+    expect(await send("true")).toEqual({ hasLink: true, arrived: 1 << 20 });
+  });
+
+  it.each([
+    ["made by another user", "mkdir caisson && chown 4242 caisson"],
+    ["that others may write", "mkdir -m 0777 caisson"],
+    ["that is a link", "mkdir elsewhere && ln -s elsewhere caisson"],
+    ["that is none", "touch caisson"],
+  ])("is led to no folder %s, and works without one (hazard 3)", async (_what, prepare) => {
+    expect(await send(prepare)).toEqual({ hasLink: false, arrived: 1 << 20 });
   });
 });

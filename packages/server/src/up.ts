@@ -243,11 +243,14 @@ const smallHeap = "--max-semi-space-size=2";
 const collects = "--expose-gc";
 /** V8's optimizing compiler takes 200 MB for the parsers that are WebAssembly (validation/), and they are done before it is. */
 const plainWasm = "--liftoff-only";
-/** What V8's compilers have worked with is freed by one thread, as soon as they are done (host/optimize-soon.ts). */
-const tidyCompilers = ["--v8-pool-size=1", "--no-maglev-destroy-on-background"];
-/** And goes back to the system: that thread has a heap of its own, and the C library does not learn to keep more from what was freed once. */
-const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "262144" };
-const daemonFlags = [smallHeap, collects, plainWasm, ...tidyCompilers];
+/** One thread of V8's, so that what its compilers have worked with is freed in one place (host/optimize-soon.ts). */
+const oneCompiler = "--v8-pool-size=1";
+/**
+ * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not
+ * learn to keep more from what was freed once.
+ */
+const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "1048576" };
+const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler];
 
 function startEngine(
   layout: Layout,

@@ -114,8 +114,8 @@ async function checkPipes(home: string): Promise<Check> {
 export async function checkTrays(folder = traysFolder()): Promise<Check> {
   const name = "shared memory";
   const above = dirname(folder);
-  const room = await statfs(above).catch(() => undefined);
   const info = await lstat(folder).catch(() => undefined);
+  const room = await statfs(info === undefined ? above : folder).catch(() => undefined);
   const isLarge = info !== undefined && info.dev !== (await lstat(above)).dev;
   const isOwn = info === undefined || (info.isDirectory() && info.uid === geteuid?.() && (info.mode & 0o022) === 0);
   if (room !== undefined && isOwn)

@@ -109,11 +109,7 @@ function serve(options: WorkerOptions): void {
     commits.run();
   });
   say({ ready: true });
-  collectGarbage();
-}
-
-/** What its start has left is a third of this thread's memory, and V8 would keep it until it is asked for more. */
-function collectGarbage(): void {
+  // What its start has left is a third of this thread's memory, and V8 would keep it until it is asked for more.
   globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }
 

@@ -26,7 +26,7 @@ import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState } from "./stream.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { Trays } from "./trays.ts";
+import { openTrays, Trays } from "./trays.ts";
 import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
@@ -78,7 +78,7 @@ export class WireConnection implements Wire {
     this.#adopt = adopt;
     this.lost = this.#lostGate.promise;
     this.#helloGate.promise.catch(() => undefined);
-    this.#trays = new Trays(paths.traysPath, (reason) => this.close(reason));
+    this.#trays = new Trays(openTrays(paths.traysPath), (reason) => this.close(reason));
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     this.#toGuestFd = openSync(paths.toGuestPath, flags);
     this.#socket = new Socket({

@@ -21,9 +21,8 @@ const sent = () => readFileSync(join(folder, "frames"));
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "caisson-frames-"));
   fd = openSync(join(folder, "frames"), "w");
-  closeSync(openSync(join(folder, "trays"), "w"));
   const failed = (reason: string) => expect.fail(reason);
-  trays = new Trays(join(folder, "trays"), failed);
+  trays = new Trays(openSync(join(folder, "trays"), "w+"), failed);
   sender = new FrameSender(new FifoWriter(fd, failed), epoch, trays);
 });
 afterEach(() => {

@@ -1,10 +1,24 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { geteuid } from "node:process";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { wireLimits } from "../core/limits.ts";
-import { Trays } from "./trays.ts";
+import { openTrays, Trays } from "./trays.ts";
 
 const { trayBytes, traysIdleMs } = wireLimits;
 
@@ -17,9 +31,8 @@ describe("trays", () => {
     vi.useFakeTimers();
     folder = mkdtempSync(join(tmpdir(), "caisson-trays-"));
     path = join(folder, "trays");
-    closeSync(openSync(path, "w"));
     failures = [];
-    trays = new Trays(path, (reason) => failures.push(reason));
+    trays = new Trays(openSync(path, "w+"), (reason) => failures.push(reason));
   });
   afterEach(() => {
     trays.close();
@@ -75,7 +88,7 @@ describe("trays", () => {
   it("are left by a new owner as they were while it may be read, and hold nothing of a former one for long", () => {
     lay(1);
     trays.close();
-    trays = new Trays(path, (reason) => failures.push(reason));
+    trays = new Trays(openSync(path, "r+"), (reason) => failures.push(reason));
     vi.advanceTimersByTime(3 * traysIdleMs);
     expect(readFileSync(path)[0]).toBe(1); // a guest that does not know this owner may still pass it on
     trays.watch();
@@ -99,7 +112,7 @@ describe("trays", () => {
     trays.close();
     const fifo = join(folder, "fifo");
     execFileSync("mkfifo", [fifo]);
-    trays = new Trays(fifo, (reason) => failures.push(reason));
+    trays = new Trays(openSync(fifo, "r+"), (reason) => failures.push(reason));
     expect(lay(1)).toBeUndefined();
     expect(failures).toEqual(["the trays cannot be written: ESPIPE"]);
     trays.watch();
@@ -111,14 +124,64 @@ describe("trays", () => {
 /** A file that says it is full whenever it is written to. */
 describe("trays without room", () => {
   it.each([
-    ["in a place that is full", "/dev/full"],
-    ["on a host that has no place for them", "/dev/none/trays"],
-  ])("%s take nothing, and nothing is lost by it", (_what, path) => {
+    ["in a place that is full", () => openSync("/dev/full", "r+")],
+    ["on a host that has no place for them", () => undefined],
+  ])("%s take nothing, and nothing is lost by it", (_what, open) => {
     const failures: string[] = [];
-    const trays = new Trays(path, (reason) => failures.push(reason));
+    const trays = new Trays(open(), (reason) => failures.push(reason));
     expect(trays.lay(Buffer.alloc(trayBytes))).toBeUndefined();
     expect(trays.lay(Buffer.alloc(trayBytes))).toBeUndefined();
     trays.close();
     expect(failures).toEqual([]);
+  });
+});
+
+describe("what a link leads to", () => {
+  let folder: string;
+  let file: string;
+  let link: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "caisson-trays-"));
+    file = join(folder, "file");
+    link = join(folder, "trays");
+    writeFileSync(file, "", { mode: 0o600 });
+    symlinkSync(file, link);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("is taken for trays where it is a file of this user's alone", () => {
+    const fd = openTrays(link);
+    expect(fd).toBeGreaterThan(0);
+    closeSync(fd ?? -1);
+  });
+
+  it.each<[string, () => void]>([
+    ["others may read", () => chmodSync(file, 0o604)],
+    ["others may write", () => chmodSync(file, 0o620)],
+    ["has another name, too", () => linkSync(file, join(folder, "again"))],
+    [
+      "is a link again",
+      () => {
+        renameSync(file, join(folder, "another"));
+        symlinkSync(join(folder, "another"), file);
+      },
+    ],
+    [
+      "is a FIFO",
+      () => {
+        rmSync(file);
+        execFileSync("mkfifo", ["-m", "600", file]);
+      },
+    ],
+    ["is not there", () => rmSync(file)],
+    ["has no link to it", () => rmSync(link)],
+  ])("is not where it is one that %s (hazard 3)", (_what, spoil) => {
+    spoil();
+    expect(openTrays(link)).toBeUndefined();
+  });
+
+  it.runIf(geteuid?.() === 0)("is not where it is another user's", () => {
+    chownSync(file, 4242, 4242);
+    expect(openTrays(link)).toBeUndefined();
   });
 });

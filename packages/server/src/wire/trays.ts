@@ -1,4 +1,5 @@
-import { closeSync, existsSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readlinkSync, writeSync } from "node:fs";
+import { geteuid } from "node:process";
 import { errnoOf } from "../core/errors.ts";
 import { wireLimits } from "../core/limits.ts";
 import { WireViolation } from "./frame.ts";
@@ -21,8 +22,9 @@ export class Trays {
   #idle: NodeJS.Timeout | undefined;
   #laidBefore = 0;
 
-  constructor(path: string, failed: (reason: string) => void) {
-    this.#fd = existsSync(path) ? openSync(path, "r+") : undefined;
+  /** By `openTrays`; closed with these. */
+  constructor(fd: number | undefined, failed: (reason: string) => void) {
+    this.#fd = fd;
     this.#failed = failed;
   }
 
@@ -79,4 +81,20 @@ export class Trays {
       return false;
     }
   }
+}
+
+const absent: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES"]);
+
+/** The link is the engine's, and leads below a folder where anybody writes: only a file of this user's alone is taken (hazard 3). */
+export function openTrays(link: string): number | undefined {
+  const { O_RDWR, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    const fd = openSync(readlinkSync(link), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+    const info = fstatSync(fd);
+    if (info.isFile() && info.uid === geteuid?.() && (info.mode & 0o077) === 0 && info.nlink === 1) return fd;
+    closeSync(fd);
+  } catch (error) {
+    if (!absent.has(errnoOf(error))) throw error;
+  }
+  return undefined;
 }

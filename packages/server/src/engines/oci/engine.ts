@@ -45,7 +45,7 @@ import { removeLayer } from "./remove-layer.ts";
 import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { restartBoundary } from "./restart.ts";
-import { isSandboxId, newSandboxId } from "./sandbox-folder.ts";
+import { isSandboxId, newSandboxId, traysFolder } from "./sandbox-folder.ts";
 import { describe, forgetUnsaved, saveKept, saveUnsaved, startBoundary } from "./start.ts";
 import { stopBoundary } from "./stop.ts";
 import { openUidRange } from "./uid-range.ts";
@@ -71,6 +71,8 @@ class OciEngine implements Engine {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
+    // Before anything else: once it has layers, what it mounts is seen by nobody but itself.
+    this.#helper.request("trays", [["folder", traysFolder()]]).catch(this.#onError);
     const disk = new WorkspaceDisk(host.engineFolder);
     const owner = ownerOf(options, host.privilege);
     const given = { name, image, guestPath, guestArgs, owner, onLaunch: options.onLaunch };

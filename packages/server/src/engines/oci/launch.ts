@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -65,7 +66,8 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ["id", options.id],
     ["folder", options.folder],
     ["trays", traysFolder()],
-    ["traysName", cgroupName(dirname(dirname(options.folder)), options.id)],
+    // Of each start another one: what was left of a former start is never taken for it.
+    ["traysName", `${cgroupName(dirname(dirname(options.folder)), options.id)}-${randomBytes(4).toString("hex")}`],
     ...options.ids,
     ["uid", options.owner.uid],
     ["gid", options.owner.gid],

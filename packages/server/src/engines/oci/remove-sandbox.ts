@@ -54,12 +54,14 @@ export async function endBoundary({ folder, cgroup }: Pick<Remains, "folder" | "
   await removeTrays(ownersPaths(folder).traysPath);
 }
 
-/** The link lies where only the engine writes. */
+const gone: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"]);
+
+/** The link lies where only the engine writes. Something else at its end is not the engine's. */
 async function removeTrays(link: string): Promise<void> {
   try {
     await unlink(await readlink(link));
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
+    if (!gone.has(errnoOf(error))) throw error;
   }
 }
 
