@@ -249,7 +249,7 @@ const oneCompiler = "--v8-pool-size=1";
  * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not
  * learn to keep more from what was freed once.
  */
-const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "1048576" };
+const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "131072" };
 const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler];
 
 function startEngine(
