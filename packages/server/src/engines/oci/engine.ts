@@ -71,12 +71,12 @@ class OciEngine implements Engine {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
+    const onError = this.#onError;
     // Before anything else: once it has layers, what it mounts is seen by nobody but itself.
-    this.#helper.request("trays", [["folder", traysFolder()]]).catch(this.#onError);
+    this.#helper.request("trays", [["folder", traysFolder()]]).catch(onError);
     const disk = new WorkspaceDisk(host.engineFolder);
     const owner = ownerOf(options, host.privilege);
     const given = { name, image, guestPath, guestArgs, owner, onLaunch: options.onLaunch };
-    const onError = this.#onError;
     const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
     const memory = new MemoryRoom(options.availableMemoryBytes);
     this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, memory, layers, onError };
@@ -84,11 +84,8 @@ class OciEngine implements Engine {
       claim: (hasInput) => this.#claim(hasInput),
       destroy: (id) => this.destroy(id).catch(onError),
     });
-    this.#watermark = new DiskWatermark(
-      () => disk.freeBytes(),
-      () => this.#live.values(),
-      this.#onError,
-    );
+    const freeBytes = () => disk.freeBytes();
+    this.#watermark = new DiskWatermark(freeBytes, () => this.#live.values(), onError);
   }
 
   async reap(): Promise<void> {
