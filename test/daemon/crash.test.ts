@@ -8,6 +8,7 @@ import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { engines, soak } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
+import { databaseFiles } from "../store/entries.ts";
 import { caisson, Up } from "./up.ts";
 
 const size = soak ? { calls: 1_000, sandboxes: 50, atOnce: 32 } : { calls: 120, sandboxes: 8, atOnce: 8 };
@@ -118,7 +119,7 @@ function missing(done: readonly Done[], rows: readonly Pick<AuditRow, "type" | "
 /** A copy of the store's files, one by one, while they are written. */
 async function copyStore(home: string, target: string): Promise<void> {
   await mkdir(target);
-  for (const name of ["signing-key.pem", "audit-head.json", "caisson.db", "caisson.db-wal", "caisson.db-shm"])
+  for (const name of ["signing-key.pem", "audit-head.json", ...databaseFiles])
     await writeFile(join(target, name), await readFile(join(home, "daemon", name)), { mode: 0o600 });
 }
 

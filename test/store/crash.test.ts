@@ -8,6 +8,7 @@ import type { Store } from "../../packages/server/src/core/store.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { seed, soak } from "../harness.ts";
+import { databaseFiles } from "./entries.ts";
 
 /** The same numbers for the same seed. */
 function randomNumbers(): (below: number) => number {
@@ -108,7 +109,7 @@ describe("a store whose process is killed", () => {
       const before = await acknowledged();
       const target = join(folder, `copy-${copy}`);
       await mkdir(target);
-      for (const name of ["signing-key.pem", "audit-head.json", "caisson.db", "caisson.db-wal", "caisson.db-shm"]) {
+      for (const name of ["signing-key.pem", "audit-head.json", ...databaseFiles]) {
         await copyFile(join(folder, name), join(target, name));
       }
       await using store = await openStore({ path: join(target, "caisson.db") });

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AppError } from "../../packages/server/src/core/errors.ts";
 import { storeLimits } from "../../packages/server/src/core/store-limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { auditEntry, sandboxRecord } from "./entries.ts";
@@ -42,12 +43,19 @@ describe("a store", () => {
       failure: "limit_exceeded",
       changed: "limit_exceeded",
       read: "running",
-      nothingLost: true,
+      nothingTooMuch: true,
       again: "ok",
       changedAgain: "ok",
       rows: 1,
       problems: [],
     });
+  });
+
+  it("does without an intake where its disk has no room for one, and leaves the room that there is", async () => {
+    const program = join(import.meta.dirname, "open-code.ts");
+    const script =
+      'head -c 3500000 /dev/zero >"$1/ballast"; "$2" "$3" "$1/caisson.db"; stat -c %s "$1/caisson.db-intake"';
+    expect((await onSmallDisk(script, program)).trim().split("\n")).toEqual(["ok", "0"]);
   });
 
   it("says that its disk cannot be written", async () => {
@@ -59,34 +67,50 @@ describe("a store", () => {
   it("reads while another program has locked it, and writes when the lock is gone", async () => {
     await using store = await openStore({ path });
     await store.sandboxes.insert(sandboxRecord("one"));
+    expect(await store.sandboxes.get("one")).toMatchObject({ id: "one" });
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
+    await store.audit.record(auditEntry()); // is in the intake
     let done = false;
-    const written = store.audit.record(auditEntry()).then(() => {
+    const written = store.sandboxes.update("one", { status: "stopped" }).then(() => {
       done = true;
     });
-    expect(await store.sandboxes.get("one")).toMatchObject({ id: "one" });
+    expect(await store.sandboxes.get("one")).toMatchObject({ id: "one", status: "running" });
     expect(done).toBe(false);
     other.exec("ROLLBACK");
     other.close();
     await written;
+    expect(await store.sandboxes.get("one")).toMatchObject({ id: "one", status: "stopped" });
     expect(await store.audit.search({})).toHaveLength(1);
   });
 
-  it("says that it is locked when that takes too long, and goes on later", async () => {
+  it("says that it is locked when that takes too long, keeps what it took before, and goes on later", async () => {
     await using store = await openStore({ path });
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const writes = [store.audit.record(auditEntry()), store.sandboxes.insert(sandboxRecord("one"))];
-    const outcomes = await Promise.allSettled(writes);
-    expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.code)).toEqual([
-      "unavailable",
-      "unavailable",
-    ]);
+    let taken = 0;
+    const refused = async (): Promise<string> => {
+      for (;;) {
+        try {
+          await store.audit.record(auditEntry({ detail: { taken } }));
+        } catch (error) {
+          return (error as AppError).code;
+        }
+        taken++;
+      }
+    };
+    expect(await refused()).toBe("unavailable");
+    expect(await store.sandboxes.insert(sandboxRecord("one")).catch((error) => error.code)).toBe("unavailable");
     other.exec("ROLLBACK");
     other.close();
-    await store.audit.record(auditEntry());
-    expect(await store.audit.search({})).toMatchObject([{ sequence: 1 }]);
+    await store.audit.record(auditEntry({ detail: { taken } }));
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThanOrEqual(storeLimits.intake.records);
+    const rows = [
+      ...(await store.audit.search({ after: 0, limit: 1_000 })),
+      ...(await store.audit.search({ after: 1_000, limit: 1_000 })),
+    ];
+    expect(rows.map(({ detail }) => detail.taken)).toEqual(Array.from({ length: taken + 1 }, (_, at) => at));
   });
 
   it("has one owner at a time", async () => {
@@ -111,6 +135,7 @@ describe("a store", () => {
   it.each(changes)("[AUD-01] %s, and finds that it was done", async (_what, change, sequence, broken) => {
     await using store = await openStore({ path });
     for (let at = 0; at < 3; at++) await store.audit.record(auditEntry());
+    expect(await store.audit.search({})).toHaveLength(3);
     const other = new DatabaseSync(path);
     other.exec(change);
     other.close();
@@ -119,14 +144,16 @@ describe("a store", () => {
     expect((await store.audit.verify()).problems[0]?.sequence).toBe(broken);
   });
 
-  it("[AUD-01] acknowledges an entry only when every other program sees it", async () => {
+  it("[AUD-01] shows an entry to its own process from when it is acknowledged on, and to others soon", async () => {
     await using store = await openStore({ path });
     const other = new DatabaseSync(path, { readOnly: true });
     const last = other.prepare("select max(sequence) as sequence from audit");
-    for (let sequence = 1; sequence <= 500; sequence++) {
+    for (let sequence = 1; sequence <= 200; sequence++) {
       await store.audit.record(auditEntry());
-      expect(last.get()).toEqual({ sequence });
+      if (sequence % 2 === 0) expect(await store.audit.search({ limit: 1 })).toMatchObject([{ sequence }]);
     }
+    await store.audit.record(auditEntry());
+    await vi.waitFor(() => expect(last.get()).toEqual({ sequence: 201 }), { timeout: 30_000, interval: 1 });
     other.close();
   });
 
@@ -149,7 +176,8 @@ describe("a store", () => {
   it("is readable by its owner alone", async () => {
     await using store = await openStore({ path });
     await store.audit.record(auditEntry());
-    for (const name of ["caisson.db", "caisson.db-wal", "caisson.db-shm", "caisson.db-owner", "audit-head.json"]) {
+    const files = ["", "-wal", "-shm", "-owner", "-intake"].map((end) => `caisson.db${end}`);
+    for (const name of [...files, "audit-head.json"]) {
       expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
     }
   });

@@ -44,7 +44,8 @@ async function verify(path: string, plan: AuditPlan, io: RunIo): Promise<number>
   return verdict.ok ? 0 : notWhole;
 }
 
-function describe({ ok, rows, first, last, hash, pruned, checkpoints, problems }: AuditVerdict, io: RunIo): string {
+function describe(verdict: AuditVerdict, io: RunIo): string {
+  const { ok, rows, first, last, hash, pruned, checkpoints, waiting, problems } = verdict;
   const range = rows === 0 ? "no rows" : `rows ${first} to ${last}`;
   const lines = problems.map(({ sequence, what }) => (sequence === null ? what : `row ${sequence}: ${what}`));
   return [
@@ -53,6 +54,7 @@ function describe({ ok, rows, first, last, hash, pruned, checkpoints, problems }
       ? paint(io.terminal, "green", "the audit log is whole")
       : paint(io.terminal, "red", "the audit log is NOT whole"),
     `${range}${pruned === 0 ? "" : `, pruned up to ${pruned}`}, ${checkpoints} signed checkpoints`,
+    ...(waiting === 0 ? [] : [`${waiting} more were acknowledged and come into it when the daemon brings them there`]),
     `${last}:${hash}`,
     "",
   ].join("\n");

@@ -47,6 +47,7 @@ export interface SandboxQuery {
 
 /** Where records live. Writes resolve when they would survive a kill -9. */
 export interface SandboxRecords {
+  /** Under an id that no other was ever given: whether one has it is not looked at. */
   insert(record: SandboxRecord): Promise<void>;
   update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void>;
   get(id: string): Promise<SandboxRecord | undefined>;

@@ -10,21 +10,21 @@ export const storeLimits = {
   /** Requests in one commit. */
   group: 256,
   statements: 256,
-  /** What is committed without the worker. */
-  direct: {
-    /** Requests at once, and the text of each. */
-    requests: 16,
-    characters: 16 * KiB,
-    /** What comes so soon after the last is gathered for a round of the event loop. */
-    busyMs: 2,
-    /** Requests that may wait for the disk. */
-    unsynced: 128,
-    /** The worker hears so much later that there is something to bring to the disk. */
+  /** What comes so soon after the last is gathered for a round of the event loop. */
+  busyMs: 2,
+  /** What is taken before it is in the database. */
+  intake: {
+    bytes: 1 * MiB,
+    /** Of a record. In UTF-8 it is within `auditLimits.entryBytes`. */
+    characters: 5 * KiB,
+    /** Records that may wait. */
+    records: 1_024,
+    /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
     tellMs: 5,
-    /** After one that took longer the worker has them all, for so many times as long. */
+    retryMs: 250,
+    /** After a write that took longer the worker has everything, for so many times as long. */
     slowMs: 10,
     pauseTimes: 20,
-    cacheBytes: 512 * KiB,
   },
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,

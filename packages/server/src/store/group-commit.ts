@@ -1,8 +1,8 @@
-import type { DatabaseSync } from "node:sqlite";
 import { storeLimits } from "../core/store-limits.ts";
+import type { IntakeReader } from "./intake/intake-reader.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ChainHead, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
-import { isStep, type Step, Writer } from "./writer.ts";
+import type { Drained, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import { isStep, type Step, type Writer } from "./writer.ts";
 
 interface Waiting {
   request: Request;
@@ -10,16 +10,21 @@ interface Waiting {
 }
 
 export interface GroupCommitParts {
-  db: DatabaseSync;
+  writer: Writer;
+  intake?: IntakeReader | undefined;
   transactionMs: number;
   reply(replies: Reply[]): void;
   committed(): void;
+  /** What was in the intake is in the database. */
+  drained?(drained: Drained): void;
+  /** It cannot be brought there now, and is tried again. */
+  held?(): void;
   /** Steps that are no SQL: sync and close. */
   other(request: Request): void;
 }
 
 /**
- * Runs requests in their order. What waits when a commit ends goes into the next one together; a step that fails takes
+ * Runs requests in their order, behind what is in the intake. What waits when a commit ends goes into the next one together; a step that fails takes
  * nothing else with it, a commit that fails takes all of its steps. Answers go out after the commit.
  * A transaction of several steps has the database for itself, for a limited time.
  */
@@ -31,15 +36,11 @@ export class GroupCommit {
   #lastTransaction = 0;
   #deadline: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #drainLater: NodeJS.Timeout | undefined;
 
   constructor(parts: GroupCommitParts) {
     this.#parts = parts;
-    this.#writer = new Writer(parts.db);
-  }
-
-  /** What another connection of this program has committed of the audit log. */
-  follow(head: ChainHead): void {
-    this.#writer.follow(head);
+    this.#writer = parts.writer;
   }
 
   push(requests: readonly Request[]): void {
@@ -50,12 +51,44 @@ export class GroupCommit {
   /** Works off what waits; what another program's lock holds up is tried again later. */
   run(): void {
     for (;;) {
+      const trouble = this.#transaction === undefined ? this.#drain() : undefined;
       const next = this.#transaction === undefined ? this.#takeGroup() : this.#takeOfTransaction(this.#transaction);
       const [first] = next;
       if (first === undefined) return;
-      if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next);
-      else this.#runAlone(first);
+      if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next, trouble);
+      else this.#runAlone(first, trouble);
     }
+  }
+
+  /** The timers of what could not be done. */
+  close(): void {
+    clearTimeout(this.#retry);
+    clearTimeout(this.#drainLater);
+  }
+
+  /** What is in the intake was taken before whatever is asked now. Tells why it could not be brought into the database. */
+  #drain(): ErrorNote | undefined {
+    const { intake } = this.#parts;
+    if (intake === undefined || !intake.isBehind) return undefined;
+    clearTimeout(this.#drainLater);
+    const errors: ErrorNote[] = [];
+    try {
+      this.#writer.begin();
+      intake.apply((step) => {
+        const reply = this.#try(step);
+        if ("error" in reply) errors.push(reply.error);
+      });
+      this.#writer.commit();
+    } catch (error) {
+      this.#writer.rollback();
+      this.#drainLater = setTimeout(() => this.run(), storeLimits.intake.retryMs);
+      this.#parts.held?.();
+      return noteOf(error);
+    }
+    intake.committed();
+    this.#parts.committed();
+    this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, errors });
+    return undefined;
   }
 
   /** The first one, and all that may share its commit. */
@@ -83,11 +116,12 @@ export class GroupCommit {
     return at === -1 ? [] : this.#queue.splice(at, 1);
   }
 
-  #runGroup(group: Waiting[]): void {
+  #runGroup(group: Waiting[], trouble: ErrorNote | undefined): void {
     const steps = group.map(({ request }) => request as Step);
     if (steps.every(({ op }) => op === "read")) {
       return this.#parts.reply(steps.map((step) => this.#try(step)));
     }
+    if (trouble !== undefined) return this.#postpone(group, trouble);
     try {
       this.#writer.begin();
     } catch (error) {
@@ -105,7 +139,7 @@ export class GroupCommit {
     this.#parts.reply(replies);
   }
 
-  #runAlone(waiting: Waiting): void {
+  #runAlone(waiting: Waiting, trouble: ErrorNote | undefined): void {
     const { request } = waiting;
     const { id } = request;
     if (request.transaction !== this.#transaction) {
@@ -113,6 +147,7 @@ export class GroupCommit {
       const message = `a transaction was ended after ${this.#parts.transactionMs} ms`;
       return this.#fail([waiting], { message, refused: "timeout" });
     }
+    if (request.op === "begin" && trouble !== undefined) return this.#postpone([waiting], trouble);
     try {
       switch (request.op) {
         case "begin":

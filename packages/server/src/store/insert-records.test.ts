@@ -22,7 +22,6 @@ it("puts each value into its column, whatever order the fields of a record have"
   const backwards = Object.fromEntries(Object.entries({ ...key, id: "2", hash: "y" }).reverse()) as unknown as ApiKey;
   await keys.insert(key);
   await keys.insert(backwards);
-  await expect(keys.insert(key)).rejects.toMatchObject({ code: "conflict" });
   const found = await db.selectFrom("api_keys").selectAll().orderBy("id").execute();
   expect(found.map((row) => mapping.toRecord(row as never))).toEqual([key, { ...key, id: "2", hash: "y" }]);
   await client.close();

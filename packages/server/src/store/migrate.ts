@@ -23,16 +23,25 @@ export function lacking(migrations: readonly Migration[], applied: readonly numb
   return migrations.filter(({ number }) => !applied.includes(number));
 }
 
+/** Refuses a store that is newer than this program, which must not write there. */
+export function requireKnown(db: DatabaseSync, migrations: readonly Migration[]): void {
+  if (db.prepare("select 1 from sqlite_schema where name = 'schema_migrations'").get() === undefined) return;
+  lacking(migrations, numbersIn(db));
+}
+
+function numbersIn(db: DatabaseSync): number[] {
+  return db
+    .prepare("select number from schema_migrations")
+    .all()
+    .map(({ number }) => Number(number));
+}
+
 /** Brings the schema up to what this program knows, all of it or nothing. Whether there was something to do. */
 export function migrate(db: DatabaseSync, migrations: readonly Migration[]): boolean {
   db.exec("begin immediate");
   try {
     db.exec(migrationsTable);
-    const rows = db.prepare("select number from schema_migrations").all() as { number: number }[];
-    const steps = lacking(
-      migrations,
-      rows.map(({ number }) => number),
-    );
+    const steps = lacking(migrations, numbersIn(db));
     const note = db.prepare("insert into schema_migrations (number, name, applied_at_ms) values (?, ?, ?)");
     for (const { number, name, statements } of steps) {
       for (const statement of statements) db.exec(statement);

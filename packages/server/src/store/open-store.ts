@@ -41,6 +41,7 @@ export async function openStore({
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) });
   const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
+  client.onError = onError;
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });

@@ -3,14 +3,16 @@ import { Worker } from "node:worker_threads";
 import type { AuditEntry } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
-import { DirectCommit } from "./direct-commit.ts";
+import { IntakeWriter } from "./intake/intake-writer.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type {
   Answer,
   Ask,
   ChainHead,
+  Drained,
   ErrorNote,
   FromWorker,
+  IntakeStart,
   QueryAnswer,
   Reply,
   Request,
@@ -25,7 +27,7 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** The worker's other end. Requests of one turn of the event loop travel in one message, or are committed here if nothing is before them. */
+/** The worker's other end. Requests of one turn of the event loop travel in one message, or are laid into the intake if nothing is before them. */
 export class SqliteClient {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
@@ -33,12 +35,13 @@ export class SqliteClient {
   #lastId = 0;
   #ended: AppError | undefined;
   #postedMs = Number.NEGATIVE_INFINITY;
-  #direct: DirectCommit | undefined;
-  /** Something was committed here that the worker has not been told of. */
-  #isUntold = false;
-  /** It is told of it soon, or was, and has not said that it is on the disk. */
-  #isSyncing = false;
-  #unsyncedRequests = 0;
+  #intake: IntakeWriter | undefined;
+  /** The worker hears of what is in the intake soon, or has, and is not through with it. */
+  #isDraining = false;
+  /** Told where the audit log ends when there is more of it. */
+  onHead: (head: ChainHead) => void = () => {};
+  /** Told of what was taken and could not be brought into the database. */
+  onError: (error: unknown) => void = () => {};
 
   private constructor(worker: Worker) {
     this.#worker = worker;
@@ -47,22 +50,23 @@ export class SqliteClient {
   static async open(options: WorkerOptions): Promise<SqliteClient> {
     const worker = new Worker(workerUrl, { workerData: options });
     const client = new SqliteClient(worker);
-    const opened = Promise.withResolvers<void>();
+    const opened = Promise.withResolvers<IntakeStart | undefined>();
     const fail = (error: AppError) => {
       opened.reject(error);
       client.#end(error);
     };
     worker.on("message", (message: FromWorker) => {
       if ("replies" in message) client.#hear(message.replies);
-      else if ("synced" in message) client.#synced();
-      else if ("ready" in message) opened.resolve();
+      else if ("drained" in message) client.#drained(message.drained);
+      else if ("held" in message) client.#intake?.hold();
+      else if ("ready" in message) opened.resolve(message.intake);
       else fail(toAppError(message.failed));
     });
     worker.on("error", (error) => fail(new AppError("internal", "the store's thread failed", { cause: error })));
     worker.on("exit", () => fail(new AppError("unavailable", "the store is closed")));
     try {
-      await opened.promise;
-      if (options.readOnly !== true) client.#direct = new DirectCommit(options.path);
+      const start = await opened.promise;
+      if (start !== undefined) client.#intake = new IntakeWriter(options.path, start);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -74,12 +78,17 @@ export class SqliteClient {
     return this.#ask<QueryAnswer>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
   }
 
+  /** A row under an id that nobody else was given. */
+  insert(sql: string, parameters: readonly SqlValue[]): Promise<QueryAnswer> {
+    return this.#ask<QueryAnswer>({ op: "write", sql, parameters, isNew: true });
+  }
+
   /** One that comes after the row that it is about is what that row has waited for. */
-  append(entry: AuditEntry, atMs: number): Promise<ChainHead> {
+  async append(entry: AuditEntry, atMs: number): Promise<void> {
     const isAwaited = this.#outbox.at(-1)?.op === "write" && !this.#isBusy;
-    const appended = this.#ask<ChainHead>({ op: "append", entry, atMs });
+    const appended = this.#ask<ChainHead | null>({ op: "append", entry, atMs });
     if (isAwaited) this.#post();
-    return appended;
+    await appended;
   }
 
   async begin(): Promise<number> {
@@ -96,13 +105,15 @@ export class SqliteClient {
   }
 
   async close(): Promise<void> {
-    this.#tellCommitted();
-    this.#direct?.close();
-    this.#direct = undefined;
-    if (this.#ended !== undefined) return void (await this.#worker.terminate());
-    const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
-    await this.#ask<null>({ op: "close" });
-    await exited;
+    try {
+      if (this.#ended !== undefined) return void (await this.#worker.terminate());
+      const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
+      await this.#ask<null>({ op: "close" });
+      await exited;
+    } finally {
+      this.#intake?.close();
+      this.#intake = undefined;
+    }
   }
 
   #ask<A extends Answer>(ask: Ask): Promise<A> {
@@ -126,7 +137,7 @@ export class SqliteClient {
   }
 
   get #isBusy(): boolean {
-    return performance.now() - this.#postedMs < storeLimits.direct.busyMs;
+    return performance.now() - this.#postedMs < storeLimits.busyMs;
   }
 
   #post(): void {
@@ -134,17 +145,11 @@ export class SqliteClient {
     if (batch.length === 0 || this.#ended !== undefined) return;
     this.#postedMs = performance.now();
     this.#outbox = [];
-    // Past what may wait for the disk the worker has them, which sees that its log stays small.
-    const mayCommit = this.#pending.size === batch.length && this.#unsyncedRequests < storeLimits.direct.unsynced;
-    const replies = mayCommit ? this.#direct?.commit(batch) : undefined;
-    if (replies !== undefined) {
-      this.#unsyncedRequests += batch.length;
-      this.#isUntold = true;
-      this.#tellSoon();
-      return this.#settle(replies);
+    if (this.#pending.size === batch.length && this.#intake?.take(batch)) {
+      this.#drainSoon();
+      return this.#settle(batch.map(({ id, op }) => ({ id, answer: op === "append" ? null : addedRow })));
     }
     try {
-      this.#tellCommitted();
       this.#tell(batch);
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
@@ -153,34 +158,34 @@ export class SqliteClient {
     }
   }
 
-  #tell(message: ToWorker): void {
-    this.#worker.postMessage(message);
+  #tell(requests: Request[]): void {
+    this.#worker.postMessage({ requests, taken: this.#intake?.number ?? 0 } satisfies ToWorker);
   }
 
-  /** Before whatever else it is asked, which must find it there. */
-  #tellCommitted(): void {
-    if (!this.#isUntold || this.#direct === undefined || this.#ended !== undefined) return;
-    this.#isUntold = false;
-    this.#tell({ committed: this.#direct.head });
+  /** The worker hears of it when whoever waited is done: to wake a thread takes longer than to lay it down. */
+  #drainSoon(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    setImmediate(() =>
+      setTimeout(() => {
+        if (this.#intake?.isBehind && this.#ended === undefined) this.#tell([]);
+        else this.#isDraining = false;
+      }, storeLimits.intake.tellMs),
+    );
   }
 
-  /** The worker brings it to the disk. It hears of it when whoever waited for the commit is done: to wake a thread takes as long as a commit. */
-  #tellSoon(): void {
-    if (this.#isSyncing) return;
-    this.#isSyncing = true;
-    setImmediate(() => setTimeout(() => this.#tellCommitted(), storeLimits.direct.tellMs));
-  }
-
-  #synced(): void {
-    this.#isSyncing = false;
-    this.#unsyncedRequests = 0;
-    if (this.#isUntold) this.#tellSoon();
+  #drained({ number, head, errors }: Drained): void {
+    this.#isDraining = false;
+    this.#intake?.applied(number);
+    if (this.#intake?.isBehind) this.#drainSoon();
+    if (head !== undefined) this.onHead(head);
+    for (const error of errors) this.onError(toAppError(error));
   }
 
   /** Of the worker. */
   #hear(replies: readonly Reply[]): void {
     for (const reply of replies)
-      if ("answer" in reply && reply.answer !== null && "hash" in reply.answer) this.#direct?.follow(reply.answer);
+      if ("answer" in reply && reply.answer !== null && "hash" in reply.answer) this.onHead(reply.answer);
     this.#settle(replies);
   }
 
@@ -199,6 +204,8 @@ export class SqliteClient {
     this.#pending.clear();
   }
 }
+
+const addedRow: QueryAnswer = { rows: [], changes: 1 };
 
 function tooBusy(): AppError {
   return new AppError("unavailable", `${storeLimits.pending} requests wait for the store`, { retryAfterMs: 1_000 });

@@ -41,8 +41,9 @@ class Connection implements DatabaseConnection {
 
 /** Writes without a transaction, and without Kysely around it. */
 export function executeBy(client: SqliteClient): Execute {
-  return async ({ sql, parameters }) => {
-    const { changes } = await client.query("write", sql, parameters.map(toSqlValue));
+  return async ({ sql, parameters }, isNew = false) => {
+    const values = parameters.map(toSqlValue);
+    const { changes } = await (isNew ? client.insert(sql, values) : client.query("write", sql, values));
     return { numAffectedRows: BigInt(changes) };
   };
 }

@@ -7,7 +7,9 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** What the worker is asked; `transaction` names the open one that it belongs to. */
 export type Request = { id: number; transaction?: number } & (
-  | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
+  | { op: "read"; sql: string; parameters: readonly SqlValue[] }
+  /** `isNew`: of a row under an id that nobody else was given, so that nothing that is there can contradict it. */
+  | { op: "write"; sql: string; parameters: readonly SqlValue[]; isNew?: boolean }
   | { op: "append"; entry: AuditEntry; atMs: number }
   /** The answer names the transaction. */
   | { op: "begin" }
@@ -45,11 +47,33 @@ export interface ErrorNote {
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
 
-/** Requests, or that their sender has committed something itself: it is to come to the disk too, and the audit log ends there. */
-export type ToWorker = Request[] | { committed: ChainHead | undefined };
+/** Where the next record of the intake goes: behind one of that number, at this offset. */
+export interface IntakeStart {
+  salt: number;
+  number: number;
+  offset: number;
+}
 
-/** `synced`: all that was committed when it was last told of it is on the disk. */
-export type FromWorker = { ready: true } | { failed: ErrorNote } | { replies: Reply[] } | { synced: true };
+/** Requests, and the last record that was in the intake before them. */
+export interface ToWorker {
+  requests: Request[];
+  taken: number;
+}
+
+/** All records up to this one are in the database; what could not be brought there. */
+export interface Drained {
+  number: number;
+  head: ChainHead | undefined;
+  errors: ErrorNote[];
+}
+
+/** `held`: what is in the intake cannot be brought into the database now. */
+export type FromWorker =
+  | { ready: true; intake: IntakeStart | undefined }
+  | { failed: ErrorNote }
+  | { replies: Reply[] }
+  | { drained: Drained }
+  | { held: true };
 
 /** A thread that only verifies the audit log. */
 export interface VerifyOrder extends Omit<VerifyInput, "keys"> {

@@ -6,19 +6,13 @@ import { storeLimits } from "../core/store-limits.ts";
 import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { migrate } from "./migrate.ts";
+import { IntakeReader } from "./intake/intake-reader.ts";
+import { countWaiting } from "./intake/records-in-file.ts";
+import { migrate, requireKnown } from "./migrate.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type {
-  ChainHead,
-  ErrorNote,
-  FromWorker,
-  Reply,
-  Request,
-  ToWorker,
-  VerifyOrder,
-  WorkerOptions,
-} from "./sqlite-protocol.ts";
+import type { ErrorNote, FromWorker, Reply, Request, ToWorker, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
+import { Writer } from "./writer.ts";
 
 /** One program at a time writes the chain and signs it. The kernel ends the lock with the process, however it ends. */
 function takeOwnership(path: string): DatabaseSync {
@@ -69,16 +63,24 @@ function serve(options: WorkerOptions): void {
     wal.committed();
     turnOver();
   };
+  const writer = new Writer(db);
+  if (migrations !== undefined) requireKnown(db, migrations);
+  const intake = IntakeReader.open(db, path, writer); // what is in it was said to the schema that there was
   if (migrations !== undefined && migrate(db, migrations)) committed();
   db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   const commits = new GroupCommit({
-    db,
+    writer,
+    intake,
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed,
+    drained: (drained) => say({ drained }),
+    held: () => say({ held: true }),
     other: ({ id, op }) =>
       wal.whenSynced(() => {
         if (op === "close") {
+          commits.close();
+          intake?.close();
           wal.close();
           db.close();
           lock.close();
@@ -87,19 +89,14 @@ function serve(options: WorkerOptions): void {
         if (op === "close") parentPort?.close();
       }),
   });
-  const committedElsewhere = (head: ChainHead | undefined) => {
-    if (head !== undefined) commits.follow(head);
-    committed();
-    wal.whenSynced(() => say({ synced: true }), false);
-  };
-  const take = (requests: ToWorker) => {
-    if ("committed" in requests) return committedElsewhere(requests.committed);
+  const take = ({ requests, taken }: ToWorker) => {
+    intake?.told(taken);
     const error = failure;
     if (error === undefined) commits.push(requests);
     else say({ replies: requests.map(({ id }) => ({ id, error })) });
   };
-  parentPort?.on("message", (requests: ToWorker) => {
-    take(requests);
+  parentPort?.on("message", (message: ToWorker) => {
+    take(message);
     // All that has arrived meanwhile shares the commit.
     for (;;) {
       const more = parentPort === null ? undefined : receiveMessageOnPort(parentPort);
@@ -108,7 +105,7 @@ function serve(options: WorkerOptions): void {
     }
     commits.run();
   });
-  say({ ready: true });
+  say({ ready: true, intake: intake?.start });
   // What its start has left is a third of this thread's memory, and V8 would keep it until it is asked for more.
   globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }
@@ -122,22 +119,23 @@ function serveReads(path: string): void {
     parentPort?.close();
   };
   const reads = new GroupCommit({
-    db,
+    writer: new Writer(db),
     transactionMs: storeLimits.transactionMs,
     reply: (replies) => say({ replies }),
     committed: () => {},
     other: close,
   });
-  parentPort?.on("message", (requests: Request[]) => {
+  parentPort?.on("message", ({ requests }: ToWorker) => {
     reads.push(requests);
     reads.run();
   });
-  say({ ready: true });
+  say({ ready: true, intake: undefined });
 }
 
 function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
   const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
-  parentPort?.postMessage({ verdict: verifyChain(db, { ...rest, keys: readKeys(keys) }) });
+  const verdict = verifyChain(db, { ...rest, keys: readKeys(keys) });
+  parentPort?.postMessage({ verdict: { ...verdict, waiting: countWaiting(db, path) } });
   db.close();
 }
 

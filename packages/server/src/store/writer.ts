@@ -48,13 +48,9 @@ export class Writer {
     this.#chain.commit();
   }
 
+  /** Where the audit log ends, as far as it is known here. */
   get head(): ChainHead | undefined {
     return this.#chain.head;
-  }
-
-  /** The audit chain goes on behind this, which this program committed on another connection. */
-  follow(head: ChainHead): void {
-    this.#chain.follow(head);
   }
 
   rollback(): void {

@@ -28,8 +28,8 @@ export class StoredAudit implements Audit {
     return new StoredAudit(parts, await ChainKeeper.open(parts));
   }
 
-  async record(entry: AuditEntry): Promise<void> {
-    this.#keeper.appended(await this.#parts.client.append(entry, this.#parts.clock.wallMs()));
+  record(entry: AuditEntry): Promise<void> {
+    return this.#parts.client.append(entry, this.#parts.clock.wallMs());
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {
@@ -39,8 +39,9 @@ export class StoredAudit implements Audit {
   /** One at a time; all that ask while one is under way share the next. */
   verify(): Promise<AuditVerdict> {
     const { path, signer } = this.#parts;
-    this.#nextVerdict ??= this.#verifying.then(() => {
+    this.#nextVerdict ??= this.#verifying.then(async () => {
       this.#nextVerdict = undefined;
+      await this.#parts.client.sync(); // whatever was recorded before is to be among it
       const verdict = verifyFile({ path, keys: [signer.publicKey], headNeeded: true });
       this.#verifying = verdict.catch(() => undefined);
       return verdict;
@@ -50,6 +51,7 @@ export class StoredAudit implements Audit {
 
   async prune(beforeMs: number): Promise<number> {
     // The head outside must not fall behind the anchor.
+    await this.#parts.client.sync();
     await this.#keeper.settle(false);
     const { rows, through } = await this.#keeper.alone(() => pruneAudit(this.#parts, beforeMs));
     if (rows === 0) return 0;
@@ -65,7 +67,8 @@ export class StoredAudit implements Audit {
   }
 
   /** Signs the end, so that all of it is held. */
-  close(): Promise<void> {
-    return this.#keeper.settle(true);
+  async close(): Promise<void> {
+    await this.#parts.client.sync();
+    await this.#keeper.settle(true);
   }
 }

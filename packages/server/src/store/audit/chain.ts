@@ -67,12 +67,7 @@ export class Chain {
   }
 
   commit(): void {
-    if (this.#next !== undefined) this.follow(this.#next);
-  }
-
-  /** Another connection of this program may have committed it. */
-  follow(head: ChainHead): void {
-    if (this.#head === undefined || head.sequence > this.#head.sequence) this.#head = head;
+    this.#head = this.#next;
   }
 
   append(entry: AuditEntry, atMs: number): ChainHead {

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
-import type { AuditEntry } from "../../core/audit.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { Schema } from "../schema.ts";
 import type { SqliteClient } from "../sqlite-client.ts";
 import type { ChainHead } from "../sqlite-protocol.ts";
+import { brokenEntry } from "./broken-entry.ts";
 import { signCheckpoint } from "./checkpoint.ts";
 import { chainHead, hashAt, insertCheckpoint, newestCheckpoint } from "./checkpoint-rows.ts";
 import { readHead, writeHead } from "./head-file.ts";
@@ -18,18 +18,6 @@ export interface KeeperParts {
   clock: Clock;
   /** Told when a checkpoint could not be made; it is tried again. */
   onError: (error: unknown) => void;
-}
-
-/** What the log says of itself when it opens and something is missing: a row that no later cleaning takes away unseen. */
-function brokenEntry(what: string): AuditEntry {
-  return {
-    type: "audit.broken",
-    namespace: "system",
-    actor: "system",
-    sandboxId: null,
-    requestId: null,
-    detail: { what },
-  };
 }
 
 /**
@@ -57,8 +45,10 @@ export class ChainKeeper {
     const last = await newestCheckpoint(db, "checkpoint");
     const found = await chainHead(db);
     const broken = await missing(parts, last === undefined && found.sequence === 0);
-    const head = broken === undefined ? found : await client.append(brokenEntry(broken), clock.wallMs());
+    if (broken !== undefined) await client.append(brokenEntry(broken), clock.wallMs());
+    const head = broken === undefined ? found : await chainHead(db);
     const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
+    client.onHead = (newer) => keeper.#appended(newer);
     // The head first: from then on it is never missing, unless somebody took it away.
     await keeper.#writeHead(head);
     if (head.sequence > keeper.#checkpoint.sequence) {
@@ -68,7 +58,7 @@ export class ChainKeeper {
     return keeper;
   }
 
-  appended(head: ChainHead): void {
+  #appended(head: ChainHead): void {
     if (head.sequence > this.#head.sequence) this.#head = head;
     this.#schedule(auditLimits.headMs);
   }

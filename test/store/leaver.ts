@@ -1,0 +1,16 @@
+// Adds sandboxes, each with its entry, and is killed as the last is acknowledged: leaver.ts DATABASE FIRST COUNT CHARACTERS
+import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { auditEntry, sandboxRecord } from "./entries.ts";
+
+const [path = "", first = "1", count = "1", characters = "0"] = process.argv.slice(2);
+const store = await openStore({ path });
+const env = { LONG: "x".repeat(Number(characters)) };
+for (let number = Number(first); number < Number(first) + Number(count); number++) {
+  const id = `s${number}`;
+  const writes = [
+    store.sandboxes.insert(sandboxRecord(id, { createdAtMs: number, env })),
+    store.audit.record(auditEntry({ sandboxId: id })),
+  ];
+  await Promise.all(writes);
+}
+process.kill(process.pid, "SIGKILL");
