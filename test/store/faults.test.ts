@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { AppError } from "../../packages/server/src/core/errors.ts";
 import { storeLimits } from "../../packages/server/src/core/store-limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
@@ -53,9 +54,9 @@ describe("a store", () => {
 
   it("does without an intake where its disk has no room for one, and leaves the room that there is", async () => {
     const program = join(import.meta.dirname, "open-code.ts");
-    const script =
-      'head -c 3500000 /dev/zero >"$1/ballast"; "$2" "$3" "$1/caisson.db"; stat -c %s "$1/caisson.db-intake"';
-    expect((await onSmallDisk(script, program)).trim().split("\n")).toEqual(["ok", "0"]);
+    const script = 'head -c 3500000 /dev/zero >"$1/ballast"; "$2" "$3" "$1/caisson.db"; ls "$1"';
+    const left = ["audit-head.json", "ballast", "caisson.db", "caisson.db-owner", "signing-key.pem"];
+    expect((await onSmallDisk(script, program)).trim().split("\n")).toEqual(["ok", ...left]);
   });
 
   it("says that its disk cannot be written", async () => {
@@ -111,6 +112,47 @@ describe("a store", () => {
       ...(await store.audit.search({ after: 1_000, limit: 1_000 })),
     ];
     expect(rows.map(({ detail }) => detail.taken)).toEqual(Array.from({ length: taken + 1 }, (_, at) => at));
+  });
+
+  it("takes nothing more before it is in the database once a lock is noticed, tells of it, and takes it again later", async () => {
+    const errors: unknown[] = [];
+    await using store = await openStore({ path, onError: (error) => errors.push(error) });
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    await store.audit.record(auditEntry({ actor: "one" }));
+    await vi.waitFor(() => expect(errors).toMatchObject([{ code: "unavailable" }]), { timeout: 30_000 });
+    let done = 0;
+    const count = () => done++;
+    const waiting = [
+      store.sandboxes.update("none", { status: "stopped" }).catch(count),
+      store.audit.record(auditEntry({ actor: "two" })).then(count),
+    ];
+    expect(await store.sandboxes.living()).toEqual([]);
+    expect(done).toBe(0);
+    other.exec("ROLLBACK");
+    other.close();
+    await Promise.all(waiting);
+    const rows = await store.audit.search({ after: 0 });
+    expect(rows.map(({ actor }) => actor)).toEqual(["one", "two"]);
+    const posted = vi.spyOn(Worker.prototype, "postMessage");
+    onTestFinished(() => posted.mockRestore());
+    await store.audit.record(auditEntry());
+    expect(posted.mock.calls.filter(([{ requests }]) => requests.length > 0)).toEqual([]);
+  });
+
+  it("[AUD-01] keeps what it took and could not bring into the database when it is closed: the next one does", async () => {
+    const errors: unknown[] = [];
+    const store = await openStore({ path, onError: (error) => errors.push(error) });
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    await Promise.all([store.sandboxes.insert(sandboxRecord("one")), store.audit.record(auditEntry())]);
+    await store[Symbol.asyncDispose]();
+    expect(errors.at(-1)).toMatchObject({ code: "unavailable", message: expect.stringContaining("opened next") });
+    other.exec("ROLLBACK");
+    other.close();
+    await using next = await openStore({ path });
+    expect(await next.sandboxes.get("one")).toMatchObject({ id: "one" });
+    expect(await next.audit.verify()).toMatchObject({ ok: true, rows: 1, waiting: 0 });
   });
 
   it("has one owner at a time", async () => {

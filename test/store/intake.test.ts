@@ -3,11 +3,15 @@ import { once } from "node:events";
 import { copyFile, mkdir, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { AuditVerdict } from "../../packages/server/src/core/audit.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { storeLimits } from "../../packages/server/src/core/store-limits.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { encodeRecord } from "../../packages/server/src/store/intake/record.ts";
+import { openClient } from "../../packages/server/src/store/open-client.ts";
 import { openStore, type StoreOptions } from "../../packages/server/src/store/open-store.ts";
 import { auditEntry, databaseFiles, sandboxRecord } from "./entries.ts";
 
@@ -177,6 +181,7 @@ describe("the intake", () => {
     await expect(store.audit.record(auditEntry({ actor: "x".repeat(257) }))).rejects.toMatchObject({
       code: "too_large",
     });
+    await expect(store.audit.record(auditEntry({ actor: undefined as never }))).rejects.toBeInstanceOf(Error);
     await store.audit.record(auditEntry({ detail: { list: [1, { deep: true }], text: "\0\ud800" } }));
     await store.audit.record(auditEntry({ detail: { text: "\0\ud800" } }));
     const rows = await store.audit.search({ after: 0 });
@@ -193,5 +198,69 @@ describe("the intake", () => {
     }
     expect(await contents(store)).toEqual({ entries: ["s1", "s1"], sandboxes: ["s1"] });
     expect(errors).toMatchObject([{ code: "conflict" }]);
+  });
+
+  it("keeps no store from being opened by such a row of a killed process, and tells of it", async () => {
+    await leave(1, 1);
+    await opened();
+    await leave(1, 1);
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    expect(await opened({ onError })).toEqual({ entries: ["s1", "s1"], sandboxes: ["s1"] });
+    expect(errors).toMatchObject([{ code: "conflict" }]);
+  });
+
+  it("[AUD-01] takes nothing that comes while the store closes: it is refused, or kept", async () => {
+    let acknowledged = 0;
+    for (let round = 0; round < 40; round++) {
+      const client = await openClient({ path });
+      const closed = client.close();
+      const [startMs, waitMs] = [performance.now(), (round % 20) * 0.5];
+      while (performance.now() - startMs < waitMs) await nextTurn();
+      await client.append(auditEntry({ sandboxId: "late" }), 1).then(
+        () => acknowledged++,
+        () => undefined,
+      );
+      await closed;
+    }
+    expect(inDatabase()).toHaveLength(acknowledged);
+  });
+
+  it("takes nothing while a transaction of several steps is under way, which would hold it up", async () => {
+    const client = await openClient({ path });
+    const transaction = await client.begin();
+    let isTaken = false;
+    const taken = client.append(auditEntry({ sandboxId: "s1" }), 1).then(() => {
+      isTaken = true;
+    });
+    await client.query("read", "select 1", [], transaction);
+    expect(isTaken).toBe(false);
+    await client.end("commit", transaction);
+    await taken;
+    await client.close();
+    expect(inDatabase()).toEqual(["s1"]);
+  });
+
+  it("may be taken away while the store is open: it is closed all the same", async () => {
+    {
+      await using store = await openStore({ path });
+      await store.audit.record(auditEntry({ sandboxId: "s1" }));
+      await rm(intake());
+    }
+    expect(inDatabase()).toEqual(["s1"]);
+  });
+
+  it("[AUD-01] is verified with what was recorded just before, by one thread at a time", async () => {
+    await using store = await openStore({ path });
+    const threads = vi.spyOn(Worker.prototype, "on");
+    onTestFinished(() => threads.mockRestore());
+    const verdicts: Promise<AuditVerdict>[] = [];
+    for (let rows = 1; rows <= 12; rows++) {
+      await store.audit.record(auditEntry());
+      verdicts.push(store.audit.verify());
+      await nextTurn();
+    }
+    expect((await Promise.all(verdicts)).at(-1)).toMatchObject({ ok: true, rows: 12, waiting: 0 });
+    expect(new Set(threads.mock.contexts).size).toBeLessThanOrEqual(3);
   });
 });

@@ -69,7 +69,7 @@ describe("a store under load", () => {
     } while (asked().length > 0);
     const told = vi.spyOn(Worker.prototype, "emit");
     onTestFinished(() => told.mockRestore());
-    const drained = ["message", { drained: { number: expect.any(Number), head: expect.any(Object), errors: [] } }];
+    const drained = ["message", { drained: { number: expect.any(Number), head: expect.any(Object), refused: [] } }];
     await vi.waitFor(() => expect(told.mock.calls).toContainEqual(drained), { timeout: 30_000 });
   });
 

@@ -21,7 +21,7 @@ export const storeLimits = {
     records: 1_024,
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
     tellMs: 5,
-    retryMs: 250,
+    retryMs: 100,
     /** After a write that took longer the worker has everything, for so many times as long. */
     slowMs: 10,
     pauseTimes: 20,
@@ -29,7 +29,7 @@ export const storeLimits = {
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
   /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */
-  lockTryMs: 100,
+  lockTryMs: 20,
   lockPauseMs: 50,
   lockWaitMs: 5_000,
   /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */

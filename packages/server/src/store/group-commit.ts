@@ -1,4 +1,5 @@
 import { storeLimits } from "../core/store-limits.ts";
+import { bringIn } from "./intake/bring-in.ts";
 import type { IntakeReader } from "./intake/intake-reader.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
 import type { Drained, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
@@ -18,14 +19,15 @@ export interface GroupCommitParts {
   /** What was in the intake is in the database. */
   drained?(drained: Drained): void;
   /** It cannot be brought there now, and is tried again. */
-  held?(): void;
+  held?(note: ErrorNote): void;
   /** Steps that are no SQL: sync and close. */
   other(request: Request): void;
 }
 
 /**
- * Runs requests in their order, behind what is in the intake. What waits when a commit ends goes into the next one together; a step that fails takes
- * nothing else with it, a commit that fails takes all of its steps. Answers go out after the commit.
+ * Runs requests in their order, behind what is in the intake. What waits when a commit ends goes into the next one
+ * together; a step that fails takes nothing else with it, a commit that fails takes all of its steps. Answers go out after
+ * the commit.
  * A transaction of several steps has the database for itself, for a limited time.
  */
 export class GroupCommit {
@@ -36,6 +38,8 @@ export class GroupCommit {
   #lastTransaction = 0;
   #deadline: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** Why the intake could not be drained, until that is tried again. */
+  #trouble: ErrorNote | undefined;
   #drainLater: NodeJS.Timeout | undefined;
 
   constructor(parts: GroupCommitParts) {
@@ -51,13 +55,13 @@ export class GroupCommit {
   /** Works off what waits; what another program's lock holds up is tried again later. */
   run(): void {
     for (;;) {
-      const trouble = this.#transaction === undefined ? this.#drain() : undefined;
       const next = this.#transaction === undefined ? this.#takeGroup() : this.#takeOfTransaction(this.#transaction);
       const [first] = next;
-      if (first === undefined) return;
-      if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next, trouble);
-      else this.#runAlone(first, trouble);
+      if (first === undefined) break;
+      if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next);
+      else this.#runAlone(first);
     }
+    if (this.#transaction === undefined) this.#drain();
   }
 
   /** The timers of what could not be done. */
@@ -66,29 +70,32 @@ export class GroupCommit {
     clearTimeout(this.#drainLater);
   }
 
+  /** Unless it was tried just before: reads need not wait for what goes wrong. */
+  #drain(): void {
+    if (this.#trouble === undefined) this.#drainNow();
+  }
+
   /** What is in the intake was taken before whatever is asked now. Tells why it could not be brought into the database. */
-  #drain(): ErrorNote | undefined {
+  #drainNow(): ErrorNote | undefined {
     const { intake } = this.#parts;
     if (intake === undefined || !intake.isBehind) return undefined;
     clearTimeout(this.#drainLater);
-    const errors: ErrorNote[] = [];
+    this.#trouble = undefined;
     try {
-      this.#writer.begin();
-      intake.apply((step) => {
-        const reply = this.#try(step);
-        if ("error" in reply) errors.push(reply.error);
-      });
-      this.#writer.commit();
+      const refused = bringIn(this.#writer, (run) => intake.apply(run));
+      intake.committed();
+      this.#parts.committed();
+      this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused });
+      return undefined;
     } catch (error) {
-      this.#writer.rollback();
-      this.#drainLater = setTimeout(() => this.run(), storeLimits.intake.retryMs);
-      this.#parts.held?.();
-      return noteOf(error);
+      this.#trouble = noteOf(error);
+      this.#drainLater = setTimeout(() => {
+        this.#trouble = undefined;
+        this.run();
+      }, storeLimits.intake.retryMs);
+      this.#parts.held?.(this.#trouble);
+      return this.#trouble;
     }
-    intake.committed();
-    this.#parts.committed();
-    this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, errors });
-    return undefined;
   }
 
   /** The first one, and all that may share its commit. */
@@ -116,17 +123,14 @@ export class GroupCommit {
     return at === -1 ? [] : this.#queue.splice(at, 1);
   }
 
-  #runGroup(group: Waiting[], trouble: ErrorNote | undefined): void {
+  #runGroup(group: Waiting[]): void {
     const steps = group.map(({ request }) => request as Step);
     if (steps.every(({ op }) => op === "read")) {
+      this.#drain();
       return this.#parts.reply(steps.map((step) => this.#try(step)));
     }
+    const trouble = this.#begin();
     if (trouble !== undefined) return this.#postpone(group, trouble);
-    try {
-      this.#writer.begin();
-    } catch (error) {
-      return this.#postpone(group, noteOf(error));
-    }
     const replies: Reply[] = [];
     try {
       for (const step of steps) replies.push(this.#try(step));
@@ -139,7 +143,19 @@ export class GroupCommit {
     this.#parts.reply(replies);
   }
 
-  #runAlone(waiting: Waiting, trouble: ErrorNote | undefined): void {
+  /** Tells why none could be begun. */
+  #begin(): ErrorNote | undefined {
+    const trouble = this.#drainNow();
+    if (trouble !== undefined) return trouble;
+    try {
+      this.#writer.begin();
+      return undefined;
+    } catch (error) {
+      return noteOf(error);
+    }
+  }
+
+  #runAlone(waiting: Waiting): void {
     const { request } = waiting;
     const { id } = request;
     if (request.transaction !== this.#transaction) {
@@ -147,11 +163,11 @@ export class GroupCommit {
       const message = `a transaction was ended after ${this.#parts.transactionMs} ms`;
       return this.#fail([waiting], { message, refused: "timeout" });
     }
-    if (request.op === "begin" && trouble !== undefined) return this.#postpone([waiting], trouble);
+    const trouble = request.op === "begin" ? this.#begin() : undefined;
+    if (trouble !== undefined) return this.#postpone([waiting], trouble);
     try {
       switch (request.op) {
         case "begin":
-          this.#writer.begin();
           this.#transaction = ++this.#lastTransaction;
           this.#deadline = setTimeout(() => this.#abandon(), this.#parts.transactionMs);
           this.#parts.reply([{ id, answer: { transaction: this.#transaction } }]);
@@ -169,13 +185,13 @@ export class GroupCommit {
           break;
         case "sync":
         case "close":
+          this.#drainNow();
           this.#parts.other(request);
           break;
         default:
           this.#parts.reply([this.#try(request)]);
       }
     } catch (error) {
-      if (request.op === "begin") return this.#postpone([waiting], noteOf(error));
       this.#writer.rollback();
       this.#endTransaction();
       this.#fail([waiting], noteOf(error));

@@ -42,6 +42,7 @@ export async function openStore({
   const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) });
   const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
   client.onError = onError;
+  for (const error of client.refused) onError(error);
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });

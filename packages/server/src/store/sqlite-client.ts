@@ -40,8 +40,13 @@ export class SqliteClient {
   #isDraining = false;
   /** Told where the audit log ends when there is more of it. */
   onHead: (head: ChainHead) => void = () => {};
-  /** Told of what was taken and could not be brought into the database. */
+  /** Told of what was taken and is not brought into the database, now or for ever. */
   onError: (error: unknown) => void = () => {};
+  /** What the database refused for ever of what an earlier process had taken. */
+  refused: readonly AppError[] = [];
+  /** Under way: what is laid down meanwhile would have to wait for their end. */
+  readonly #transactions = new Set<number>();
+  #isClosing = false;
 
   private constructor(worker: Worker) {
     this.#worker = worker;
@@ -50,7 +55,7 @@ export class SqliteClient {
   static async open(options: WorkerOptions): Promise<SqliteClient> {
     const worker = new Worker(workerUrl, { workerData: options });
     const client = new SqliteClient(worker);
-    const opened = Promise.withResolvers<IntakeStart | undefined>();
+    const opened = Promise.withResolvers<{ intake: IntakeStart | undefined; refused: ErrorNote[] }>();
     const fail = (error: AppError) => {
       opened.reject(error);
       client.#end(error);
@@ -58,15 +63,17 @@ export class SqliteClient {
     worker.on("message", (message: FromWorker) => {
       if ("replies" in message) client.#hear(message.replies);
       else if ("drained" in message) client.#drained(message.drained);
-      else if ("held" in message) client.#intake?.hold();
-      else if ("ready" in message) opened.resolve(message.intake);
+      else if ("kept" in message) client.#intake?.kept(message.kept);
+      else if ("held" in message) client.#held(message.held);
+      else if ("ready" in message) opened.resolve(message);
       else fail(toAppError(message.failed));
     });
     worker.on("error", (error) => fail(new AppError("internal", "the store's thread failed", { cause: error })));
     worker.on("exit", () => fail(new AppError("unavailable", "the store is closed")));
     try {
-      const start = await opened.promise;
-      if (start !== undefined) client.#intake = new IntakeWriter(options.path, start);
+      const { intake, refused } = await opened.promise;
+      if (intake !== undefined) client.#intake = new IntakeWriter(options.path, intake);
+      client.refused = refused.map(toAppError);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -92,11 +99,17 @@ export class SqliteClient {
   }
 
   async begin(): Promise<number> {
-    return (await this.#ask<{ transaction: number }>({ op: "begin" })).transaction;
+    const { transaction } = await this.#ask<{ transaction: number }>({ op: "begin" });
+    this.#transactions.add(transaction);
+    return transaction;
   }
 
   async end(op: "commit" | "rollback", transaction: number): Promise<void> {
-    await this.#ask<null>({ op, transaction });
+    try {
+      await this.#ask<null>({ op, transaction });
+    } finally {
+      this.#transactions.delete(transaction);
+    }
   }
 
   /** Resolves when all that is committed is on the disk. */
@@ -105,12 +118,19 @@ export class SqliteClient {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true; // what comes now is too late for the intake, which goes
     try {
-      if (this.#ended !== undefined) return void (await this.#worker.terminate());
-      const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
-      await this.#ask<null>({ op: "close" });
-      await exited;
+      if (this.#ended === undefined) {
+        const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
+        await this.#ask<null>({ op: "close" });
+        await exited;
+      }
     } finally {
+      await this.#worker.terminate();
+      if (this.#intake?.isBehind)
+        this.onError(
+          new AppError("unavailable", "the store's last entries come into the database when it is opened next"),
+        );
       this.#intake?.close();
       this.#intake = undefined;
     }
@@ -145,12 +165,12 @@ export class SqliteClient {
     if (batch.length === 0 || this.#ended !== undefined) return;
     this.#postedMs = performance.now();
     this.#outbox = [];
-    if (this.#pending.size === batch.length && this.#intake?.take(batch)) {
-      this.#drainSoon();
-      return this.#settle(batch.map(({ id, op }) => ({ id, answer: op === "append" ? null : addedRow })));
-    }
+    const mayTake = this.#pending.size === batch.length && this.#transactions.size === 0 && !this.#isClosing;
     try {
-      this.#tell(batch);
+      if (mayTake && this.#intake?.take(batch)) {
+        this.#drainSoon();
+        this.#settle(batch.map(({ id, op }) => ({ id, answer: op === "append" ? null : addedRow })));
+      } else this.#tell(batch);
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
       const note: ErrorNote = { message: `cannot be stored: ${String(error)}`, refused: "invalid" };
@@ -174,12 +194,18 @@ export class SqliteClient {
     );
   }
 
-  #drained({ number, head, errors }: Drained): void {
+  #held(note: ErrorNote): void {
+    if (this.#intake === undefined || this.#intake.isHeld) return;
+    this.#intake.hold();
+    this.onError(toAppError(note));
+  }
+
+  #drained({ number, head, refused }: Drained): void {
     this.#isDraining = false;
     this.#intake?.applied(number);
     if (this.#intake?.isBehind) this.#drainSoon();
     if (head !== undefined) this.onHead(head);
-    for (const error of errors) this.onError(toAppError(error));
+    for (const note of refused) this.onError(toAppError(note));
   }
 
   /** Of the worker. */

@@ -60,20 +60,23 @@ export interface ToWorker {
   taken: number;
 }
 
-/** All records up to this one are in the database; what could not be brought there. */
+/** All records up to this one are in the database, but for steps that it refused. */
 export interface Drained {
   number: number;
   head: ChainHead | undefined;
-  errors: ErrorNote[];
+  refused: ErrorNote[];
 }
 
-/** `held`: what is in the intake cannot be brought into the database now. */
 export type FromWorker =
-  | { ready: true; intake: IntakeStart | undefined }
+  /** What it refused of the records that an earlier process left. */
+  | { ready: true; intake: IntakeStart | undefined; refused: ErrorNote[] }
   | { failed: ErrorNote }
   | { replies: Reply[] }
   | { drained: Drained }
-  | { held: true };
+  /** All records up to this one are in the database on the disk. */
+  | { kept: number }
+  /** What is in the intake cannot be brought into the database now. */
+  | { held: ErrorNote };
 
 /** A thread that only verifies the audit log. */
 export interface VerifyOrder extends Omit<VerifyInput, "keys"> {

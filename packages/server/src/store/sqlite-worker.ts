@@ -6,6 +6,7 @@ import { storeLimits } from "../core/store-limits.ts";
 import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { bringInLeft } from "./intake/bring-in.ts";
 import { IntakeReader } from "./intake/intake-reader.ts";
 import { countWaiting } from "./intake/records-in-file.ts";
 import { migrate, requireKnown } from "./migrate.ts";
@@ -48,10 +49,11 @@ function serve(options: WorkerOptions): void {
   const db = open(path);
   let failure: ErrorNote | undefined;
   let turnedOverMs = Number.NEGATIVE_INFINITY;
-  const wal = new WalSync(path, (error) => {
+  const fail = (error: Error) => {
     failure = { message: `the disk did not take what was written: ${error.message}`, refused: "unavailable" };
     say({ failed: failure });
-  });
+  };
+  const wal = new WalSync(path, fail);
   const turnOver = () => {
     if (db.isTransaction || wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs)
       return;
@@ -65,8 +67,10 @@ function serve(options: WorkerOptions): void {
   };
   const writer = new Writer(db);
   if (migrations !== undefined) requireKnown(db, migrations);
-  const intake = IntakeReader.open(db, path, writer); // what is in it was said to the schema that there was
-  if (migrations !== undefined && migrate(db, migrations)) committed();
+  const refused = bringInLeft(db, path, writer);
+  const isMigrated = migrations !== undefined && migrate(db, migrations);
+  if (refused !== undefined || isMigrated) committed();
+  const intake = IntakeReader.open(db, path);
   db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   const commits = new GroupCommit({
     writer,
@@ -74,8 +78,14 @@ function serve(options: WorkerOptions): void {
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed,
-    drained: (drained) => say({ drained }),
-    held: () => say({ held: true }),
+    drained: (drained) => {
+      say({ drained });
+      wal.whenSynced(() => say({ kept: drained.number }), false);
+    },
+    held: (note) => {
+      intake?.sync(fail);
+      say({ held: note });
+    },
     other: ({ id, op }) =>
       wal.whenSynced(() => {
         if (op === "close") {
@@ -105,7 +115,7 @@ function serve(options: WorkerOptions): void {
     }
     commits.run();
   });
-  say({ ready: true, intake: intake?.start });
+  say({ ready: true, intake: intake?.start, refused: refused ?? [] });
   // What its start has left is a third of this thread's memory, and V8 would keep it until it is asked for more.
   globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }
@@ -129,7 +139,7 @@ function serveReads(path: string): void {
     reads.push(requests);
     reads.run();
   });
-  say({ ready: true, intake: undefined });
+  say({ ready: true, intake: undefined, refused: [] });
 }
 
 function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {

@@ -39,10 +39,12 @@ export class StoredAudit implements Audit {
   /** One at a time; all that ask while one is under way share the next. */
   verify(): Promise<AuditVerdict> {
     const { path, signer } = this.#parts;
-    this.#nextVerdict ??= this.#verifying.then(async () => {
+    this.#nextVerdict ??= this.#verifying.then(() => {
       this.#nextVerdict = undefined;
-      await this.#parts.client.sync(); // whatever was recorded before is to be among it
-      const verdict = verifyFile({ path, keys: [signer.publicKey], headNeeded: true });
+      // Behind whatever was recorded before.
+      const verdict = this.#parts.client
+        .sync()
+        .then(() => verifyFile({ path, keys: [signer.publicKey], headNeeded: true }));
       this.#verifying = verdict.catch(() => undefined);
       return verdict;
     });

@@ -32,6 +32,7 @@ export class ChainKeeper {
   #checkpoint: { sequence: number; atMs: number };
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   private constructor(parts: KeeperParts, head: ChainHead, checkpoint: { sequence: number; atMs: number }) {
     this.#parts = parts;
@@ -49,6 +50,7 @@ export class ChainKeeper {
     const head = broken === undefined ? found : await chainHead(db);
     const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
     client.onHead = (newer) => keeper.#appended(newer);
+    await client.sync(); // what an earlier process left may be written by this one
     // The head first: from then on it is never missing, unless somebody took it away.
     await keeper.#writeHead(head);
     if (head.sequence > keeper.#checkpoint.sequence) {
@@ -64,6 +66,7 @@ export class ChainKeeper {
   }
 
   #schedule(afterMs: number): void {
+    if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.settle(false).catch(this.#parts.onError);
     }, afterMs);
@@ -73,6 +76,7 @@ export class ChainKeeper {
   settle(final: boolean): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#isClosed ||= final;
     return this.alone(() => this.#settle(final));
   }
 
@@ -95,7 +99,7 @@ export class ChainKeeper {
       await this.#parts.client.sync();
       await this.#writeHead(head);
     } catch (error) {
-      if (!final) this.#schedule(auditLimits.headRetryMs);
+      this.#schedule(auditLimits.headRetryMs);
       throw error;
     }
     this.#signed = head;

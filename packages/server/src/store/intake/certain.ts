@@ -2,7 +2,7 @@ import type { AuditEntry, AuditValue } from "../../core/audit.ts";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { Request, SqlValue } from "../sqlite-protocol.ts";
 
-/** What a database that can be written takes in any case, and what JSON can say: it can be acknowledged before it is there. */
+/** What a database that can be written has no reason to refuse, and JSON can say: it can be acknowledged before it is there. */
 export function isCertain(request: Request): boolean {
   if (request.transaction !== undefined) return false;
   if (request.op === "append") return isPlain(request.entry);

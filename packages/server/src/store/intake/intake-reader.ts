@@ -1,20 +1,16 @@
 import { randomInt } from "node:crypto";
-import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { storeLimits } from "../../core/store-limits.ts";
-import { brokenEntry } from "../audit/broken-entry.ts";
 import type { IntakeStart } from "../sqlite-protocol.ts";
-import type { Step, Writer } from "../writer.ts";
+import type { Step } from "../writer.ts";
 import { intakePathOf } from "./intake-path.ts";
-import { type Position, readAt, readStart, takeNext } from "./records-in-file.ts";
+import { type Position, readStart, takeNext } from "./records-in-file.ts";
 
 const limits = storeLimits.intake;
 
-const table =
-  "create table if not exists intake (salt integer not null, number integer not null, position integer not null)";
-
-/** The other end of the intake: brings records into the database, in their order and each once, since how far it is stands there too. */
+/** The other end of the intake: gives records their place in the database, in their order and each once, since how far it is stands there too. */
 export class IntakeReader {
   readonly #path: string;
   readonly #fd: number;
@@ -33,22 +29,19 @@ export class IntakeReader {
     this.#position = { number, offset };
     this.#next = this.#position;
     this.#written = number;
-    this.#note = db.prepare("update intake set number = ?, position = ?");
+    this.#note = db.prepare("update intake set number = ?, next_at = ?");
   }
 
-  /**
-   * Brings in what an earlier process has left; all of it or nothing. Undefined where the disk has no room for one: then
-   * everything goes the other way.
-   */
-  static open(db: DatabaseSync, databasePath: string, writer: Writer): IntakeReader | undefined {
+  /** Undefined where the database knows of none, or the disk has no room for it: then everything goes the other way. */
+  static open(db: DatabaseSync, databasePath: string): IntakeReader | undefined {
+    const start = readStart(db);
+    if (start === undefined) return undefined;
     const path = intakePathOf(databasePath);
-    const wasLeft = existsSync(path);
     const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
     const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
     try {
-      if (wasLeft || readStart(db) === undefined) bringLeft(db, fd, writer);
-      const start = readStart(db);
-      if (start !== undefined && hasRoom(fd)) return new IntakeReader(path, fd, db, start);
+      if (hasRoom(fd)) return new IntakeReader(path, fd, db, start.salt === 0 ? drawSalt(db) : start);
+      if (fstatSync(fd).size === 0) rmSync(path);
       closeSync(fd);
       return undefined;
     } catch (error) {
@@ -59,7 +52,7 @@ export class IntakeReader {
 
   /** There are records up to this one. */
   told(written: number): void {
-    this.#written = written;
+    this.#written = Math.max(this.#written, written);
   }
 
   get isBehind(): boolean {
@@ -90,11 +83,25 @@ export class IntakeReader {
     this.#position = this.#next;
   }
 
+  /** Brings it to the disk itself: what cannot be brought into the database does not come there with that. */
+  sync(failed: (error: Error) => void): void {
+    fdatasync(this.#fd, (error) => {
+      if (error !== null) failed(error);
+    });
+  }
+
   /** It is not needed where all is in the database, and on the disk there. */
   close(): void {
     closeSync(this.#fd);
-    if (!this.isBehind) unlinkSync(this.#path);
+    if (!this.isBehind) rmSync(this.#path, { force: true });
   }
+}
+
+/** With another salt nothing that lies there is one of the next records. */
+export function drawSalt(db: DatabaseSync): IntakeStart {
+  const salt = randomInt(1, 2 ** 32);
+  db.prepare("update intake set salt = ?, number = 0, next_at = 0").run(salt);
+  return { salt, number: 0, offset: 0 };
 }
 
 /** Its blocks are there before they are needed: a write that finds them takes less, and needs no room. */
@@ -110,32 +117,4 @@ function hasRoom(fd: number): boolean {
   }
   if (written < lacking) ftruncateSync(fd, size);
   return written === lacking;
-}
-
-/** And begins anew: with another salt nothing that lies there is one of the next records. */
-function bringLeft(db: DatabaseSync, fd: number, writer: Writer): void {
-  writer.begin();
-  try {
-    db.exec(table);
-    const start = readStart(db);
-    if (start !== undefined) bring(fd, start, (step) => writer.step(step));
-    db.exec("delete from intake");
-    db.prepare("insert into intake values (?, 0, 0)").run(randomInt(1, 2 ** 32));
-    writer.commit();
-  } catch (error) {
-    writer.rollback();
-    throw error;
-  }
-}
-
-function bring(fd: number, { salt, ...position }: IntakeStart, run: (step: Step) => void): void {
-  for (;;) {
-    const found = takeNext(fd, salt, position);
-    if (found === undefined) break;
-    for (const step of found) run(step);
-  }
-  // Of a copy whose parts are of different times.
-  const first = readAt(fd, salt, 0);
-  const entry = brokenEntry("entries that waited for their place in the log were gone");
-  if (first !== undefined && first.number > position.number) run({ op: "append", id: 0, entry, atMs: Date.now() });
 }

@@ -9,7 +9,7 @@ const limits = storeLimits.intake;
 
 /**
  * Where the event loop lays down what is small and certain, by one write to a file: that survives a kill -9, and takes a
- * quarter of the time of a commit. The store's thread brings it into the database. What is not taken is for that thread.
+ * part of the time of a commit. The store's thread brings it into the database. What is not taken is for that thread.
  */
 export class IntakeWriter {
   readonly #fd: number;
@@ -17,8 +17,9 @@ export class IntakeWriter {
   readonly #buffer = Buffer.allocUnsafeSlow(recordBytes(limits.characters));
   #number: number;
   #offset: number;
-  /** In the database, up to this one. */
+  /** In the database up to the first, and on the disk there up to the second. */
   #applied: number;
+  #kept: number;
   #isHeld = false;
   #pausedUntilMs = 0;
 
@@ -28,6 +29,7 @@ export class IntakeWriter {
     this.#salt = salt;
     this.#number = number;
     this.#applied = number;
+    this.#kept = number;
     this.#offset = offset;
   }
 
@@ -49,8 +51,8 @@ export class IntakeWriter {
     if (text.length > limits.characters) return false;
     const size = encodeRecord(this.#buffer, this.#salt, { number: this.#number + 1, text });
     const offset = this.#offset + size > limits.bytes ? 0 : this.#offset;
-    // What lies there may be needed still.
-    if (offset < this.#offset && this.isBehind) return false;
+    // What lies there may be needed still, after a loss of power too.
+    if (offset < this.#offset && this.#kept < this.#number) return false;
     const isWritten = this.#write(size, offset);
     const tookMs = performance.now() - startMs;
     // The disk holds it up: the event loop shall wait for it a small part of the time at most.
@@ -73,6 +75,14 @@ export class IntakeWriter {
   applied(number: number): void {
     this.#applied = number;
     this.#isHeld = false;
+  }
+
+  kept(number: number): void {
+    this.#kept = number;
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld;
   }
 
   /** The thread cannot bring it into the database: no more until it has. */

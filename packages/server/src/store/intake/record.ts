@@ -30,7 +30,7 @@ export function sizeOf(source: Buffer): number {
   return source.length < textAt ? textAt : textAt + source.readUInt32LE(lengthAt);
 }
 
-/** Undefined where none of this salt starts: a salt is of one opening, so that no record of an earlier one is taken for a new one. */
+/** Undefined where none of this salt starts: another is drawn where records of an earlier process may lie there. */
 export function decodeRecord(source: Buffer, salt: number): (IntakeRecord & { size: number }) | undefined {
   const size = sizeOf(source);
   if (source.length < size || size === textAt || source.readUInt32LE(saltAt) !== salt) return undefined;

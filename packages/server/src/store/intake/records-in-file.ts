@@ -1,10 +1,9 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { AppError, errnoOf } from "../../core/errors.ts";
+import { errnoOf } from "../../core/errors.ts";
 import { storeLimits } from "../../core/store-limits.ts";
-import type { IntakeStart, Request } from "../sqlite-protocol.ts";
+import type { IntakeStart } from "../sqlite-protocol.ts";
 import type { Step } from "../writer.ts";
-import { isCertain } from "./certain.ts";
 import { intakePathOf } from "./intake-path.ts";
 import { decodeRecord, sizeOf } from "./record.ts";
 
@@ -13,12 +12,12 @@ export type Position = Omit<IntakeStart, "salt">;
 
 const pageBytes = 4096;
 
-/** How far the database is; undefined where it has had no intake yet. */
+/** How far the database is; undefined where it knows of no intake. */
 export function readStart(db: DatabaseSync): IntakeStart | undefined {
   if (db.prepare("select 1 from sqlite_schema where name = 'intake'").get() === undefined) return undefined;
-  const row = db.prepare("select salt, number, position from intake").get();
+  const row = db.prepare("select salt, number, next_at from intake").get();
   if (row === undefined) return undefined;
-  return { salt: Number(row.salt), number: Number(row.number), offset: Number(row.position) };
+  return { salt: Number(row.salt), number: Number(row.number), offset: Number(row.next_at) };
 }
 
 /** Entries that were acknowledged and are not in the database: of a daemon that runs those of the last moment, of a killed one what it left. */
@@ -39,7 +38,7 @@ export function countWaiting(db: DatabaseSync, databasePath: string): number {
   }
 }
 
-function openIfThere(path: string): number | undefined {
+export function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
@@ -55,9 +54,7 @@ export function takeNext(fd: number, salt: number, position: Position): Step[] |
     if (found?.number !== position.number + 1) continue;
     position.number = found.number;
     position.offset = offset + found.size;
-    const steps = JSON.parse(found.text) as Request[];
-    if (!steps.every(isCertain)) throw new AppError("internal", `record ${found.number} of the intake is not one`);
-    return steps as Step[];
+    return JSON.parse(found.text) as Step[];
   }
   return undefined;
 }

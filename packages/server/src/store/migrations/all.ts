@@ -15,6 +15,7 @@ import { sandboxIndexes } from "./0013-sandbox-indexes.ts";
 import { templates } from "./0014-templates.ts";
 import { checkpoints } from "./0015-checkpoints.ts";
 import { sandboxesById } from "./0016-sandboxes-by-id.ts";
+import { intake } from "./0017-intake.ts";
 
 /** In their order. One that was released never changes: a new one follows it. */
 export const migrations: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   templates,
   checkpoints,
   sandboxesById,
+  intake,
 ];
