@@ -10,7 +10,7 @@
 
 /* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
 enum {
-  WIRE_VERSION = 4,
+  WIRE_VERSION = 5,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
   TO_HOST_PAYLOAD_BYTES = 1024 * 1024,
@@ -21,8 +21,10 @@ enum {
   RINGS_OF_OTHERS_BYTES = 1024 * 1024,
   INPUT_WINDOW_BYTES = 64 * 1024,
   TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* each way; few of many connections have it at once */
-  TRAY_BYTES = 256 * 1024,
-  TRAYS = 8,
+  TRAY_BYTES = 512 * 1024,
+  TRAYS = 4,
+  WIDE_BYTES = 4 * 1024 * 1024, /* the send buffer of a connection to which much is sent, under gVisor */
+  WIDE_MAX = 4, /* connections that have it at once */
   WIRE_READ_BYTES = 1024 * 1024, /* as much as the FIFO holds */
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */
@@ -205,6 +207,7 @@ struct stream {
   struct stream *next_due;     /* for its input to be passed on */
   uint32_t interest;           /* what epoll was asked to tell of the socket */
   bool waiting, dialing, pump_due;
+  bool wide; /* tunnel.c: its send buffer is large */
   bool started, started_sent, finished, exit_sent, closing, reaped, state_due;
   struct exit_record exit;
 };

@@ -85,6 +85,7 @@ void configure(const struct spec *spec) {
   tunnels_pause(paused);
   wire_trays_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
+  tunnels_may_widen(spec->flags & FLAG_WATCH_MEMORY); /* gVisor */
   guest_last_ping_ms = now_ms();
   if (name_set(spec->name)) warm_renew();
   warm_configure(spec);

@@ -135,6 +135,7 @@ static void receive_tray(struct stream *s, const struct header *h, const uint8_t
   memcpy(&tray, payload, sizeof tray);
   if (tray.number >= TRAYS || tray.size > TRAY_BYTES) return wire_error(h->stream, EPROTO, "bad tray");
   if (!trays_map()) return wire_error(h->stream, errno, "trays cannot be mapped");
+  if (is_tunnel(s->kind)) tunnel_widen(s);
   stream_input(s, h->offset, trays + (size_t)tray.number * TRAY_BYTES, tray.size);
 }
 

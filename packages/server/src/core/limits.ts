@@ -27,16 +27,18 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 4,
+  version: 5,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
-  /** Full frames that are written at once; and a read of what comes for a connection fills as many. Both fit a processor's cache. */
+  /** Full frames that a read of what comes for a connection fills: as many as fit a tray. */
+  pieceFrames: 128,
+  /** Full frames that are written to a FIFO at once; what is read and what is written fit a processor's cache then. */
   bulkFrames: 64,
   /** What the owner lays down for the guest rather than sends: at least so much at once, in so many pieces of at most so much. */
   trayLeastBytes: 32 * KiB,
-  trays: 8,
-  trayBytes: 256 * KiB,
+  trays: 4,
+  trayBytes: 512 * KiB,
   /** Trays that nobody has used for this long take no room. */
   traysIdleMs: 5_000,
   fromGuestPayloadBytes: 1 * MiB,

@@ -3,7 +3,7 @@ import { gateLimits } from "../core/gate-limits.ts";
 import { wireLimits } from "../core/limits.ts";
 
 /** As much as fills frames. Of all sockets: what is read is taken before the next read. */
-const large = Buffer.allocUnsafeSlow(wireLimits.bulkFrames * (wireLimits.toGuestFrameBytes - wireLimits.headerBytes));
+const large = Buffer.allocUnsafeSlow(wireLimits.pieceFrames * (wireLimits.toGuestFrameBytes - wireLimits.headerBytes));
 const small = large.subarray(0, gateLimits.bufferBytes);
 
 /**

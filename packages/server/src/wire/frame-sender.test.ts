@@ -8,7 +8,7 @@ import { frameTypes, writeHeader } from "./frame.ts";
 import { FrameSender } from "./frame-sender.ts";
 import { Trays } from "./trays.ts";
 
-const { bulkFrames, headerBytes, toGuestFrameBytes, trayBytes } = wireLimits;
+const { pieceFrames, headerBytes, toGuestFrameBytes, trayBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
 const epoch = 0xfedc;
 const stream = 0xffff_fffe;
@@ -34,12 +34,13 @@ afterEach(() => {
 const chunkOf = (frames: number) => Buffer.from(Array.from({ length: frames * payloadBytes }, (_, at) => at % 251));
 
 it.each([0, 2 ** 32 - payloadBytes, 2 ** 40 + 7])(
-  "makes full frames from offset %d on as single ones are made",
+  "makes full frames from offset %d on as single ones are made, however many",
   (offset) => {
-    const chunk = chunkOf(3);
+    trays.close();
+    const chunk = chunkOf(pieceFrames);
     sender.sendFull(stream, offset, chunk);
-    const expected = Buffer.alloc(3 * toGuestFrameBytes);
-    for (let frame = 0; frame < 3; frame++) {
+    const expected = Buffer.alloc(pieceFrames * toGuestFrameBytes);
+    for (let frame = 0; frame < pieceFrames; frame++) {
       const header = { size: payloadBytes, type: frameTypes.data, channel: 0, epoch, stream };
       writeHeader(expected, { ...header, offset: offset + frame * payloadBytes }, frame * toGuestFrameBytes);
       chunk.copy(expected, frame * toGuestFrameBytes + headerBytes, frame * payloadBytes, (frame + 1) * payloadBytes);
@@ -49,7 +50,7 @@ it.each([0, 2 ** 32 - payloadBytes, 2 ** 40 + 7])(
 );
 
 it("lays down what is large and tells of it, and sends frames where no tray is free", () => {
-  const chunk = chunkOf(bulkFrames);
+  const chunk = chunkOf(pieceFrames);
   expect(chunk.length).toBeLessThanOrEqual(trayBytes);
   const expected = Buffer.alloc(headerBytes + 8);
   writeHeader(expected, { size: 8, type: frameTypes.tray, channel: 0, epoch, stream, offset: 0 });
@@ -60,5 +61,5 @@ it("lays down what is large and tells of it, and sends frames where no tray is f
   for (let laid = 1; laid < wireLimits.trays; laid++) write();
   expect(sent()).toHaveLength(wireLimits.trays * expected.length);
   write();
-  expect(sent()).toHaveLength(wireLimits.trays * expected.length + bulkFrames * toGuestFrameBytes);
+  expect(sent()).toHaveLength(wireLimits.trays * expected.length + pieceFrames * toGuestFrameBytes);
 });

@@ -7,6 +7,7 @@ import type { Trays } from "./trays.ts";
 
 const { bulkFrames, headerBytes, toGuestFrameBytes, trayLeastBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
+const bulkBytes = bulkFrames * payloadBytes;
 const inputChannel = 0;
 const two32 = 2 ** 32;
 /** Frames on their way out, of any connection: they are written or copied before the next ones are made. */
@@ -48,10 +49,16 @@ export class FrameSender implements InputWire {
     else this.#writer.send(frame);
   };
 
-  /** On a tray, or in frames whose headers are as `writeHeader` makes them. */
+  /** On a tray, or in frames. */
   readonly sendFull: SendFull = (stream, offset, chunk) => {
     const tray = chunk.length < trayLeastBytes ? undefined : this.#trays.lay(chunk);
     if (tray !== undefined) return this.send(frameTypes.tray, inputChannel, stream, offset, tray);
+    for (let from = 0; from < chunk.length; from += bulkBytes)
+      this.#sendFrames(stream, offset + from, chunk.subarray(from, from + bulkBytes));
+  };
+
+  /** Their headers are as `writeHeader` makes them. */
+  #sendFrames(stream: number, offset: number, chunk: Uint8Array): void {
     const kind = frameTypes.data + (inputChannel << 8) + (this.#epoch << 16);
     let at = 0;
     for (let from = 0; from < chunk.length; from += payloadBytes, at += toGuestFrameBytes) {
@@ -65,7 +72,7 @@ export class FrameSender implements InputWire {
       outgoing.set(chunk.subarray(from, from + payloadBytes), at + headerBytes);
     }
     this.#writer.sendFull(outgoing.subarray(0, at));
-  };
+  }
 
   /** Credits wait for `giveCredits`. */
   gatherCredits(): void {

@@ -16,7 +16,7 @@ export interface InputWire {
 }
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
-const bulkBytes = wireLimits.bulkFrames * payloadBytes;
+const pieceBytes = wireLimits.pieceFrames * payloadBytes;
 const inputChannel = 0;
 
 /** What the connections of a wire have under way together. */
@@ -80,7 +80,7 @@ export class InputWindow {
   }
 
   #hasMore(): boolean {
-    return !this.#open || this.#roomBytes() >= Math.min(bulkBytes, this.#windowBytes() / 2);
+    return !this.#open || this.#roomBytes() >= Math.min(pieceBytes, this.#windowBytes() / 2);
   }
 
   async #awaitMore(): Promise<void> {
@@ -135,6 +135,6 @@ export class InputWindow {
 
 /** Full frames as far as there is room, then what is left. No small one goes where a full one will. */
 function sizeOfNext(left: number, room: number): number {
-  if (room >= payloadBytes) return Math.min(bulkBytes, room - (room % payloadBytes));
+  if (room >= payloadBytes) return Math.min(pieceBytes, room - (room % payloadBytes));
   return room === left ? left : 0;
 }
