@@ -31,9 +31,8 @@ export const wireLimits = {
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
-  /** Full frames that a read of what comes for a connection fills: as many as fit a tray. */
+  /** Full frames that a read of what comes for a connection fills, as many as fit a tray; and that a FIFO gets at once. */
   pieceFrames: 128,
-  /** Full frames that are written to a FIFO at once; what is read and what is written fit a processor's cache then. */
   bulkFrames: 64,
   /** What the owner lays down for the guest rather than sends: at least so much at once, in so many pieces of at most so much. */
   trayLeastBytes: 32 * KiB,
