@@ -14,13 +14,13 @@ export const storeLimits = {
   busyMs: 2,
   /** What is taken before it is in the database. */
   intake: {
-    bytes: 1 * MiB,
+    bytes: 2 * MiB,
     /** Of a record. In UTF-8 it is within `auditLimits.entryBytes`. */
     characters: 5 * KiB,
     /** Records that may wait. */
     records: 1_024,
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
-    tellMs: 5,
+    tellMs: 15,
     retryMs: 100,
     /** After a write that took longer the worker has everything, for so many times as long. */
     slowMs: 10,
@@ -33,7 +33,7 @@ export const storeLimits = {
   lockPauseMs: 50,
   lockWaitMs: 5_000,
   /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */
-  syncMs: 25,
+  syncMs: 20,
   /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
   walBytes: 128 * MiB,
   walRetryMs: 5_000,

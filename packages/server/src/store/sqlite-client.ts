@@ -47,6 +47,7 @@ export class SqliteClient {
   /** Under way: what is laid down meanwhile would have to wait for their end. */
   readonly #transactions = new Set<number>();
   #isClosing = false;
+  #isMakingRoom = false;
 
   private constructor(worker: Worker) {
     this.#worker = worker;
@@ -170,7 +171,10 @@ export class SqliteClient {
       if (mayTake && this.#intake?.take(batch)) {
         this.#drainSoon();
         this.#settle(batch.map(({ id, op }) => ({ id, answer: op === "append" ? null : addedRow })));
-      } else this.#tell(batch);
+      } else {
+        this.#tell(batch);
+        this.#makeRoom();
+      }
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
       const note: ErrorNote = { message: `cannot be stored: ${String(error)}`, refused: "invalid" };
@@ -180,6 +184,17 @@ export class SqliteClient {
 
   #tell(requests: Request[]): void {
     this.#worker.postMessage({ requests, taken: this.#intake?.number ?? 0 } satisfies ToWorker);
+  }
+
+  /** What is on the disk sooner is out of the intake's way sooner. */
+  #makeRoom(): void {
+    if (!this.#intake?.needsRoom || this.#isMakingRoom || this.#isClosing) return;
+    this.#isMakingRoom = true;
+    this.sync()
+      .catch(() => undefined) // whoever asks for something hears of it
+      .finally(() => {
+        this.#isMakingRoom = false;
+      });
   }
 
   /** The worker hears of it when whoever waited is done: to wake a thread takes longer than to lay it down. */

@@ -80,7 +80,8 @@ function serve(options: WorkerOptions): void {
     committed,
     drained: (drained) => {
       say({ drained });
-      wal.whenSynced(() => say({ kept: drained.number }), false);
+      // Its writer need not know before it comes to the end of the file.
+      if (intake?.isNearEnd) wal.whenSynced(() => say({ kept: drained.number }), false);
     },
     held: (note) => {
       intake?.sync(fail);

@@ -59,6 +59,11 @@ export class IntakeReader {
     return this.#position.number < this.#written;
   }
 
+  /** Soon the next record goes to the start again. */
+  get isNearEnd(): boolean {
+    return this.#position.offset > limits.bytes / 2;
+  }
+
   get position(): Position {
     return this.#position;
   }

@@ -21,6 +21,7 @@ export class IntakeWriter {
   #applied: number;
   #kept: number;
   #isHeld = false;
+  #needsRoom = false;
   #pausedUntilMs = 0;
 
   /** After the store's thread has opened it, which knows where to start. */
@@ -42,6 +43,11 @@ export class IntakeWriter {
     return this.#applied < this.#number;
   }
 
+  /** Whether it would take more if all that it holds were on the disk elsewhere. */
+  get needsRoom(): boolean {
+    return this.#needsRoom;
+  }
+
   /** Whether all of it is taken, as one record, and so all of it or nothing survives. */
   take(batch: readonly Request[]): boolean {
     if (this.#isHeld || this.#number - this.#applied >= limits.records || !batch.every(isCertain)) return false;
@@ -52,7 +58,8 @@ export class IntakeWriter {
     const size = encodeRecord(this.#buffer, this.#salt, { number: this.#number + 1, text });
     const offset = this.#offset + size > limits.bytes ? 0 : this.#offset;
     // What lies there may be needed still, after a loss of power too.
-    if (offset < this.#offset && this.#kept < this.#number) return false;
+    this.#needsRoom = offset < this.#offset && this.#kept < this.#number;
+    if (this.#needsRoom) return false;
     const isWritten = this.#write(size, offset);
     const tookMs = performance.now() - startMs;
     // The disk holds it up: the event loop shall wait for it a small part of the time at most.
@@ -79,6 +86,7 @@ export class IntakeWriter {
 
   kept(number: number): void {
     this.#kept = number;
+    this.#needsRoom = false;
   }
 
   get isHeld(): boolean {

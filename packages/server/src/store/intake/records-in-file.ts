@@ -5,12 +5,14 @@ import { storeLimits } from "../../core/store-limits.ts";
 import type { IntakeStart } from "../sqlite-protocol.ts";
 import type { Step } from "../writer.ts";
 import { intakePathOf } from "./intake-path.ts";
-import { decodeRecord, sizeOf } from "./record.ts";
+import { decodeRecord, recordBytes, sizeOf } from "./record.ts";
 
 /** The last record that is known, and where the next one starts. */
 export type Position = Omit<IntakeStart, "salt">;
 
-const pageBytes = 4096;
+/** Most records are shorter than the first; none is longer than the second. */
+const usualBytes = 2048;
+const block = Buffer.allocUnsafeSlow(recordBytes(storeLimits.intake.characters));
 
 /** How far the database is; undefined where it knows of no intake. */
 export function readStart(db: DatabaseSync): IntakeStart | undefined {
@@ -60,13 +62,13 @@ export function takeNext(fd: number, salt: number, position: Position): Step[] |
 }
 
 export function readAt(fd: number, salt: number, offset: number) {
-  const start = readBytes(fd, offset, pageBytes);
+  const start = readBytes(fd, offset, usualBytes);
   const size = sizeOf(start);
-  if (size > storeLimits.intake.bytes) return undefined;
+  if (size > block.length) return undefined;
   return decodeRecord(size <= start.length ? start : readBytes(fd, offset, size), salt);
 }
 
+/** Of the last read alone. */
 function readBytes(fd: number, offset: number, size: number): Buffer {
-  const buffer = Buffer.allocUnsafe(size);
-  return buffer.subarray(0, readSync(fd, buffer, 0, size, offset));
+  return block.subarray(0, readSync(fd, block, 0, size, offset));
 }
