@@ -6,12 +6,7 @@ import type { Request, SqlValue } from "../sqlite-protocol.ts";
 export function isCertain(request: Request): boolean {
   if (request.transaction !== undefined) return false;
   if (request.op === "append") return isPlain(request.entry);
-  return (
-    request.op === "write" &&
-    request.isNew === true &&
-    request.sql.startsWith("insert into") &&
-    request.parameters.every(isSayable)
-  );
+  return request.op === "write" && request.isNew === true && request.parameters.every(isSayable);
 }
 
 /** Flat and short: the row that it becomes has nothing to be refused for, but its length, which is its record's. */
