@@ -23,13 +23,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Runs a program on a small disk of its own, which only it sees. */
-async function onSmallDisk(script: string, ...args: string[]): Promise<string> {
+const onSmallDisk = (script: string, ...args: string[]) => onDisk("tmpfs -o size=4m", script, ...args);
+
+/** Runs a program on a disk of its own, which only it sees. */
+async function onDisk(kind: string, script: string, ...args: string[]): Promise<string> {
   const { stdout } = await run("unshare", [
     "-rm",
     "sh",
     "-ec",
-    `mount -t tmpfs -o size=4m tmpfs "$1"; ${script}`,
+    `mount -t ${kind} none "$1"; ${script}`,
     "sh",
     folder,
     process.execPath,
@@ -58,6 +60,14 @@ describe("a store", () => {
     const script = 'head -c 3500000 /dev/zero >"$1/ballast"; "$2" "$3" "$1/caisson.db"; ls "$1"';
     const left = ["audit-head.json", "ballast", "caisson.db", "caisson.db-owner", "signing-key.pem"];
     expect((await onSmallDisk(script, program)).trim().split("\n")).toEqual(["ok", ...left]);
+  });
+
+  it.each([
+    ["as memory where blocks are written where they lie", "tmpfs", true],
+    ["by writes elsewhere, where a full disk would end the process", "ramfs", false],
+  ])("has its intake %s", async (_what, kind, isMemory) => {
+    const said = await onDisk(kind, '"$2" "$3" "$1"', join(import.meta.dirname, "mapped.ts"));
+    expect(JSON.parse(said)).toEqual({ isMemory, isInFile: true, found: ["here"] });
   });
 
   it("says that its disk cannot be written", async () => {

@@ -129,6 +129,33 @@ describe("the intake", () => {
     expect((await store.audit.verify()).problems).toEqual([]);
   });
 
+  it("has all its blocks, also where a copy left them out", async () => {
+    await writeFile(intake(), "");
+    await truncate(intake(), storeLimits.intake.bytes);
+    expect((await stat(intake())).blocks).toBe(0);
+    await using _store = await openStore({ path });
+    expect((await stat(intake())).blocks * 512).toBeGreaterThanOrEqual(storeLimits.intake.bytes);
+  });
+
+  it("begins at its start again when all that it holds is on the disk", async () => {
+    await using store = await openStore({ path });
+    const numberAtStart = async () => (await readFile(intake())).readUIntLE(12, 6);
+    await store.audit.record(auditEntry());
+    expect(await numberAtStart()).toBe(1);
+    await store.audit.record(auditEntry()); // is behind the first, which is not
+    expect(await numberAtStart()).toBe(1);
+    await vi.waitFor(
+      async () => {
+        await store.audit.record(auditEntry());
+        expect(await numberAtStart()).toBeGreaterThan(1);
+      },
+      { timeout: 30_000, interval: 100 },
+    );
+    const { rows, problems } = await store.audit.verify();
+    expect(problems).toEqual([]);
+    expect((await store.audit.search({ limit: 1_000 })).length).toBe(rows);
+  });
+
   it("brings in what a killed process left across its end", async () => {
     const large = storeLimits.intake.characters - 2_000;
     const many = Math.floor(storeLimits.intake.bytes / large) + 20;
@@ -146,7 +173,7 @@ describe("the intake", () => {
     // Another turn of the same intake: it begins with a record of a later number.
     const bytes = await readFile(join(before, "caisson.db-intake"));
     const salt = bytes.readUInt32LE(8);
-    encodeRecord(bytes, salt, { number: 500, text: "[]" });
+    encodeRecord(bytes, 0, salt, { number: 500, text: "[]" });
     await writeFile(join(before, "caisson.db-intake"), bytes);
     path = join(before, "caisson.db");
     await using store = await openStore({ path });

@@ -73,6 +73,20 @@ describe("a store under load", () => {
     await vi.waitFor(() => expect(told.mock.calls).toContainEqual(drained), { timeout: 30_000 });
   });
 
+  it("takes many small ones of a turn together without asking the worker", async () => {
+    const posted = spyOnMessages();
+    const asked = () => posted.mock.calls.filter(([{ requests }]) => requests.length > 0);
+    const text = "x".repeat(storeLimits.intake.characters / 10);
+    do {
+      posted.mockClear();
+      await Promise.all(
+        Array.from({ length: 20 }, (_, at) => store.audit.record(auditEntry({ detail: { at, text } }))),
+      );
+    } while (asked().length > 0);
+    const rows = await store.audit.search({ limit: 1_000 });
+    expect(rows.slice(0, 20).map(({ detail }) => detail.at)).toEqual(Array.from({ length: 20 }, (_, at) => 19 - at));
+  });
+
   it("turns its log over, and loses nothing by it", async () => {
     const text = "x".repeat(15_000);
     let largest = 0;

@@ -15,8 +15,9 @@ export const storeLimits = {
   /** What is taken before it is in the database. */
   intake: {
     bytes: 2 * MiB,
-    /** Of a record. In UTF-8 it is within `auditLimits.entryBytes`. */
+    /** Of a request, which is within `auditLimits.entryBytes` then, and of a record. */
     characters: 5 * KiB,
+    recordCharacters: 32 * KiB,
     /** Records that may wait. */
     records: 1_024,
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */

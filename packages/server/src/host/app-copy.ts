@@ -18,7 +18,7 @@ export interface AppParts {
  */
 export async function copyApp(app: string, parts: AppParts): Promise<AppParts> {
   await makeFolder(app, { uid: 0, mode: 0o755, exact: true });
-  const code = await copyAll(app, "code", await filesIn(parts.code, (name) => /\.(mjs|wasm)$/.test(name)));
+  const code = await copyAll(app, "code", await filesIn(parts.code, (name) => /\.(mjs|wasm|node)$/.test(name)));
   const programs = await filesIn(parts.bin, (name) => name.startsWith("caisson-") || name === "runsc");
   const kernels = await filesIn(join(parts.bin, "kernels"), () => true, "kernels");
   const bin = await copyAll(app, "bin", [...programs, ...kernels]);

@@ -23,6 +23,7 @@ import type {
 import { workerUrl } from "./worker-url.ts";
 
 interface Pending {
+  request: Request;
   resolve(answer: Answer): void;
   reject(error: Error): void;
 }
@@ -30,8 +31,9 @@ interface Pending {
 /** The worker's other end. Requests of one turn of the event loop travel in one message, or are laid into the intake if nothing is before them. */
 export class SqliteClient {
   readonly #worker: Worker;
+  /** Of this turn, and what the worker has. */
+  #outbox: Pending[] = [];
   readonly #pending = new Map<number, Pending>();
-  #outbox: Request[] = [];
   #lastId = 0;
   #ended: AppError | undefined;
   #postedMs = Number.NEGATIVE_INFINITY;
@@ -93,7 +95,7 @@ export class SqliteClient {
 
   /** One that comes after the row that it is about is what that row has waited for. */
   async append(entry: AuditEntry, atMs: number): Promise<void> {
-    const isAwaited = this.#outbox.at(-1)?.op === "write" && !this.#isBusy;
+    const isAwaited = this.#outbox.at(-1)?.request.op === "write" && !this.#isBusy;
     const appended = this.#ask<ChainHead | null>({ op: "append", entry, atMs });
     if (isAwaited) this.#post();
     await appended;
@@ -139,13 +141,12 @@ export class SqliteClient {
 
   #ask<A extends Answer>(ask: Ask): Promise<A> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    if (this.#pending.size >= storeLimits.pending) return Promise.reject(tooBusy());
-    const id = ++this.#lastId;
+    if (this.#pending.size + this.#outbox.length >= storeLimits.pending) return Promise.reject(tooBusy());
     if (this.#outbox.length === 0) this.#postSoon();
-    this.#outbox.push({ ...ask, id });
-    return new Promise<A>((resolve, reject) => {
-      this.#pending.set(id, { resolve: (answer) => resolve(answer as A), reject });
-    });
+    const request = { ...ask, id: ++this.#lastId };
+    return new Promise<Answer>((resolve, reject) => {
+      this.#outbox.push({ request, resolve, reject });
+    }) as Promise<A>;
   }
 
   /**
@@ -166,19 +167,21 @@ export class SqliteClient {
     if (batch.length === 0 || this.#ended !== undefined) return;
     this.#postedMs = performance.now();
     this.#outbox = [];
-    const mayTake = this.#pending.size === batch.length && this.#transactions.size === 0 && !this.#isClosing;
+    const requests = batch.map(({ request }) => request);
+    const mayTake = this.#pending.size === 0 && this.#transactions.size === 0 && !this.#isClosing;
     try {
-      if (mayTake && this.#intake?.take(batch)) {
+      if (mayTake && this.#intake?.take(requests)) {
         this.#drainSoon();
-        this.#settle(batch.map(({ id, op }) => ({ id, answer: op === "append" ? null : addedRow })));
-      } else {
-        this.#tell(batch);
-        this.#makeRoom();
+        for (const { request, resolve } of batch) resolve(request.op === "append" ? null : addedRow);
+        return;
       }
+      this.#tell(requests);
+      for (const pending of batch) this.#pending.set(pending.request.id, pending);
+      this.#makeRoom();
     } catch (error) {
       // An entry that cannot be sent as it is; those beside it fail with it.
       const note: ErrorNote = { message: `cannot be stored: ${String(error)}`, refused: "invalid" };
-      this.#settle(batch.map(({ id }) => ({ id, error: note })));
+      for (const { reject } of batch) reject(toAppError(note));
     }
   }
 
@@ -223,26 +226,23 @@ export class SqliteClient {
     for (const note of refused) this.onError(toAppError(note));
   }
 
-  /** Of the worker. */
   #hear(replies: readonly Reply[]): void {
-    for (const reply of replies)
-      if ("answer" in reply && reply.answer !== null && "hash" in reply.answer) this.onHead(reply.answer);
-    this.#settle(replies);
-  }
-
-  #settle(replies: readonly Reply[]): void {
     for (const reply of replies) {
       const pending = this.#pending.get(reply.id);
       this.#pending.delete(reply.id);
       if ("error" in reply) pending?.reject(toAppError(reply.error));
-      else pending?.resolve(reply.answer);
+      else {
+        if (reply.answer !== null && "hash" in reply.answer) this.onHead(reply.answer);
+        pending?.resolve(reply.answer);
+      }
     }
   }
 
   #end(error: AppError): void {
     this.#ended ??= error;
-    for (const { reject } of this.#pending.values()) reject(error);
+    for (const { reject } of [...this.#pending.values(), ...this.#outbox]) reject(error);
     this.#pending.clear();
+    this.#outbox = [];
   }
 }
 

@@ -80,8 +80,7 @@ function serve(options: WorkerOptions): void {
     committed,
     drained: (drained) => {
       say({ drained });
-      // Its writer need not know before it comes to the end of the file.
-      if (intake?.isNearEnd) wal.whenSynced(() => say({ kept: drained.number }), false);
+      wal.whenSynced(() => say({ kept: drained.number }), false);
     },
     held: (note) => {
       intake?.sync(fail);

@@ -59,11 +59,6 @@ export class IntakeReader {
     return this.#position.number < this.#written;
   }
 
-  /** Soon the next record goes to the start again. */
-  get isNearEnd(): boolean {
-    return this.#position.offset > limits.bytes / 2;
-  }
-
   get position(): Position {
     return this.#position;
   }
@@ -109,17 +104,16 @@ export function drawSalt(db: DatabaseSync): IntakeStart {
   return { salt, number: 0, offset: 0 };
 }
 
-/** Its blocks are there before they are needed: a write that finds them takes less, and needs no room. */
+/** Its blocks are there before they are needed, also those that a copy left out: a write that finds them takes less, and needs no room. */
 function hasRoom(fd: number): boolean {
-  const { size } = fstatSync(fd);
-  const lacking = limits.bytes - size;
-  if (lacking <= 0) return true;
+  const { size, blocks } = fstatSync(fd);
+  if (size >= limits.bytes && blocks * 512 >= limits.bytes) return true;
   let written = 0;
   try {
-    written = writeSync(fd, Buffer.alloc(lacking), 0, lacking, size);
+    written = writeSync(fd, Buffer.alloc(limits.bytes), 0, limits.bytes, 0);
   } catch (error) {
     if (errnoOf(error) !== "ENOSPC" && errnoOf(error) !== "EDQUOT") throw error;
   }
-  if (written < lacking) ftruncateSync(fd, size);
-  return written === lacking;
+  if (written < limits.bytes) ftruncateSync(fd, size);
+  return written === limits.bytes;
 }

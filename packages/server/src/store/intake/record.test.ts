@@ -11,10 +11,10 @@ const records = fc.record({
 describe("a record of the intake", () => {
   it("is read as it was written, whatever follows it", () => {
     fc.assert(
-      fc.property(salts, records, fc.uint8Array({ maxLength: 40 }), (salt, record, rest) => {
-        const buffer = Buffer.alloc(recordBytes(record.text.length));
-        const size = encodeRecord(buffer, salt, record);
-        const source = Buffer.concat([buffer.subarray(0, size), rest]);
+      fc.property(salts, records, fc.nat(40), fc.uint8Array({ maxLength: 40 }), (salt, record, offset, rest) => {
+        const buffer = Buffer.alloc(offset + recordBytes(record.text.length));
+        const size = encodeRecord(buffer, offset, salt, record);
+        const source = Buffer.concat([buffer.subarray(offset, offset + size), rest]);
         expect(decodeRecord(source, salt)).toEqual({ ...record, size });
       }),
     );
@@ -24,7 +24,7 @@ describe("a record of the intake", () => {
     fc.assert(
       fc.property(salts, records, fc.nat(), fc.nat(7), (salt, record, at, bit) => {
         const buffer = Buffer.alloc(recordBytes(record.text.length));
-        const source = buffer.subarray(0, encodeRecord(buffer, salt, record));
+        const source = buffer.subarray(0, encodeRecord(buffer, 0, salt, record));
         expect(decodeRecord(source.subarray(0, at % source.length), salt)).toBeUndefined();
         expect(decodeRecord(source, salt === 1 ? 2 : salt - 1)).toBeUndefined();
         source[at % source.length] = (source[at % source.length] ?? 0) ^ (1 << bit);

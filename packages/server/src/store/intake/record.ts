@@ -14,14 +14,14 @@ export interface IntakeRecord {
 /** At most, of so many characters. */
 export const recordBytes = (characters: number) => textAt + 3 * characters;
 
-/** Its size, at the start of a buffer that has room for it. */
-export function encodeRecord(target: Buffer, salt: number, { number, text }: IntakeRecord): number {
-  const length = target.write(text, textAt);
-  target.writeUInt32LE(length, lengthAt);
-  target.writeUInt32LE(salt, saltAt);
-  target.writeUIntLE(number, numberAt, 6);
+/** Its size, in a buffer that has room for it there. */
+export function encodeRecord(target: Buffer, offset: number, salt: number, { number, text }: IntakeRecord): number {
+  const length = target.write(text, offset + textAt);
+  target.writeUInt32LE(length, offset + lengthAt);
+  target.writeUInt32LE(salt, offset + saltAt);
+  target.writeUIntLE(number, offset + numberAt, 6);
   const size = textAt + length;
-  target.writeUInt32LE(crc32(target.subarray(lengthAt, size)), 0);
+  target.writeUInt32LE(crc32(target.subarray(offset + lengthAt, offset + size)), offset);
   return size;
 }
 

@@ -11,8 +11,8 @@ import { decodeRecord, recordBytes, sizeOf } from "./record.ts";
 export type Position = Omit<IntakeStart, "salt">;
 
 /** Most records are shorter than the first; none is longer than the second. */
-const usualBytes = 2048;
-const block = Buffer.allocUnsafeSlow(recordBytes(storeLimits.intake.characters));
+const usualBytes = 8192;
+const block = Buffer.allocUnsafeSlow(recordBytes(storeLimits.intake.recordCharacters));
 
 /** How far the database is; undefined where it knows of no intake. */
 export function readStart(db: DatabaseSync): IntakeStart | undefined {
