@@ -21,7 +21,7 @@ export const storeLimits = {
     /** Records that may wait. */
     records: 1_024,
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
-    tellMs: 15,
+    tellMs: 25,
     retryMs: 100,
     /** After a write that took longer the worker has everything, for so many times as long. */
     slowMs: 10,

@@ -16,8 +16,8 @@ export interface GroupCommitParts {
   transactionMs: number;
   reply(replies: Reply[]): void;
   committed(): void;
-  /** What was in the intake is in the database. */
-  drained?(drained: Drained): void;
+  /** What was in the intake is in the database; whether that was all there was to do. */
+  drained?(drained: Drained, isAll: boolean): void;
   /** It cannot be brought there now, and is tried again. */
   held?(note: ErrorNote): void;
   /** Steps that are no SQL: sync and close. */
@@ -61,7 +61,7 @@ export class GroupCommit {
       if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next);
       else this.#runAlone(first);
     }
-    if (this.#transaction === undefined) this.#drain();
+    if (this.#transaction === undefined) this.#drain(true);
   }
 
   /** The timers of what could not be done. */
@@ -71,12 +71,12 @@ export class GroupCommit {
   }
 
   /** Unless it was tried just before: reads need not wait for what goes wrong. */
-  #drain(): void {
-    if (this.#trouble === undefined) this.#drainNow();
+  #drain(isAll = false): void {
+    if (this.#trouble === undefined) this.#drainNow(isAll);
   }
 
   /** What is in the intake was taken before whatever is asked now. Tells why it could not be brought into the database. */
-  #drainNow(): ErrorNote | undefined {
+  #drainNow(isAll = false): ErrorNote | undefined {
     const { intake } = this.#parts;
     if (intake === undefined || !intake.isBehind) return undefined;
     clearTimeout(this.#drainLater);
@@ -85,7 +85,7 @@ export class GroupCommit {
       const refused = bringIn(this.#writer, (run) => intake.apply(run));
       intake.committed();
       this.#parts.committed();
-      this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused });
+      this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused }, isAll);
       return undefined;
     } catch (error) {
       this.#trouble = noteOf(error);

@@ -78,9 +78,9 @@ function serve(options: WorkerOptions): void {
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed,
-    drained: (drained) => {
+    drained: (drained, isAll) => {
       say({ drained });
-      wal.whenSynced(() => say({ kept: drained.number }), false);
+      wal.whenSynced(() => say({ kept: drained.number }), isAll);
     },
     held: (note) => {
       intake?.sync(fail);
