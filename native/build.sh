@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/reseed/*.c, native/standby/*.c and
-# native/mapping/*.c into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
+# native/memory/*.c into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
 # compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for the host's own C
 # library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target (native/fuzz).
 set -eu
@@ -52,7 +52,7 @@ compile() {
   new=$out/.caisson-$1.$$
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
-  if [ "$1" = reseed ] || [ "$1" = standby ] || [ "$1" = mapping ]; then
+  if [ "$1" = reseed ] || [ "$1" = standby ] || [ "$1" = memory ]; then
     gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
   elif [ "$1" = guest-sanitized ]; then
     sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
@@ -84,7 +84,7 @@ copy_kernels() {
 case ${1-} in
 sanitized) programs=guest-sanitized ;;
 fuzz) programs=fuzz ;;
-*) programs="guest helper reseed standby mapping" ;;
+*) programs="guest helper reseed standby memory" ;;
 esac
 
 for program in $programs; do

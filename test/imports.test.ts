@@ -16,8 +16,10 @@ const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));
 /** What each folder under packages/server/src may import beside itself: folders, or files at the top. */
 const MAY_IMPORT: Record<string, string[]> = {
   core: [],
+  native: [],
   config: ["core"],
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
+  store: ["core", "native"],
   // Archives are read and written in one way.
   oci: ["core", "tar"],
   sandboxes: ["core", "tar"],
@@ -46,8 +48,9 @@ const TOP_FILES = [
 ];
 const SDK_IMPORTERS = ["cli", "mcp"];
 
-/** The one file that may start a process and the one that may read the environment. */
+/** The one file that may start a process, the one that may load native code, and the one that may read the environment. */
 const SPAWN_FILE = `${source}/engines/spawn.ts`;
+const NATIVE_FILE = `${source}/native/memory.ts`;
 const ENV_FILE = `${source}/config/env.ts`;
 
 /** Files with sockets that lead nowhere outside this machine. */
@@ -161,6 +164,10 @@ describe("danger has one door", () => {
   it("only the spawn file imports node:child_process", () => {
     const found = filesThat((code) => findImports(code).some((target) => /^(node:)?child_process$/.test(target)));
     expect(found).toEqual(folders.includes("engines") ? [SPAWN_FILE] : []);
+  });
+
+  it("only the native file loads native code", () => {
+    expect(filesThat((code) => /\bdlopen\(|allowExtension/.test(code))).toEqual([NATIVE_FILE]);
   });
 
   it("only the dialer can connect to the world and ask name servers", () => {

@@ -24,6 +24,7 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
+import { nativeMemory } from "./native/memory.ts";
 import { openService, type PackageSettings, type Service } from "./service.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 
@@ -66,7 +67,11 @@ export interface DaemonReady {
   setupPath: string | null;
 }
 
-const thorough = { type: "major", execution: "sync", flavor: "last-resort" } as const;
+/** V8's first: what that frees is the C library's to give. */
+function giveMemoryBack(): void {
+  globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+  nativeMemory().trim();
+}
 
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
@@ -74,8 +79,6 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   await checkFree(configuration.listen);
-  const collect = globalThis.gc;
-  if (collect !== undefined) opened.use(new IdleMemory({ collect: () => collect(thorough), busy: loopBusy() }));
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
@@ -86,7 +89,9 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const service = opened.use(
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );
-  const { store } = service;
+  const { store, fleet } = service;
+  const lastUseMs = () => fleet.lastUseMs;
+  opened.use(new IdleMemory({ collect: giveMemoryBack, busy: loopBusy(), lastUseMs }));
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };

@@ -2,10 +2,12 @@ import { memoryUsage } from "node:process";
 import { serviceLimits } from "../core/limits.ts";
 
 export interface IdleMemoryParts {
-  /** V8's own; a process has it where it was started with `--expose-gc`. */
+  /** Collects, and gives back what is free. */
   collect: () => void;
-  /** How much of a while this process was busy, from 0 to 1. */
+  /** How much of a while this process was busy, from 0 to 1: with many sandboxes it always is a little, for their sake. */
   busy: () => number;
+  /** When somebody last used it, by performance.now(). */
+  lastUseMs: () => number;
   usedBytes?: () => number;
 }
 
@@ -27,8 +29,9 @@ export class IdleMemory implements Disposable {
   }
 
   look(): void {
+    const isUsed = performance.now() - this.#parts.lastUseMs() < serviceLimits.idleLookMs;
     const isBusy = this.#parts.busy() > serviceLimits.idleShare;
-    if (isBusy || this.#usedBytes() < this.#leftBytes + serviceLimits.idleGarbageBytes) return;
+    if (isUsed || isBusy || this.#usedBytes() < this.#leftBytes + serviceLimits.idleGarbageBytes) return;
     this.#parts.collect();
     this.#leftBytes = this.#usedBytes();
   }

@@ -98,7 +98,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
-    const lastUseMs = () => this.#uses.lastMs;
+    const lastUseMs = () => this.lastUseMs;
     this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
     const { secrets: keys = noKeys } = parts;
     const swept = () => this.checkpoints.sweep();
@@ -152,6 +152,10 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       .then(() => fleet.#openPool());
     fleet.#timers.start();
     return fleet;
+  }
+
+  get lastUseMs(): number {
+    return this.#uses.lastMs;
   }
 
   /** Resolves when what the last daemon left behind is gone. */

@@ -1,6 +1,7 @@
-/* A file as memory: what is laid there is in the file at once, like by a write, and outlives its process, without a call of
-   the kernel. Node has none for it, so the daemon loads this library as a module: a function of a descriptor and a size that
-   gives an ArrayBuffer, or nothing where the file has no such thing. */
+/* What Node has no call for, so the daemon loads this library as a module.
+   map(descriptor, size): a file as memory, an ArrayBuffer, or undefined where the file has no such thing. What is laid there
+   is in the file at once, like by a write, and outlives its process, without a call of the kernel.
+   trim(): gives the kernel what the C library keeps of memory that was freed. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -11,10 +12,13 @@ typedef void (*Finalizer)(void *environment, void *data, void *hint);
 
 /* Of Node-API, whose binary interface stays; 0 is success. */
 extern int napi_create_function(void *, const char *name, size_t length, Callback, void *data, Value *result);
+extern int napi_set_named_property(void *, Value object, const char *name, Value);
 extern int napi_get_cb_info(void *, void *call, size_t *count, Value *arguments, Value *self, void **data);
 extern int napi_get_value_int32(void *, Value, int32_t *result);
 extern int napi_get_value_uint32(void *, Value, uint32_t *result);
 extern int napi_create_external_arraybuffer(void *, void *data, size_t length, Finalizer, void *hint, Value *result);
+
+extern int malloc_trim(size_t) __attribute__((weak)); /* glibc's */
 
 static void unmap(void *environment, void *data, void *hint) {
   (void)environment;
@@ -38,9 +42,20 @@ static Value map(void *environment, void *call) {
   return result;
 }
 
-Value napi_register_module_v1(void *environment, Value exports) {
+static Value trim(void *environment, void *call) {
+  (void)environment;
+  (void)call;
+  if (malloc_trim) malloc_trim(0);
+  return NULL;
+}
+
+static int add(void *environment, Value exports, const char *name, size_t length, Callback callback) {
   Value function;
-  (void)exports;
-  if (napi_create_function(environment, "map", sizeof "map" - 1, map, NULL, &function)) return NULL;
-  return function;
+  return napi_create_function(environment, name, length, callback, NULL, &function) ||
+         napi_set_named_property(environment, exports, name, function);
+}
+
+Value napi_register_module_v1(void *environment, Value exports) {
+  if (add(environment, exports, "map", 3, map) || add(environment, exports, "trim", 4, trim)) return NULL;
+  return exports;
 }
