@@ -245,12 +245,14 @@ const collects = "--expose-gc";
 const plainWasm = "--liftoff-only";
 /** One thread of V8's, so that what its compilers have worked with is freed in one place (host/optimize-soon.ts). */
 const oneCompiler = "--v8-pool-size=1";
+/** It gives way to all others: a collection must not wait for it. */
+const collectsAlone = "--single-threaded-gc";
 /**
  * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not
  * learn to keep more from what was freed once.
  */
 const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "131072" };
-const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler];
+const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler, collectsAlone];
 
 function startEngine(
   layout: Layout,
