@@ -1,8 +1,9 @@
 #!/bin/sh
 # Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/reseed/*.c, native/standby/*.c and
-# native/memory/*.c into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes. With --check it
-# compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for the host's own C
-# library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target (native/fuzz).
+# native/memory/*.c into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes.
+# With --check it compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for
+# the host's own C library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target
+# (native/fuzz).
 set -eu
 cd "$(dirname -- "$0")/.."
 out=.build/bin
@@ -52,18 +53,23 @@ compile() {
   new=$out/.caisson-$1.$$
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
-  if [ "$1" = reseed ] || [ "$1" = standby ] || [ "$1" = memory ]; then
+  case $1 in
+  reseed | standby | memory)
     gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
-  elif [ "$1" = guest-sanitized ]; then
+    ;;
+  guest-sanitized)
     sanitize -O1 -Wl,--wrap=process_signal -o "$new" native/guest/*.c native/sanitized/*.c
-  elif [ "$1" = fuzz ]; then
+    ;;
+  fuzz)
     sanitize -O1 -fsanitize-coverage=trace-pc -Wl,--wrap=socket,--wrap=bind,--wrap=listen,--wrap=accept4,--wrap=connect \
       -o "$new" native/guest/wire.c native/guest/stream.c native/guest/input.c native/guest/spec.c native/guest/tunnel.c \
       native/guest/listen.c native/guest/datagram.c native/guest/untar.c native/fuzz/*.c
-  else
+    ;;
+  *)
     musl-gcc -static -O2 -std=gnu11 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
       -Wl,-z,relro,-z,now -idirafter "$include" -o "$new" "native/$1"/*.c
-  fi
+    ;;
+  esac
   # As old as its sources were read: a source saved during the compilation is compiled by the next call.
   touch -r "$new.started" "$new"
   mv "$new" "$out/caisson-$1"

@@ -75,9 +75,10 @@ outputFiles.push({ path: join(folder, ruff), contents: await readFile(ruffPath) 
 const memory = await readFile(join(root, ".build/bin/caisson-memory"));
 outputFiles.push({ path: join(folder, "memory.node"), contents: memory });
 
-// By rename, and the chunks first: a caisson that starts meanwhile reads the old bundle or the new one, never half of one.
+// By rename, and what others load first: a caisson that starts meanwhile reads the old bundle or the new one, never half of one.
 const isChunk = (path) => basename(path).startsWith("chunk-");
-for (const file of outputFiles.toSorted((left, right) => Number(isChunk(right.path)) - Number(isChunk(left.path)))) {
+const isLoaded = ({ path }) => Number(isChunk(path) || !path.endsWith(".mjs"));
+for (const file of outputFiles.toSorted((left, right) => isLoaded(right) - isLoaded(left))) {
   await writeFile(`${file.path}.new`, file.contents);
   await rename(`${file.path}.new`, file.path);
 }

@@ -1,5 +1,5 @@
 /* What Node has no call for, so the daemon loads this library as a module.
-   map(descriptor, size): a file as memory, an ArrayBuffer, or undefined where the file has no such thing. What is laid there
+   map(descriptor, size): a file as memory, an ArrayBuffer, or undefined where it cannot be mapped. What is laid there
    is in the file at once, like by a write, and outlives its process, without a call of the kernel.
    trim(): gives the kernel what the C library keeps of memory that was freed. */
 #include <stddef.h>

@@ -55,6 +55,17 @@ describe("a store", () => {
     });
   });
 
+  it("goes on when its log has room and what it turns over into has not: it says so, and loses nothing", async () => {
+    const program = join(import.meta.dirname, "full-turnover.ts");
+    expect(JSON.parse(await onDisk("tmpfs -o size=9m", '"$2" "$3" "$1"', program))).toEqual({
+      failure: "limit_exceeded",
+      told: ["limit_exceeded"],
+      isRead: true,
+      isWhole: true,
+      problems: [],
+    });
+  });
+
   it("does without an intake where its disk has no room for one, and leaves the room that there is", async () => {
     const program = join(import.meta.dirname, "open-code.ts");
     const script = 'head -c 3500000 /dev/zero >"$1/ballast"; "$2" "$3" "$1/caisson.db"; ls "$1"';
@@ -64,10 +75,17 @@ describe("a store", () => {
 
   it.each([
     ["as memory where blocks are written where they lie", "tmpfs", true],
-    ["by writes elsewhere, where a full disk would end the process", "ramfs", false],
+    ["by writes elsewhere", "ramfs", false],
   ])("has its intake %s", async (_what, kind, isMemory) => {
     const said = await onDisk(kind, '"$2" "$3" "$1"', join(import.meta.dirname, "mapped.ts"));
     expect(JSON.parse(said)).toEqual({ isMemory, isInFile: true, found: ["here"] });
+  });
+
+  it("goes on without the native library, and says so", async () => {
+    const words = ["--no-addons", join(import.meta.dirname, "mapped.ts"), folder];
+    const { stdout, stderr } = await run(process.execPath, words);
+    expect(JSON.parse(stdout)).toEqual({ isMemory: false, isInFile: true, found: ["here"] });
+    expect(stderr).toContain("going on without native memory");
   });
 
   it("says that its disk cannot be written", async () => {

@@ -4,8 +4,11 @@ import { auditEntry, sandboxRecord } from "./entries.ts";
 
 const [path = "", first = "1", count = "1", characters = "0"] = process.argv.slice(2);
 const store = await openStore({ path });
-// Or what is in the intake might be brought in on a busy machine between the last acknowledgement and the end.
-if (characters === "0") globalThis.setTimeout = (() => undefined) as never;
+// Or what is in the intake might be brought in on a busy machine between the last acknowledgement and the end, or be for the store's thread.
+if (characters === "0") {
+  globalThis.setTimeout = (() => undefined) as never;
+  performance.now = () => 0;
+}
 const env = { LONG: "x".repeat(Number(characters)) };
 for (let number = Number(first); number < Number(first) + Number(count); number++) {
   const id = `s${number}`;

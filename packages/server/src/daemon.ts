@@ -68,9 +68,9 @@ export interface DaemonReady {
 }
 
 /** V8's first: what that frees is the C library's to give. */
-function giveMemoryBack(): void {
+function giveMemoryBack(trim: () => void): void {
   globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
-  nativeMemory().trim();
+  trim();
 }
 
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
@@ -90,8 +90,9 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );
   const { store, fleet } = service;
-  const lastUseMs = () => fleet.lastUseMs;
-  opened.use(new IdleMemory({ collect: giveMemoryBack, busy: loopBusy(), lastUseMs }));
+  const { trim } = nativeMemory();
+  const collect = () => giveMemoryBack(trim);
+  opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.unusedMs }));
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };

@@ -245,7 +245,7 @@ const collects = "--expose-gc";
 const plainWasm = "--liftoff-only";
 /** One thread of V8's, so that what its compilers have worked with is freed in one place (host/optimize-soon.ts). */
 const oneCompiler = "--v8-pool-size=1";
-/** It gives way to all others: a collection must not wait for it. */
+/** It gives way to the daemon's other threads: a collection must not wait for it. */
 const collectsAlone = "--single-threaded-gc";
 /**
  * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not

@@ -279,10 +279,6 @@ export const serviceLimits = {
   logBytes: 8 * MiB,
   /** The daemon's user where the machine lets none be made: just below those of sandboxes. */
   unnamedUid: 1_879_048_191,
-  /** Whether a process is idle is looked at so often: nobody used it for as long, it was busy for at most this share, and that much may be garbage. */
-  idleLookMs: 2_000,
-  idleShare: 0.1,
-  idleGarbageBytes: 2 * MiB,
 } as const satisfies Record<string, number | Range>;
 
 /** What a root image may take from the host's /etc. */

@@ -23,7 +23,7 @@ export const storeLimits = {
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
     tellMs: 25,
     retryMs: 100,
-    /** After a write that took longer the worker has everything, for so many times as long. */
+    /** After one that took longer to lay down the worker has everything, for so many times as long. */
     slowMs: 10,
     pauseTimes: 20,
   },

@@ -1,28 +1,27 @@
 import { expect, it } from "vitest";
-import { serviceLimits } from "../core/limits.ts";
+import { idleLimits } from "../core/idle-limits.ts";
 import { IdleMemory } from "./idle-memory.ts";
 
 it("collects when nothing is done and something is left, and not again for nothing", () => {
-  let usedBytes = 100 * serviceLimits.idleGarbageBytes;
+  let usedBytes = 100 * idleLimits.garbageBytes;
   let busy = 1;
-  let usedMs = Number.NEGATIVE_INFINITY;
+  let unusedMs = 0;
   let collected = 0;
   const collect = () => {
     collected++;
     usedBytes /= 2;
   };
-  using memory = new IdleMemory({ collect, busy: () => busy, lastUseMs: () => usedMs, usedBytes: () => usedBytes });
+  using memory = new IdleMemory({ collect, busy: () => busy, unusedMs: () => unusedMs, usedBytes: () => usedBytes });
   memory.look();
   expect(collected).toBe(0);
-  busy = 0;
-  usedMs = performance.now();
+  busy = idleLimits.share.unused;
   memory.look();
   expect(collected).toBe(0);
-  usedMs = performance.now() - serviceLimits.idleLookMs;
+  unusedMs = idleLimits.lookMs;
   memory.look();
   memory.look();
   expect(collected).toBe(1);
-  usedBytes += serviceLimits.idleGarbageBytes;
+  usedBytes += idleLimits.garbageBytes;
   memory.look();
   expect(collected).toBe(2);
 });

@@ -1,13 +1,13 @@
 import { memoryUsage } from "node:process";
-import { serviceLimits } from "../core/limits.ts";
+import { idleLimits } from "../core/idle-limits.ts";
 
 export interface IdleMemoryParts {
   /** Collects, and gives back what is free. */
   collect: () => void;
   /** How much of a while this process was busy, from 0 to 1: with many sandboxes it always is a little, for their sake. */
   busy: () => number;
-  /** When somebody last used it, by performance.now(). */
-  lastUseMs: () => number;
+  /** For how long nobody has used a sandbox; 0 while somebody does. */
+  unusedMs: () => number;
   usedBytes?: () => number;
 }
 
@@ -24,14 +24,15 @@ export class IdleMemory implements Disposable {
   constructor(parts: IdleMemoryParts) {
     this.#parts = parts;
     this.#usedBytes = parts.usedBytes ?? (() => memoryUsage().heapUsed);
-    this.#timer = setInterval(() => this.look(), serviceLimits.idleLookMs);
+    this.#timer = setInterval(() => this.look(), idleLimits.lookMs);
     this.#timer.unref();
   }
 
   look(): void {
-    const isUsed = performance.now() - this.#parts.lastUseMs() < serviceLimits.idleLookMs;
-    const isBusy = this.#parts.busy() > serviceLimits.idleShare;
-    if (isUsed || isBusy || this.#usedBytes() < this.#leftBytes + serviceLimits.idleGarbageBytes) return;
+    const { lookMs, share, garbageBytes } = idleLimits;
+    const isUsed = this.#parts.unusedMs() < lookMs;
+    const isBusy = this.#parts.busy() > (isUsed ? share.used : share.unused);
+    if (isBusy || this.#usedBytes() < this.#leftBytes + garbageBytes) return;
     this.#parts.collect();
     this.#leftBytes = this.#usedBytes();
   }

@@ -15,9 +15,14 @@ export function optimizeSoon(): void {
   letCompilersWait();
 }
 
-/** Who waits for an answer, and the sandboxes, have the processor before the compilers: in a burst those would take as much as all requests. */
+/** The daemon's other threads have the processor before the compilers: in a burst those would take as much as all requests. */
 function letCompilersWait(): void {
-  for (const thread of readdirSync("/proc/self/task"))
-    if (readFileSync(`/proc/self/task/${thread}/comm`, "utf8") === "V8Worker\n")
+  for (const thread of readdirSync("/proc/self/task")) {
+    try {
+      if (readFileSync(`/proc/self/task/${thread}/comm`, "utf8") !== "V8Worker\n") continue;
       setPriority(Number(thread), constants.priority.PRIORITY_LOW);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
 }

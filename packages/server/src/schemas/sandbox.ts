@@ -141,8 +141,7 @@ export const sandbox = z
 const time = (ms: number) => new Date(ms).toISOString();
 
 export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
-  const { limits, createdAtMs, lastUsedAtMs } = record;
-  const createdAt = time(createdAtMs);
+  const { limits } = record;
   return {
     id: record.id,
     status: record.status,
@@ -158,8 +157,8 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     storage_mb: toMb(limits.storageBytes),
     env_names: Object.keys(record.env),
     labels: { ...record.labels },
-    created_at: createdAt,
-    last_used_at: lastUsedAtMs === createdAtMs ? createdAt : time(lastUsedAtMs),
+    created_at: time(record.createdAtMs),
+    last_used_at: time(record.lastUsedAtMs),
     idle_timeout_seconds: record.idleTimeoutMs / 1000,
     expires_at: time(record.expiresAtMs),
     paused_at: record.pausedAtMs === null ? null : time(record.pausedAtMs),

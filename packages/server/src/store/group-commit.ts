@@ -16,8 +16,8 @@ export interface GroupCommitParts {
   transactionMs: number;
   reply(replies: Reply[]): void;
   committed(): void;
-  /** What was in the intake is in the database; whether that was all there was to do. */
-  drained?(drained: Drained, isAll: boolean): void;
+  /** What was in the intake is in the database; whether nothing else was asked. */
+  drained?(drained: Drained, isAlone: boolean): void;
   /** It cannot be brought there now, and is tried again. */
   held?(note: ErrorNote): void;
   /** Steps that are no SQL: sync and close. */
@@ -71,22 +71,19 @@ export class GroupCommit {
   }
 
   /** Unless it was tried just before: reads need not wait for what goes wrong. */
-  #drain(isAll = false): void {
-    if (this.#trouble === undefined) this.#drainNow(isAll);
+  #drain(isAlone = false): void {
+    if (this.#trouble === undefined) this.#drainNow(isAlone);
   }
 
   /** What is in the intake was taken before whatever is asked now. Tells why it could not be brought into the database. */
-  #drainNow(isAll = false): ErrorNote | undefined {
+  #drainNow(isAlone = false): ErrorNote | undefined {
     const { intake } = this.#parts;
     if (intake === undefined || !intake.isBehind) return undefined;
     clearTimeout(this.#drainLater);
     this.#trouble = undefined;
+    let refused: ErrorNote[];
     try {
-      const refused = bringIn(this.#writer, (run) => intake.apply(run));
-      intake.committed();
-      this.#parts.committed();
-      this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused }, isAll);
-      return undefined;
+      refused = bringIn(this.#writer, (run) => intake.apply(run));
     } catch (error) {
       this.#trouble = noteOf(error);
       this.#drainLater = setTimeout(() => {
@@ -96,6 +93,10 @@ export class GroupCommit {
       this.#parts.held?.(this.#trouble);
       return this.#trouble;
     }
+    intake.committed();
+    this.#parts.committed();
+    this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused }, isAlone);
+    return undefined;
   }
 
   /** The first one, and all that may share its commit. */

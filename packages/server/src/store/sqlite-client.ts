@@ -42,7 +42,7 @@ export class SqliteClient {
   #isDraining = false;
   /** Told where the audit log ends when there is more of it. */
   onHead: (head: ChainHead) => void = () => {};
-  /** Told of what was taken and is not brought into the database, now or for ever. */
+  /** Told of what was taken and is not brought into the database, now or for ever, and of a log that cannot turn over. */
   onError: (error: unknown) => void = () => {};
   /** What the database refused for ever of what an earlier process had taken. */
   refused: readonly AppError[] = [];
@@ -68,6 +68,7 @@ export class SqliteClient {
       else if ("drained" in message) client.#drained(message.drained);
       else if ("kept" in message) client.#intake?.kept(message.kept);
       else if ("held" in message) client.#held(message.held);
+      else if ("trouble" in message) client.onError(toAppError(message.trouble));
       else if ("ready" in message) opened.resolve(message);
       else fail(toAppError(message.failed));
     });

@@ -76,7 +76,9 @@ export type FromWorker =
   /** All records up to this one are in the database on the disk. */
   | { kept: number }
   /** What is in the intake cannot be brought into the database now. */
-  | { held: ErrorNote };
+  | { held: ErrorNote }
+  /** Something went wrong that is nobody's request. */
+  | { trouble: ErrorNote };
 
 /** A thread that only verifies the audit log. */
 export interface VerifyOrder extends Omit<VerifyInput, "keys"> {

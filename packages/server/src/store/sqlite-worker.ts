@@ -58,7 +58,11 @@ function serve(options: WorkerOptions): void {
     if (db.isTransaction || wal.sizeBytes < walBytes || performance.now() - turnedOverMs < storeLimits.walRetryMs)
       return;
     turnedOverMs = performance.now();
-    db.exec(`PRAGMA busy_timeout = ${storeLimits.walTryMs}; PRAGMA wal_checkpoint(TRUNCATE)`);
+    try {
+      db.exec(`PRAGMA busy_timeout = ${storeLimits.walTryMs}; PRAGMA wal_checkpoint(TRUNCATE)`);
+    } catch (error) {
+      say({ trouble: noteOf(error) }); // for want of room in the database: what is committed is in the log, which grows meanwhile
+    }
     db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   };
   const committed = () => {
@@ -70,6 +74,7 @@ function serve(options: WorkerOptions): void {
   const refused = bringInLeft(db, path, writer);
   const isMigrated = migrations !== undefined && migrate(db, migrations);
   if (refused !== undefined || isMigrated) committed();
+  if (refused !== undefined) wal.syncNow(); // the next record may lie where one was that was brought in
   const intake = IntakeReader.open(db, path);
   db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   const commits = new GroupCommit({
@@ -78,9 +83,10 @@ function serve(options: WorkerOptions): void {
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed,
-    drained: (drained, isAll) => {
+    drained: (drained, isAlone) => {
       say({ drained });
-      wal.whenSynced(() => say({ kept: drained.number }), isAll);
+      // What was alone has waited long enough: it comes to the disk now, and the next goes to the start of the file.
+      wal.whenSynced(() => say({ kept: drained.number }), isAlone);
     },
     held: (note) => {
       intake?.sync(fail);

@@ -98,7 +98,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
-    const lastUseMs = () => this.lastUseMs;
+    const lastUseMs = () => this.#uses.lastMs;
     this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
     const { secrets: keys = noKeys } = parts;
     const swept = () => this.checkpoints.sweep();
@@ -154,8 +154,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return fleet;
   }
 
-  get lastUseMs(): number {
-    return this.#uses.lastMs;
+  get unusedMs(): number {
+    return this.#uses.idleMs;
   }
 
   /** Resolves when what the last daemon left behind is gone. */

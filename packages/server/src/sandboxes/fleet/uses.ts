@@ -13,6 +13,11 @@ export class Uses {
     return this.#lastMs;
   }
 
+  /** For how long nothing has been under way. */
+  get idleMs(): number {
+    return this.#count > 0 ? 0 : performance.now() - this.#lastMs;
+  }
+
   checkOpen(): void {
     if (!this.#isClosed) return;
     throw new AppError("unavailable", "the daemon is shutting down", { retryAfterMs: fleetLimits.drainRetryMs });

@@ -70,7 +70,10 @@ export class StoredAudit implements Audit {
 
   /** Signs the end, so that all of it is held. */
   async close(): Promise<void> {
-    await this.#parts.client.sync();
-    await this.#keeper.settle(true);
+    try {
+      await this.#parts.client.sync();
+    } finally {
+      await this.#keeper.settle(true);
+    }
   }
 }

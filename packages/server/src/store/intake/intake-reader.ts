@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, fdatasync, openSync, rmSync, writeSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { storeLimits } from "../../core/store-limits.ts";
@@ -41,7 +41,7 @@ export class IntakeReader {
     const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
     try {
       if (hasRoom(fd)) return new IntakeReader(path, fd, db, start.salt === 0 ? drawSalt(db) : start);
-      if (fstatSync(fd).size === 0) rmSync(path);
+      rmSync(path);
       closeSync(fd);
       return undefined;
     } catch (error) {
@@ -104,16 +104,15 @@ export function drawSalt(db: DatabaseSync): IntakeStart {
   return { salt, number: 0, offset: 0 };
 }
 
-/** Its blocks are there before they are needed, also those that a copy left out: a write that finds them takes less, and needs no room. */
+/**
+ * Its blocks are there before they are needed, also those that a copy left out: laying down needs no room then. What lay
+ * there is in the database.
+ */
 function hasRoom(fd: number): boolean {
-  const { size, blocks } = fstatSync(fd);
-  if (size >= limits.bytes && blocks * 512 >= limits.bytes) return true;
-  let written = 0;
   try {
-    written = writeSync(fd, Buffer.alloc(limits.bytes), 0, limits.bytes, 0);
+    return writeSync(fd, Buffer.alloc(limits.bytes), 0, limits.bytes, 0) === limits.bytes;
   } catch (error) {
     if (errnoOf(error) !== "ENOSPC" && errnoOf(error) !== "EDQUOT") throw error;
+    return false;
   }
-  if (written < limits.bytes) ftruncateSync(fd, size);
-  return written === limits.bytes;
 }

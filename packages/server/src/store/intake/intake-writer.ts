@@ -9,8 +9,8 @@ import { encodeRecord, type IntakeRecord, recordBytes } from "./record.ts";
 const limits = storeLimits.intake;
 
 /**
- * Where the event loop lays down what is small and certain, in memory that is a file: that survives a kill -9, and takes a
- * part of the time of a commit. The store's thread brings it into the database. What is not taken is for that thread.
+ * Where the event loop lays down what is small and certain, in memory that is a file or by one write: that survives a kill -9, and
+ * takes a part of the time of a commit. The store's thread brings it into the database. What is not taken is for that thread.
  */
 export class IntakeWriter {
   readonly #fd: number;
