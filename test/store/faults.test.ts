@@ -88,6 +88,13 @@ describe("a store", () => {
     expect(stderr).toContain("going on without native memory");
   });
 
+  it("leaves nothing behind that goes on when it is closed after its thread has ended", async () => {
+    const { stdout } = await run(process.execPath, [join(import.meta.dirname, "ended-thread.ts"), path], {
+      timeout: 30_000,
+    });
+    expect(stdout).toBe("closed\n");
+  });
+
   it("says that its disk cannot be written", async () => {
     const program = join(import.meta.dirname, "open-code.ts");
     const script = '"$2" "$3" "$1/caisson.db"; mount -o remount,ro "$1"; "$2" "$3" "$1/caisson.db"';

@@ -245,13 +245,13 @@ const collects = "--expose-gc";
 const plainWasm = "--liftoff-only";
 /** One thread of V8's, so that what its compilers have worked with is freed in one place (host/optimize-soon.ts). */
 const oneCompiler = "--v8-pool-size=1";
-/** It gives way to the daemon's other threads: a collection must not wait for it. */
-const collectsAlone = "--single-threaded-gc";
 /**
  * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not
  * learn to keep more from what was freed once.
  */
 const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "131072" };
+/** That thread gives way to the daemon's others (host/optimize-soon.ts too): a collection must not wait for it. */
+const collectsAlone = "--single-threaded-gc";
 const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler, collectsAlone];
 
 function startEngine(
