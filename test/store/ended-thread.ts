@@ -18,5 +18,5 @@ const ended = thread === undefined ? undefined : once(thread, "exit");
 await thread?.terminate();
 await ended;
 await failed.promise; // it could not, and is tried again later
-await store[Symbol.asyncDispose]().catch(() => undefined);
+await store[Symbol.asyncDispose]();
 console.log("closed");
