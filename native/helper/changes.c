@@ -24,7 +24,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { WALK_MEMORY_BYTES = 256 << 20, WALK_FILE_BYTES = 64 << 20 };
+enum { WALK_MEMORY_BYTES = 256 << 20, WALK_FILE_BYTES = 64 << 20, EMPTY_NAME_BYTES = 64 };
 
 struct task {
   const struct request *request;
@@ -134,6 +134,21 @@ static void write_changes(const struct task *task, int root, const struct change
   if (!close_whole(out)) fail("cannot write the changes");
 }
 
+static int64_t nanoseconds(struct timespec time) { return time.tv_sec * 1000000000LL + time.tv_nsec; }
+
+/*
+ * Names an empty folder as it is. Whatever is made in it changes the name: its time is past, so that nothing that comes
+ * has the same. False where it is not past: before Linux 6.13 all that happens within a tick of the clock has one time.
+ */
+static bool name_empty(int folder, char name[EMPTY_NAME_BYTES]) {
+  struct timespec now;
+  struct stat info;
+  if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || fstat(folder, &info) != 0) return false;
+  snprintf(name, EMPTY_NAME_BYTES, "%llx-%llx-%lld", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino,
+           (long long)nanoseconds(info.st_ctim));
+  return nanoseconds(info.st_ctim) < nanoseconds(now);
+}
+
 static NORETURN void work(const struct task *task) {
   struct walk_limits limits = {.files = request_number(task->request, "files"),
                                .depth = request_number(task->request, "depth"),
@@ -143,6 +158,8 @@ static NORETURN void work(const struct task *task) {
   give_up_rights(task);
   int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) fail("cannot open the workspace");
+  char empty[EMPTY_NAME_BYTES];
+  bool named = name_empty(root, empty); /* before the walk: what is made meanwhile changes it */
   bool whole = walk(root, request_find(task->request, "skip"), limits, &after);
   if (task->old_mark >= 0) {
     mark_read(task->old_mark, &before);
@@ -154,8 +171,9 @@ static NORETURN void work(const struct task *task) {
   if (told > 0) write_changes(task, root, &changes, told);
   mark_write(task->new_mark, &after);
   wait_for_next_tick(&after);
-  reply_ok("files=%llu changes=%llu truncated=%d", (unsigned long long)after.count, (unsigned long long)told,
-           truncated ? 1 : 0);
+  bool is_empty = named && whole && after.names == 0;
+  reply_ok("changes=%llu truncated=%d%s%s", (unsigned long long)told, truncated ? 1 : 0, is_empty ? " empty=" : "",
+           is_empty ? empty : "");
 }
 
 /* What is there is written over: a file that is made, or emptied, costs more than the whole walk of a small workspace. */
@@ -165,13 +183,33 @@ static int create(const char *path) {
   return fd;
 }
 
+static int open_workspace_of(pid_t pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/root/workspace", (int)pid);
+  return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int open_workspace(const struct request *request) {
   pid_t pid = (pid_t)request_number(request, "pid");
-  int fd = open(format_text("/proc/%d/root/workspace", (int)pid), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int fd = open_workspace_of(pid);
   if (fd < 0) fail("cannot open the workspace");
   /* The descriptor is checked after it is open: by then the pid cannot have become another's unnoticed. */
-  if (!process_in_sandbox(pid, request_text(request, "id"), (uid_t)request_number(request, "base"))) fail_with(ESRCH, "the sandbox has ended");
+  if (!process_in_sandbox(pid, request_text(request, "id"), (uid_t)request_number(request, "base")))
+    fail_with(ESRCH, "the sandbox has ended");
   return fd;
+}
+
+bool workspace_still_empty(const struct request *request) {
+  const char *then = request_find(request, "empty"), *pid = request_find(request, "pid");
+  const char *id = request_find(request, "id"), *base = request_find(request, "base");
+  char now[EMPTY_NAME_BYTES];
+  if (then == NULL || pid == NULL || id == NULL || base == NULL) return false;
+  int fd = open_workspace_of((pid_t)atoi(pid));
+  if (fd < 0) return false;
+  bool same = name_empty(fd, now) && strcmp(now, then) == 0 &&
+              process_in_sandbox((pid_t)atoi(pid), id, (uid_t)strtoul(base, NULL, 10));
+  close(fd);
+  return same;
 }
 
 static NORETURN void end_late(int signal) {
@@ -194,10 +232,11 @@ static char *mark_path(const struct request *request, const char *key) {
 void verb_changes(const struct request *request) {
   struct task task = {.request = request, .workspace = open_workspace(request), .old_mark = -1};
   limit_time(request_number(request, "timeoutMs"));
-  if (request_find(request, "compare") != NULL) {
-    task.old_mark = open(mark_path(request, "compare"), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (task.old_mark < 0) fail("the workspace has no mark");
-  }
+  char *last = mark_path(request, "last");
+  if (request_find(request, "compare") == NULL)
+    close(create(last)); /* nobody waits for a first look, but for the next one, which writes there */
+  else if ((task.old_mark = open(last, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+    fail("the workspace has no mark");
   task.new_mark = create(mark_path(request, "mark"));
   task.out = create(format_text("%s/changes.out", request_text(request, "folder")));
   work(&task);

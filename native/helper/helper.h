@@ -18,6 +18,7 @@ enum {
   ARGUMENTS_MAX = 4096,
   REPLY_BYTES_MAX = 16 * 1024,
   JOBS_MAX = 256,
+  READY_MAX = 64,
   ID_BYTES_MAX = 64,
   USER_ID = 1000,
   MEMORY_FD = 1000, /* where a runtime finds what it restores: its state, what is said about its pages, and those */
@@ -220,6 +221,7 @@ struct entries {
   struct entry *list;
   size_t count;
   size_t capacity;
+  size_t names; /* that the walk met, folders too */
 };
 struct walk_limits {
   uint64_t files;
@@ -242,6 +244,8 @@ bool close_whole(FILE *out);
 
 /* changes.c */
 NORETURN void verb_changes(const struct request *request);
+/* Whether it was found empty, and nothing was made in it since: there is no need for a walk, nor for a new mark. */
+bool workspace_still_empty(const struct request *request);
 int open_workspace(const struct request *request);
 /* Makes the workspace the root and its user the own one; closes all descriptors but those kept and the reply's. */
 void enter_workspace(const struct request *request, int workspace, int *kept, size_t count);
@@ -294,8 +298,19 @@ void lock_release(const char *folder);
 void watch_add(const char *id, pid_t pid, uid_t base);
 void watch_remove(const char *id);
 void watch_reap(void);
-size_t watch_count(void);
-struct pollfd;
-size_t watch_poll(struct pollfd *list);
+void watch_ready(pid_t pid);
+/* For those that have no descriptor. */
 bool watch_needs_tick(void);
-void watch_check(void);
+void watch_tick(void);
+
+/* loop.c: descriptors of the resident process that can be read, in the order in which they are served. */
+enum source { SOURCE_CHILDREN, SOURCE_JOB, SOURCE_WATCH, SOURCE_REQUEST, SOURCES };
+struct ready {
+  enum source source;
+  unsigned number;
+};
+bool loop_open(void);
+bool loop_add(int fd, enum source source, unsigned number);
+void loop_close(int fd);
+/* How many are ready, or -1. */
+int loop_wait(struct ready *list, int timeout_ms);

@@ -6,7 +6,6 @@
 #include "helper.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +28,16 @@ struct job {
 static struct job *jobs[JOBS_MAX];
 static struct request request;
 
+enum { LINE_BYTES = 512 };
+
 static void say(const char *line) {
-  write_whole(STDOUT_FILENO, line, strlen(line));
-  write_whole(STDOUT_FILENO, "\n", 1);
+  char whole[LINE_BYTES + 1];
+  int length = snprintf(whole, sizeof whole, "%.*s\n", LINE_BYTES - 1, line);
+  write_whole(STDOUT_FILENO, whole, (size_t)length);
 }
 
 static void say_error(const char *seq, int error, const char *text) {
-  char line[512];
+  char line[LINE_BYTES];
   reply_format_error(line, sizeof line, seq, error, text);
   say(line);
 }
@@ -85,14 +87,15 @@ static void start_job(void (*verb)(const struct request *), bool resident) {
     say_error(request.seq, errno, "no pipe for the reply");
     return;
   }
-  pid_t pid = fork();
+  bool added = loop_add(ends[0], SOURCE_JOB, (unsigned)(slot - jobs));
+  pid_t pid = added ? fork() : -1;
   if (pid == 0) run_child(verb, ends[1]);
   int error = errno;
   close(ends[1]);
   struct job *job = calloc(1, sizeof *job);
   if (pid < 0 || job == NULL) {
-    say_error(request.seq, error, "cannot fork");
-    close(ends[0]);
+    say_error(request.seq, error, added ? "cannot fork" : "cannot wait for the reply");
+    loop_close(ends[0]);
     free(job);
     return;
   }
@@ -115,6 +118,14 @@ static void start_layer_mount(const char *folder) {
   int error = layers_prepare(folder);
   if (error != 0) return say_error(request.seq, error, "cannot make a place for layers");
   start_job(verb_layer_mount, false);
+}
+
+/* A child costs more than all that most runs do: it is for workspaces that hold something. */
+static void start_changes(void) {
+  char line[96];
+  if (!workspace_still_empty(&request)) return start_job(verb_changes, false);
+  snprintf(line, sizeof line, "%.32s ok changes=0 truncated=0 same=1", request.seq);
+  say(line);
 }
 
 static void start_checkpoint(void) {
@@ -146,7 +157,7 @@ static void end_job(struct job *job) {
     write_whole(STDOUT_FILENO, job->line, job->length);
   else
     say_error(job->seq, EIO, "the verb ended without a reply");
-  close(job->fd);
+  loop_close(job->fd);
   free(job);
 }
 
@@ -167,7 +178,7 @@ static void read_job(struct job **slot) {
   }
   *slot = NULL;
   if (job->resident && job->seq[0] == '\0') {
-    close(job->fd);
+    loop_close(job->fd);
     free(job);
     return;
   }
@@ -205,7 +216,7 @@ static void dispatch(char *bytes, size_t length) {
     const char *memory = request_find(&request, "memory");
     return say_result(request.seq, memory == NULL ? EINVAL : memory_forget(memory), "forget");
   }
-  if (strcmp(verb, "changes") == 0) return start_job(verb_changes, false);
+  if (strcmp(verb, "changes") == 0) return start_changes();
   if (strcmp(verb, "output") == 0) return start_job(verb_output, false);
   if (strcmp(verb, "remove") == 0) return start_job(verb_remove, false);
   if (strcmp(verb, "follow") == 0) return start_job(verb_follow, true);
@@ -252,30 +263,29 @@ static int prepare(void) {
   return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static void reap(int children) {
+  struct signalfd_siginfo info;
+  if (read(children, &info, sizeof info) > 0) watch_reap();
+}
+
 int serve(void) {
   int children = prepare();
-  if (children < 0) return 1;
-  for (;;) {
-    size_t capacity = 2 + JOBS_MAX + watch_count();
-    struct pollfd *list = calloc(capacity, sizeof *list);
-    if (list == NULL) return 1;
-    list[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-    list[1] = (struct pollfd){.fd = children, .events = POLLIN};
-    for (size_t i = 0; i < JOBS_MAX; i++)
-      list[2 + i] = (struct pollfd){.fd = jobs[i] == NULL ? -1 : jobs[i]->fd, .events = POLLIN};
-    size_t count = 2 + JOBS_MAX + watch_poll(list + 2 + JOBS_MAX);
-    if (poll(list, count, watch_needs_tick() ? 200 : -1) < 0 && errno != EINTR) return 1;
-
-    struct signalfd_siginfo info;
-    while (read(children, &info, sizeof info) > 0) continue;
-    watch_reap();
-    for (size_t i = 0; i < JOBS_MAX; i++)
-      if (jobs[i] != NULL && list[2 + i].revents != 0) read_job(&jobs[i]);
-    watch_check();
-    bool more = list[0].revents == 0 || read_request();
-    free(list);
-    if (more) continue;
-    layers_close();
-    return 0;
+  if (children < 0 || !loop_open() || !loop_add(children, SOURCE_CHILDREN, 0)) return 1;
+  if (!loop_add(STDIN_FILENO, SOURCE_REQUEST, 0)) return 1;
+  for (bool more = true; more;) {
+    struct ready list[READY_MAX];
+    int count = loop_wait(list, watch_needs_tick() ? 200 : -1);
+    if (count < 0) return 1;
+    for (enum source source = 0; source < SOURCES; source++)
+      for (int i = 0; i < count; i++) {
+        if (list[i].source != source) continue;
+        if (source == SOURCE_CHILDREN) reap(children);
+        if (source == SOURCE_JOB) read_job(&jobs[list[i].number]);
+        if (source == SOURCE_WATCH) watch_ready((pid_t)list[i].number);
+        if (source == SOURCE_REQUEST) more = read_request();
+      }
+    watch_tick();
   }
+  layers_close();
+  return 0;
 }

@@ -128,6 +128,7 @@ static void walk_entry(struct walker *walker, int parent, const struct dirent *e
   memcpy(walker->path + length, entry->d_name, name_length + 1);
   length += name_length;
   if (walker->skip != NULL && strcmp(walker->path, walker->skip) == 0) return;
+  walker->found->names++;
   if (entry->d_type == DT_DIR && !walker->limits.all)
     return walk_subfolder(walker, parent, entry->d_name, length, depth);
   if (fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;

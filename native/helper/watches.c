@@ -20,6 +20,7 @@ struct watch {
   struct watch *next;
 };
 static struct watch *all;
+static size_t without_pidfd;
 
 /* Children that ended before anyone asked to watch them. */
 enum { ENDED_MAX = 256 };
@@ -63,7 +64,10 @@ static void say_ended(const char *id, const int *status) {
 static void drop(struct watch **at) {
   struct watch *gone = *at;
   *at = gone->next;
-  if (gone->pidfd >= 0) close(gone->pidfd);
+  if (gone->pidfd >= 0)
+    loop_close(gone->pidfd);
+  else
+    without_pidfd--;
   free(gone);
 }
 
@@ -81,6 +85,11 @@ void watch_add(const char *id, pid_t pid, uid_t base) {
   snprintf(watch->id, sizeof watch->id, "%s", id);
   watch->pid = pid;
   watch->pidfd = open_pidfd(pid);
+  if (watch->pidfd >= 0 && !loop_add(watch->pidfd, SOURCE_WATCH, (unsigned)pid)) {
+    close(watch->pidfd);
+    watch->pidfd = -1;
+  }
+  if (watch->pidfd < 0) without_pidfd++;
   watch->started = start_time(pid);
   watch->next = all;
   all = watch;
@@ -117,38 +126,31 @@ void watch_reap(void) {
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) note_ended(pid, status);
 }
 
-size_t watch_count(void) {
-  size_t count = 0;
-  for (struct watch *watch = all; watch != NULL; watch = watch->next) count++;
-  return count;
+/* A child that ended since the last reaping still tells how. */
+static void end(struct watch **at) {
+  int status;
+  bool known = waitpid((*at)->pid, &status, WNOHANG) == (*at)->pid;
+  say_ended((*at)->id, known ? &status : NULL);
+  drop(at);
 }
 
-size_t watch_poll(struct pollfd *list) {
-  size_t count = 0;
-  for (struct watch *watch = all; watch != NULL; watch = watch->next)
-    if (watch->pidfd >= 0) list[count++] = (struct pollfd){.fd = watch->pidfd, .events = POLLIN};
-  return count;
-}
-
-bool watch_needs_tick(void) {
-  for (struct watch *watch = all; watch != NULL; watch = watch->next)
-    if (watch->pidfd < 0) return true;
-  return false;
-}
-
-void watch_check(void) {
-  struct watch **at = &all;
-  while (*at != NULL) {
+/* Its descriptor is asked again: the number may have become another's since it was ready. */
+void watch_ready(pid_t pid) {
+  for (struct watch **at = &all; *at != NULL; at = &(*at)->next) {
     struct pollfd state = {.fd = (*at)->pidfd, .events = POLLIN};
-    bool gone = (*at)->pidfd >= 0 ? poll(&state, 1, 0) == 1 : start_time((*at)->pid) != (*at)->started;
-    if (gone) {
-      /* A child that ended since the last reaping still tells how. */
-      int status;
-      bool known = waitpid((*at)->pid, &status, WNOHANG) == (*at)->pid;
-      say_ended((*at)->id, known ? &status : NULL);
-      drop(at);
-    } else {
-      at = &(*at)->next;
-    }
+    if ((*at)->pid != pid || poll(&state, 1, 0) != 1) continue;
+    end(at);
+    return;
   }
+}
+
+bool watch_needs_tick(void) { return without_pidfd > 0; }
+
+void watch_tick(void) {
+  struct watch **at = &all;
+  while (without_pidfd > 0 && *at != NULL)
+    if ((*at)->pidfd < 0 && start_time((*at)->pid) != (*at)->started)
+      end(at);
+    else
+      at = &(*at)->next;
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { changeLimits } from "../../packages/server/src/core/limits.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
@@ -53,6 +54,12 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
     ],
     ["a link, never what it names", "", `os.symlink("/etc/passwd", "l")`, [["created", "l", 11, null]]],
     ["no folder of itself", "", `os.mkdir("d")`, []],
+    [
+      "the first file, in a folder that is there",
+      `os.mkdir("d")`,
+      `open("d/a", "w").close()`,
+      [["created", "d/a", 0, sha256("")]],
+    ],
     ["no FIFO and no socket", "", `os.mkfifo("p")`, []],
     ["a file that may not be read", "", `open("a", "w").write("one"); os.chmod("a", 0)`, [["created", "a", 3, null]]],
     ["a hidden file", "", `open(".a", "w").write("one")`, [["created", ".a", 3, sha256("one")]]],
@@ -79,6 +86,46 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
       ).toEqual(expected);
       expect(await engine.changedFiles(sandbox.id), title).toEqual({ changes: [], truncated: false });
     }
+  });
+
+  it("[EXE-08] are told however soon after a look they were made", { timeout: 120_000 }, async () => {
+    await using home = await makeHome();
+    await using engine = await openEngine(name, home);
+    const sandbox = await engine.create({ limits });
+    using puppet = new Puppet(sandbox);
+    await engine.markFiles(sandbox.id);
+    const told = async () => (await engine.changedFiles(sandbox.id)).changes.map(({ action }) => action);
+    for (let round = 0; round < 30; round++) {
+      expect(await told()).toEqual([]);
+      await puppet.run(`open("a", "w").close()`);
+      expect(await told()).toEqual(["created"]);
+      await puppet.run(`os.unlink("a"); os.mkdir("d")`);
+      expect(await told()).toEqual(["deleted"]);
+      await puppet.run(`open("d/a", "w").close()`);
+      expect(await told()).toEqual(["created"]);
+      await puppet.run(`os.unlink("d/a"); os.rmdir("d")`);
+      expect(await told()).toEqual(["deleted"]);
+    }
+  });
+
+  it("take no walk where the workspace was empty and is", async () => {
+    await using home = await makeHome();
+    await using engine = await openEngine(name, home);
+    const sandbox = await engine.create({ limits });
+    using puppet = new Puppet(sandbox);
+    await engine.markFiles(sandbox.id);
+    const folder = join(home.home, "engine/sandboxes", sandbox.id);
+    const marks = async () =>
+      Promise.all(["mark.0", "mark.1"].map(async (mark) => (await stat(join(folder, mark), { bigint: true })).mtimeNs));
+    const walks = async () => {
+      const before = await marks();
+      expect(await engine.changedFiles(sandbox.id)).toEqual({ changes: [], truncated: false });
+      return !isDeepStrictEqual(await marks(), before);
+    };
+    await expect.poll(walks).toBe(false); // the first look may be as old as the workspace
+    await puppet.run(`open("a", "w").close(); os.unlink("a")`);
+    expect(await walks()).toBe(true);
+    await expect.poll(walks).toBe(false);
   });
 
   it("name bytes that are no UTF-8 with U+FFFD", async () => {

@@ -32,6 +32,8 @@ export interface Live {
   looks: number;
   /** Looks that were whole: two marks are written in turn. */
   looked: number;
+  /** Its workspace's name for being empty, as the last whole look found it. */
+  empty: string | undefined;
   watches: Set<string>;
   /** Whether it ever was: a helper leaves a moment after its reader. */
   watched: boolean;
@@ -59,6 +61,7 @@ export function newLive(id: string, folder: string, cgroup: SandboxCgroup, hasIn
     lastLook: Promise.resolve(),
     looks: 0,
     looked: 0,
+    empty: undefined,
     watches: new Set(),
     watched: false,
     removal: undefined,

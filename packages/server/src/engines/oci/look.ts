@@ -26,14 +26,17 @@ export async function lookAtFiles(
     ["hashBytes", changeLimits.hashBytes],
     ["timeoutMs", changeLimits.timeoutMs],
   ];
-  const marks = [`mark.${live.looked % 2}`, `mark.${(live.looked + 1) % 2}`] as const;
-  args.push(["mark", marks[1]]);
-  if (compare) args.push(["compare", marks[0]]);
+  args.push(["last", `mark.${live.looked % 2}`], ["mark", `mark.${(live.looked + 1) % 2}`]);
+  if (compare) args.push(["compare", 1]);
+  if (live.empty !== undefined) args.push(["empty", live.empty]);
   if (live.hasInput) args.push(["skip", "input"]);
   const reply = await inTime(helper.request("changes", args)).catch((error: unknown) => {
     throw new AppError("unavailable", `the workspace cannot be looked at: ${messageOf(error)}`, { cause: error });
   });
-  live.looked++;
+  if (reply.same === undefined) {
+    live.looked++;
+    live.empty = reply.empty;
+  }
   const truncated = reply.truncated === "1";
   if (!compare || reply.changes === "0") return { changes: [], truncated };
   return { changes: parseChanges(await readFile(join(live.folder, "changes.out"))), truncated };
