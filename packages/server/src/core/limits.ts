@@ -364,7 +364,7 @@ export const recordLimits = {
   /** Records on their way to the disk, and their text, before a run waits for them; how long one waits for others to go with it. */
   pending: 512,
   pendingCharacters: 4 * MiB,
-  gatherMs: 100,
+  gatherMs: 500,
 } as const;
 
 /** Files that a run leaves in its output folder, and their manifest. */

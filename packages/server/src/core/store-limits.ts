@@ -17,7 +17,7 @@ export const storeLimits = {
     bytes: 2 * MiB,
     /** Of a request, which is within `auditLimits.entryBytes` then, and of a record. */
     characters: 5 * KiB,
-    recordCharacters: 32 * KiB,
+    recordCharacters: 128 * KiB,
     /** Records that may wait. */
     records: 1_024,
     /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
