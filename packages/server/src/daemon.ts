@@ -14,9 +14,10 @@ import { serviceLimits } from "./core/limits.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
+import { CompileInCalm } from "./host/compile-in-calm.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
-import { optimizeSoon } from "./host/optimize-soon.ts";
+import { mayCompile, optimizeSoon } from "./host/optimize-soon.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import { HandClient } from "./host-access/hand-client.ts";
 import type { HttpApp } from "./http/http-app.ts";
@@ -92,7 +93,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { store, fleet } = service;
   const { trim } = nativeMemory();
   const collect = () => giveMemoryBack(trim);
-  opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.unusedMs }));
+  opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
@@ -112,6 +113,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const address = await listen(http, configuration.listen);
   await listenForBrowsers(doors.ports, configuration);
   opened.defer(() => drain(http, service));
+  fleet.uses.onBegin = opened.use(new CompileInCalm({ compile: mayCompile })).begin;
   const kept = opened.move();
   optimizeSoon();
   const told: DaemonReady = {

@@ -63,7 +63,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #ledger: Ledger;
   readonly #removals: Removals;
   #opening: Promise<void> = Promise.resolve();
-  readonly #uses = new Uses();
+  readonly uses = new Uses();
   readonly #timers: Timers;
   readonly checkpoints: CheckpointDesk;
   readonly #askedParts: AskedParts;
@@ -98,7 +98,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
-    const lastUseMs = () => this.#uses.lastMs;
+    const lastUseMs = () => this.uses.lastMs;
     this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
     const { secrets: keys = noKeys } = parts;
     const swept = () => this.checkpoints.sweep();
@@ -154,17 +154,13 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return fleet;
   }
 
-  get unusedMs(): number {
-    return this.#uses.idleMs;
-  }
-
   /** Resolves when what the last daemon left behind is gone. */
   get swept(): Promise<void> {
     return this.#opening;
   }
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     const asked = resolveAsked(caller, request, this.#askedParts);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
@@ -190,14 +186,14 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async #create(caller: Caller, asked: Asked): Promise<Created> {
     const { namespace } = caller.principal;
     this.#registry.reserve(namespace);
-    this.#uses.begin();
+    this.uses.begin();
     try {
       const { record } = await createMember(this.#creation, caller, asked);
       if (asked.sessionKey !== null)
         this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
       return { record, isNew: true };
     } finally {
-      this.#uses.end();
+      this.uses.end();
       this.#registry.release(namespace);
     }
   }
@@ -211,7 +207,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     const member = this.#registry.find(caller, id);
     await changeMember({ ...this.#creation, settings: this.#parts.settings }, caller, member, changes);
     return member.record;
@@ -239,20 +235,20 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async #act(caller: Caller, id: string, act: (member: Member) => Promise<void>): Promise<SandboxRecord> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     const member = this.#registry.find(caller, id);
     await act(member);
     return member.record;
   }
 
   async fork(caller: Caller, id: string, request: ForkRequest): Promise<Fork> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     const member = this.#registry.find(caller, id);
     return this.#using(member, () => forkMember(this.#creation, caller, member, request));
   }
 
   async destroy(caller: Caller, id: string): Promise<void> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     await this.#destroy(this.#registry.find(caller, id), caller);
   }
 
@@ -267,7 +263,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async use<T>(caller: Caller, id: string, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     return this.#lend(this.#registry.find(caller, id), caller, act, true);
   }
 
@@ -285,18 +281,18 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async #using<T>(member: Member, act: () => Promise<T>): Promise<T> {
-    this.#uses.begin();
+    this.uses.begin();
     member.beginUse();
     try {
       return await act();
     } finally {
       member.endUse();
-      this.#uses.end();
+      this.uses.end();
     }
   }
 
   async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     const member = this.#registry.find(caller, id);
     const parts = {
       queue: this.#queue,
@@ -330,7 +326,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   build<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
-    this.#uses.checkOpen();
+    this.uses.checkOpen();
     return this.#queue.with({ caller, kind: "build", signal }, act);
   }
 
@@ -383,7 +379,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   /** Takes nothing new, waits for what is under way, and leaves the sandboxes to the next daemon (LIF-12). */
   async drain(limitMs: number): Promise<void> {
     this.#timers.stop();
-    await this.#uses.close(limitMs);
+    await this.uses.close(limitMs);
     await this.#opening;
     await this.#pools.close();
     await this.#creation.seeds.close();

@@ -7,6 +7,8 @@ export class Uses {
   #lastMs = 0;
   #isClosed = false;
   readonly #idle = Promise.withResolvers<void>();
+  /** Told how many are under way when one more begins. */
+  onBegin: (count: number) => void = () => {};
 
   /** When something last began or ended, by performance.now(). */
   get lastMs(): number {
@@ -26,6 +28,7 @@ export class Uses {
   begin(): void {
     this.#count++;
     this.#lastMs = performance.now();
+    this.onBegin(this.#count);
   }
 
   end(): void {
