@@ -38,7 +38,7 @@ export class Rest implements Disposable {
       const startMs = performance.now();
       const asked = request({ host, port, method, path, headers, agent: this.#agent });
       asked.on("error", reject);
-      asked.on("response", (response) => collect(response, startMs).then(resolve, reject));
+      asked.on("response", (response) => collect(response.on("error", reject), startMs, resolve));
       asked.end(bytes);
     });
   }
@@ -66,15 +66,19 @@ export function toJson<T>({ status, bytes }: Pick<RestAnswer, "status" | "bytes"
   return (bytes.length === 0 ? undefined : JSON.parse(bytes.toString())) as T;
 }
 
-async function collect(response: IncomingMessage, startMs: number): Promise<RestAnswer> {
+function collect(response: IncomingMessage, startMs: number, done: (answer: RestAnswer) => void): void {
   const chunks: Buffer[] = [];
   let firstByteMs = Number.NaN;
-  for await (const chunk of response) {
+  response.on("data", (chunk: Buffer) => {
     if (chunks.length === 0) firstByteMs = performance.now() - startMs;
     chunks.push(chunk);
-  }
-  const tookMs = performance.now() - startMs;
-  const timing = String(response.headers["server-timing"]);
-  const [serverMs = Number.NaN, actMs = Number.NaN] = [...timing.matchAll(/dur=([\d.]+)/g)].map(([, ms]) => Number(ms));
-  return { status: response.statusCode ?? 0, bytes: Buffer.concat(chunks), tookMs, firstByteMs, serverMs, actMs };
+  });
+  response.on("end", () => {
+    const tookMs = performance.now() - startMs;
+    const timing = String(response.headers["server-timing"]);
+    const [serverMs = Number.NaN, actMs = Number.NaN] = [...timing.matchAll(/dur=([\d.]+)/g)].map(([, ms]) =>
+      Number(ms),
+    );
+    done({ status: response.statusCode ?? 0, bytes: Buffer.concat(chunks), tookMs, firstByteMs, serverMs, actMs });
+  });
 }
