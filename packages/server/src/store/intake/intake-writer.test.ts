@@ -50,7 +50,8 @@ it("takes small requests together, and none that is large among them", () => {
   const { characters, recordCharacters } = storeLimits.intake;
   const half = append("x".repeat(characters / 2));
   const large = append("x".repeat(characters));
-  const fitting = Array.from({ length: Math.floor(recordCharacters / (characters / 2)) - 1 }, () => half);
+  const length = Math.floor(recordCharacters / (JSON.stringify(half).length + 1)) - 1;
+  const fitting = Array.from({ length }, () => half);
   expect(fitting.length).toBeGreaterThan(2);
   expect(writer.take([half, large])).toBe(false);
   expect(writer.take([...fitting, half, half])).toBe(false);
