@@ -17,7 +17,7 @@ import { EventFeed } from "./events/event-feed.ts";
 import { CompileInCalm } from "./host/compile-in-calm.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
-import { mayCompile, optimizeSoon } from "./host/optimize-soon.ts";
+import { compileAfter, optimizeSoon } from "./host/optimize-soon.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import { HandClient } from "./host-access/hand-client.ts";
 import type { HttpApp } from "./http/http-app.ts";
@@ -113,7 +113,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const address = await listen(http, configuration.listen);
   await listenForBrowsers(doors.ports, configuration);
   opened.defer(() => drain(http, service));
-  fleet.uses.onBegin = opened.use(new CompileInCalm({ compile: mayCompile })).begin;
+  fleet.uses.onBegin = opened.use(new CompileInCalm(compileAfter)).begin;
   const kept = opened.move();
   optimizeSoon();
   const told: DaemonReady = {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { compileLimits } from "../core/compile-limits.ts";
 import { CompileInCalm } from "./compile-in-calm.ts";
 
-const { atOnce, pauseMs, betweenMs } = compileLimits;
+const { atOnce, withinMs, pauseMs, betweenMs } = compileLimits;
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -12,29 +12,36 @@ afterEach(() => {
 });
 
 function prepare() {
-  const told: boolean[] = [];
-  return { told, calm: new CompileInCalm({ compile: (may) => told.push(may) }) };
+  const told: string[] = [];
+  return { told, calm: new CompileInCalm((runs) => told.push(runs)) };
 }
 
-it("compiles nothing for a while when many are served at once, and then again", () => {
+it("compiles no sooner than usual for a while when many come at once, and then soon again", () => {
   const { told, calm } = prepare();
   using _ = calm;
-  for (let count = 1; count < atOnce; count++) calm.begin(count);
+  for (let count = 1; count < atOnce; count++) calm.begin(count / atOnce);
   expect(told).toEqual([]);
-  calm.begin(atOnce);
-  calm.begin(atOnce + 1);
-  expect(told).toEqual([false]);
+  calm.begin(withinMs);
+  calm.begin(withinMs);
+  expect(told).toEqual(["usual"]);
   vi.advanceTimersByTime(pauseMs);
-  expect(told).toEqual([false, true]);
+  expect(told).toEqual(["usual", "soon"]);
 });
 
-it("goes on most of the time where many are served all the time", () => {
+it("goes on for those that come one after the other, however long they take", () => {
+  const { told, calm } = prepare();
+  using _ = calm;
+  for (let count = 0; count < 3 * atOnce; count++) calm.begin((count * (withinMs + 1)) / (atOnce - 1));
+  expect(told).toEqual([]);
+});
+
+it("goes on most of the time where many come all the time", () => {
   const { told, calm } = prepare();
   using _ = calm;
   const rounds = 5;
-  for (let passedMs = 0; passedMs < rounds * (pauseMs + betweenMs); passedMs++) {
-    calm.begin(10 * atOnce);
+  for (let nowMs = 0; nowMs < rounds * (pauseMs + betweenMs); nowMs++) {
+    calm.begin(nowMs);
     vi.advanceTimersByTime(1);
   }
-  expect(told).toEqual(Array.from({ length: rounds }, () => [false, true]).flat());
+  expect(told).toEqual(Array.from({ length: rounds }, () => ["usual", "soon"]).flat());
 });

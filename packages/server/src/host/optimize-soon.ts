@@ -9,21 +9,18 @@ import { compileLimits } from "../core/compile-limits.ts";
  * What the compilers work with goes back to the system: `up.ts` starts the process so.
  */
 export function optimizeSoon(): void {
-  mayCompile(true);
+  compileAfter("soon");
   setFlagsFromString(`--minimum-invocations-after-ic-update=${compileLimits.unchangedRuns}`);
   setFlagsFromString("--no-maglev-destroy-on-background"); // where a job that is done waits for others, with all its memory
   letCompilersWait();
 }
 
-/** What is compiled stays, and what is being compiled comes. */
-export function mayCompile(may: boolean): void {
-  const { maglevRuns, turbofanRuns } = compileLimits;
-  setFlagsFromString(`--invocation-count-for-maglev=${may ? maglevRuns : never}`);
-  setFlagsFromString(`--invocation-count-for-turbofan=${may ? turbofanRuns : never}`);
+/** Of functions that begin to be counted from now on: those that are being counted go on as they were told. */
+export function compileAfter(runs: keyof typeof compileLimits.runs): void {
+  const { maglev, turbofan } = compileLimits.runs[runs];
+  setFlagsFromString(`--invocation-count-for-maglev=${maglev}`);
+  setFlagsFromString(`--invocation-count-for-turbofan=${turbofan}`);
 }
-
-/** V8 multiplies it by a function's size, within 31 bits. */
-const never = 10_000;
 
 /** The daemon's other threads have the processor before the compilers: in a burst those would take as much as all requests. */
 function letCompilersWait(): void {

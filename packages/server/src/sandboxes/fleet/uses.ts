@@ -7,8 +7,8 @@ export class Uses {
   #lastMs = 0;
   #isClosed = false;
   readonly #idle = Promise.withResolvers<void>();
-  /** Told how many are under way when one more begins. */
-  onBegin: (count: number) => void = () => {};
+  /** Told when one begins, by performance.now(). */
+  onBegin: (nowMs: number) => void = () => {};
 
   /** When something last began or ended, by performance.now(). */
   get lastMs(): number {
@@ -28,7 +28,7 @@ export class Uses {
   begin(): void {
     this.#count++;
     this.#lastMs = performance.now();
-    this.onBegin(this.#count);
+    this.onBegin(this.#lastMs);
   }
 
   end(): void {
