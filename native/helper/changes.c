@@ -136,6 +136,9 @@ static void write_changes(const struct task *task, int root, const struct change
 
 static int64_t nanoseconds(struct timespec time) { return time.tv_sec * 1000000000LL + time.tv_nsec; }
 
+/* Of file systems that keep whole seconds, FAT every second one: ext4 with short inodes, and many servers. */
+enum { COARSE_SECONDS = 2 };
+
 /*
  * Names an empty folder as it is. Whatever is made in it changes the name: its time is past, so that nothing that comes
  * has the same. False where it is not past: before Linux 6.13 all that happens within a tick of the clock has one time.
@@ -146,6 +149,7 @@ static bool name_empty(int folder, char name[EMPTY_NAME_BYTES]) {
   if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || fstat(folder, &info) != 0) return false;
   snprintf(name, EMPTY_NAME_BYTES, "%llx-%llx-%lld", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino,
            (long long)nanoseconds(info.st_ctim));
+  if (info.st_ctim.tv_nsec == 0) info.st_ctim.tv_sec += COARSE_SECONDS;
   return nanoseconds(info.st_ctim) < nanoseconds(now);
 }
 

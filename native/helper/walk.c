@@ -146,12 +146,12 @@ static void walk_folder(struct walker *walker, int fd, size_t length, unsigned d
     return;
   }
   const struct dirent *entry;
-  while ((entry = readdir(folder)) != NULL && walker->found->count < walker->limits.files &&
-         walker->path_bytes <= walker->limits.path_bytes) {
+  while (errno = 0, (entry = readdir(folder)) != NULL && walker->found->count < walker->limits.files &&
+                        walker->path_bytes <= walker->limits.path_bytes) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     walk_entry(walker, fd, entry, length, depth);
   }
-  if (entry != NULL) walker->whole = false;
+  if (entry != NULL || errno != 0) walker->whole = false;
   closedir(folder);
 }
 

@@ -1,13 +1,24 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { changeLimits } from "../../packages/server/src/core/limits.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 
 const sha256 = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
+
+/** What the engine copies for each workspace, as file systems were made once. */
+async function formatWithShortInodes(home: string, bytes: number): Promise<void> {
+  const folder = join(home, "engine/templates");
+  const path = join(folder, `ext4-${bytes}.img`);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(path, "");
+  await truncate(path, bytes);
+  await promisify(execFile)("mkfs.ext4", ["-q", "-F", "-m", "0", "-I", "128", path]);
+}
 
 describe.each(engineNames)("changed files of engine %s", (name) => {
   const table: [string, string, string, unknown[]][] = [
@@ -104,6 +115,25 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
       await puppet.run(`open("d/a", "w").close()`);
       expect(await told()).toEqual(["created"]);
       await puppet.run(`os.unlink("d/a"); os.rmdir("d")`);
+      expect(await told()).toEqual(["deleted"]);
+    }
+  });
+
+  it("[EXE-08] are told in the same second, too, where the file system knows of seconds alone", async () => {
+    await using home = await makeHome();
+    await formatWithShortInodes(home.home, limits.storageBytes);
+    await using engine = await openEngine(name, home);
+    const sandbox = await engine.create({ limits });
+    using puppet = new Puppet(sandbox);
+    await engine.markFiles(sandbox.id);
+    const told = async () => (await engine.changedFiles(sandbox.id)).changes.map(({ action }) => action);
+    await puppet.run(`assert os.stat("/workspace").st_ctime_ns % 10**9 == 0`);
+    for (let round = 0; round < 5; round++) {
+      await puppet.run(`open("b", "w").close(); os.unlink("b")`);
+      expect(await told()).toEqual([]);
+      await puppet.run(`open("a", "w").close()`);
+      expect(await told()).toEqual(["created"]);
+      await puppet.run(`os.unlink("a")`);
       expect(await told()).toEqual(["deleted"]);
     }
   });

@@ -1,6 +1,6 @@
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { recordLimits } from "../core/limits.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import { chooseStale } from "./prune-run-logs.ts";
@@ -41,6 +41,7 @@ function record(run_id: string, extra: Partial<RunRecord> = {}): RunRecord {
   };
 }
 
+const created = (path: string) => ({ action: "created" as const, path, size_bytes: 0, sha256: null });
 const ids = (records: RunRecord[]) => records.map(({ run_id }) => run_id);
 /** Without waiting for others that would go to the disk with it. */
 async function put(log: RunLog, some: RunRecord): Promise<void> {
@@ -50,6 +51,19 @@ async function put(log: RunLog, some: RunRecord): Promise<void> {
 const file = () => join(home, "runs/sandbox.jsonl");
 
 describe("the log of runs", () => {
+  it.each([
+    ["many", recordLimits.pending / 2, {}],
+    ["much of them", 64, { stdout: "x".repeat(recordLimits.pendingCharacters / 128) }],
+    ["many of their files", 64, { files_changed: [created("x".repeat(recordLimits.pendingCharacters / 128))] }],
+  ])("goes to the disk before anybody has to wait, where %s come", async (_, count, extra) => {
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const log = new RunLog(home, retention);
+    const written = Array.from({ length: count }, (_, run) => log.append(record(String(run), extra)));
+    expect(log.busy).toBe(false);
+    await Promise.all(written);
+  });
+
   it("[EXE-14] gives back what was appended, in order, by sandbox, also to another owner", async () => {
     const log = new RunLog(home, retention);
     const first = record("1", { stdout: "line\nwith \u2028 and \0", stderr: "é" });

@@ -34,6 +34,7 @@ export class RunLog {
   #opened = 0;
   /** Records that go to the disk together, a moment after the first of them came. */
   #gathered: Gathered[] = [];
+  #gatheredCharacters = 0;
   #soon: NodeJS.Timeout | undefined;
   /** Appends happen one after the other. */
   #queue: Promise<void> = Promise.resolve();
@@ -50,12 +51,19 @@ export class RunLog {
     return this.#pending >= recordLimits.pending || this.#pendingCharacters >= recordLimits.pendingCharacters;
   }
 
+  /** Half of that waits for others still: it goes now, and whoever comes meanwhile need not wait. */
+  get #hasMany(): boolean {
+    const { pending, pendingCharacters } = recordLimits;
+    return this.#gathered.length >= pending / 2 || this.#gatheredCharacters >= pendingCharacters / 2;
+  }
+
   append(record: RunRecord): Promise<void> {
     this.#pending++;
     this.#pendingCharacters += sizeOf(record);
     const written = Promise.withResolvers<void>();
     this.#gathered.push({ record, written });
-    if (this.busy) this.#drain();
+    this.#gatheredCharacters += sizeOf(record);
+    if (this.#hasMany) this.#drain();
     else this.#soon ??= setTimeout(() => this.#drain(), recordLimits.gatherMs);
     return written.promise;
   }
@@ -65,6 +73,7 @@ export class RunLog {
     this.#soon = undefined;
     const bySandbox = Map.groupBy(this.#gathered, ({ record }) => record.sandbox_id);
     this.#gathered = [];
+    this.#gatheredCharacters = 0;
     for (const [id, some] of bySandbox) this.#queue = this.#queue.then(() => this.#write(id, some));
   }
 
@@ -189,8 +198,9 @@ export class RunLog {
 }
 
 /** Of what can be long. */
-function sizeOf({ command, stdout, stderr }: RunRecord): number {
-  return command.length + stdout.length + stderr.length;
+function sizeOf({ command, stdout, stderr, files_changed }: RunRecord): number {
+  const paths = files_changed.reduce((sum, { path }) => sum + path.length, 0);
+  return command.length + stdout.length + stderr.length + paths;
 }
 
 async function newestFirst(folder: string): Promise<{ id: string; mtimeMs: number }[]> {

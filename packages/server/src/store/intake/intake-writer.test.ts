@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { storeLimits } from "../../core/store-limits.ts";
 import type { Request } from "../sqlite-protocol.ts";
 import { intakePathOf } from "./intake-path.ts";
@@ -11,12 +11,14 @@ let path: string;
 let writer: IntakeWriter;
 
 beforeEach(() => {
+  vi.spyOn(performance, "now").mockReturnValue(0); // a busy machine is not a slow disk
   folder = mkdtempSync("/var/tmp/caisson-writer-");
   path = join(folder, "caisson.db");
   writeFileSync(intakePathOf(path), Buffer.alloc(storeLimits.intake.bytes));
   writer = new IntakeWriter(path, { salt: 1, number: 0, offset: 0 });
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   writer.close();
   rmSync(folder, { recursive: true });
 });

@@ -57,11 +57,11 @@ export class IntakeWriter {
   /** Whether all of it is taken, as one record, and so all of it or nothing survives. */
   take(batch: readonly Request[]): boolean {
     if (this.#isHeld || this.#number - this.#applied >= limits.records) return false;
-    const startMs = performance.now();
-    if (startMs < this.#pausedUntilMs) return false;
+    if (performance.now() < this.#pausedUntilMs) return false;
     const text = textOf(batch);
     const offset = text === undefined ? undefined : this.#placeFor(recordBytes(text.length));
     if (text === undefined || offset === undefined) return false;
+    const startMs = performance.now();
     const size = this.#layDown(offset, { number: this.#number + 1, text });
     const tookMs = performance.now() - startMs;
     // The disk holds it up: the event loop shall wait for it a small part of the time at most.
