@@ -24,6 +24,7 @@ let isOn = true;
 const audit: Audit = {
   record: async (entry) => (isOn ? store.audit.record(entry) : undefined),
   search: (query) => store.audit.search(query),
+  making: (sandboxId) => store.audit.making(sandboxId),
   verify: () => store.audit.verify(),
   prune: (beforeMs) => store.audit.prune(beforeMs),
 };

@@ -32,6 +32,38 @@ describe.each(engines)("other resources over REST (%s)", (engine) => {
     expect(last.headers.get("link")).toBeNull();
   });
 
+  it("[EXE-14] [IDN-04] runs of a destroyed sandbox are listed for the namespace that had it, and for no other", async () => {
+    const gone = await api.create();
+    const runs = `/api/v1/sandboxes/${gone}/runs`;
+    await api.post(`/api/v1/sandboxes/${gone}/exec`, { command: "echo left" });
+    await api.delete(`/api/v1/sandboxes/${gone}`);
+    expect((await api.get(`/api/v1/sandboxes/${gone}`)).status).toBe(404);
+    for (const own of [api, operator, await server.as("viewer")])
+      expect(await own.get(runs)).toMatchObject({ status: 200, json: [{ command: "echo left", stdout: "left\n" }] });
+    const none = gone.split("").reverse().join("");
+    const other = await server.as("admin", "other");
+    const told = ({ status, json }: { status: number; json: object }, id: string) =>
+      JSON.stringify({ status, ...json, request_id: "" }).replaceAll(id, "ID");
+    const refused = await other.get(runs);
+    expect(refused.status).toBe(404);
+    expect(told(refused, gone)).toBe(told(await other.get(`/api/v1/sandboxes/${none}/runs`), none));
+    const named = other.with({ "x-caisson-namespace": "default" });
+    expect((await named.get(runs)).json).toHaveLength(1);
+  });
+
+  it("[EXE-14] [S79] runs of a destroyed sandbox that a template was made in are listed for those who could find it", async () => {
+    const principal = { id: "k", name: "operator", namespace: "default", role: "operator" } as const;
+    const caller = { principal, requestId: "r" };
+    const { record } = await server.fleet.create(caller, { forTemplate: true });
+    const runs = `/api/v1/sandboxes/${record.id}/runs`;
+    await operator.post(`/api/v1/sandboxes/${record.id}/exec`, { command: "echo made" });
+    for (const state of ["running", "destroyed"]) {
+      if (state === "destroyed") await operator.delete(`/api/v1/sandboxes/${record.id}`);
+      expect((await operator.get(runs)).json, state).toMatchObject([{ command: "echo made" }]);
+      expect((await api.get(runs)).status, state).toBe(404);
+    }
+  });
+
   it("code runs in its language", async () => {
     const code = (language: string, text: string) => api.post(`${at}/execute_code`, { language, code: text });
     expect((await code("python", "print(6 * 7)")).json.stdout).toBe("42\n");

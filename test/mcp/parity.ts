@@ -55,7 +55,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["DELETE /api/v1/sandboxes/{id}/contexts/{context}", "context.end", "session kill"],
   ["POST /api/v1/sandboxes/{id}/terminal/ticket", "sandbox.terminal", "- of a terminal, for browsers"],
   ["GET /api/v1/sandboxes/{id}/terminal", "sandbox.terminal", "- shell opens one in a sandbox of its own; start_process gives one here"],
-  ["GET /api/v1/sandboxes/{id}/runs", "sandbox.runs", "runs"],
+  ["GET /api/v1/sandboxes/{id}/runs", "caisson.listRuns", "runs"],
   ["GET /api/v1/sandboxes/{id}/stats", "sandbox.stats", "stats"],
   ["GET /api/v1/sandboxes/{id}/artifacts", "sandbox.artifacts.list", "artifacts"],
   ["GET /api/v1/sandboxes/{id}/artifacts/content/{path}", "sandbox.artifacts.read", "artifacts"],

@@ -9,6 +9,7 @@ import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
 import { McpConnection, type McpOptions } from "./mcp.ts";
 import type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
+import type { RunRecord } from "./run-record.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
 import { Secrets } from "./secrets.ts";
@@ -16,7 +17,7 @@ import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
 import { Tools } from "./tools.ts";
-import { type ClientOptions, Transport } from "./transport.ts";
+import { type ClientOptions, type Query, Transport } from "./transport.ts";
 import { Webhooks } from "./webhooks.ts";
 
 const sandboxes = "/api/v1/sandboxes";
@@ -68,10 +69,19 @@ export class Caisson {
 
   /** All of them, newest first, page by page as the loop goes on. */
   async *listSandboxes(options: ListOptions = {}): AsyncGenerator<Sandbox, void> {
+    for await (const info of this.#pages<SandboxInfo>(sandboxes, { ...options }))
+      yield new Sandbox(this.#transport, info);
+  }
+
+  /** Records of what was run in a sandbox, newest first, likewise; also of one that is destroyed, as long as they are kept. */
+  listRuns(sandboxId: string, options: { limit?: number } = {}): AsyncGenerator<RunRecord, void> {
+    return this.#pages(`${sandboxes}/${encodeURIComponent(sandboxId)}/runs`, { ...options });
+  }
+
+  async *#pages<T>(path: string, options: Query): AsyncGenerator<T, void> {
     for (let cursor: string | undefined; ; ) {
-      const query = { ...options, cursor };
-      const response = await this.#transport.send("GET", sandboxes, { query });
-      for (const info of (await response.json()) as SandboxInfo[]) yield new Sandbox(this.#transport, info);
+      const response = await this.#transport.send("GET", path, { query: { ...options, cursor } });
+      yield* (await response.json()) as T[];
       cursor = nextCursor(response.headers.get("link"));
       if (cursor === undefined) return;
     }

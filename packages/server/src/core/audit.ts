@@ -79,6 +79,8 @@ export interface Audit {
   /** Resolves when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when it could not be written. */
   record(entry: AuditEntry): Promise<void>;
   search(query: AuditQuery): Promise<AuditRow[]>;
+  /** The row of a sandbox's making, which says whose it is, or was; undefined where the log has none, or none any more. */
+  making(sandboxId: string): Promise<AuditRow | undefined>;
   verify(): Promise<AuditVerdict>;
   /** Removes the oldest rows, up to the first one that is from `beforeMs` or later; the rest verifies as before. Says how many. */
   prune(beforeMs: number): Promise<number>;

@@ -94,7 +94,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...processRoutes(parts.fleet),
     ...contextRoutes(parts.fleet),
     ...terminalRoutes(parts.fleet, tickets),
-    ...runRoutes(parts.fleet, parts.runs),
+    ...runRoutes(parts),
     ...artifactRoutes(parts.fleet, parts.signer),
     ...eventRoutes(parts.feed),
     ...auditRoutes(parts.audit),

@@ -1,8 +1,10 @@
 import { z } from "zod";
+import type { Audit } from "../core/audit.ts";
 import { errorCodes } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { languages } from "../core/language.ts";
 import type { RunRecord } from "../core/run-record.ts";
+import { checkOwn } from "../sandboxes/check-own.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { nextPage, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { fileChange } from "../schemas/run.ts";
@@ -44,14 +46,21 @@ const stats = z
   })
   .meta({ id: "SandboxStats" });
 
+interface RunParts {
+  fleet: Fleet<Sandbox>;
+  audit: Pick<Audit, "making">;
+  /** Oldest first. */
+  runs: (sandboxId: string) => Promise<RunRecord[]>;
+}
+
 /** The records of a sandbox's runs (EXE-14), and what it uses now. */
-export function runRoutes(fleet: Fleet<Sandbox>, runs: (sandboxId: string) => Promise<RunRecord[]>): Route[] {
+export function runRoutes({ fleet, audit, runs }: RunParts): Route[] {
   return [
     defineRoute({
       method: "GET",
       path: "/api/v1/sandboxes/{id}/runs",
       tag: "exec",
-      summary: "Lists what was run, newest first, as long as records are kept",
+      summary: "Lists what was run, newest first, as long as records are kept; of a destroyed sandbox too",
       permission: "read",
       audit: null,
       params: sandboxId,
@@ -64,7 +73,7 @@ export function runRoutes(fleet: Fleet<Sandbox>, runs: (sandboxId: string) => Pr
         },
       },
       handler: async ({ caller, params, query, request }) => {
-        await fleet.get(caller, params.id);
+        await checkOwn({ fleet, audit }, caller, params.id);
         const { limit } = query;
         const all = (await runs(params.id)).reverse();
         const from = query.cursor === undefined ? 0 : all.findIndex((run) => run.run_id === query.cursor) + 1;

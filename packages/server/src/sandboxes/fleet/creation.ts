@@ -160,6 +160,7 @@ async function settle(
     input_folder: inputFolder,
     output_folder: outputFolder,
     template_id: template?.id ?? null,
+    ...(asked.forTemplate ? { for_template: true } : {}), // whoever may not find it may not find what it left either (S79)
   };
   const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   try {

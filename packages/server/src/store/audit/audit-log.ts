@@ -3,7 +3,7 @@ import type { Audit, AuditEntry, AuditQuery, AuditRow, AuditVerdict } from "../.
 import type { Schema } from "../schema.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";
 import { pruneAudit } from "./prune.ts";
-import { searchAudit } from "./search.ts";
+import { findMaking, searchAudit } from "./search.ts";
 import { verifyFile } from "./verify-file.ts";
 
 export interface AuditParts extends KeeperParts {
@@ -34,6 +34,10 @@ export class StoredAudit implements Audit {
 
   search(query: AuditQuery): Promise<AuditRow[]> {
     return searchAudit(this.#db, query);
+  }
+
+  making(sandboxId: string): Promise<AuditRow | undefined> {
+    return findMaking(this.#db, sandboxId);
   }
 
   /** One at a time; all that ask while one is under way share the next. */

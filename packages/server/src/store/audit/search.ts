@@ -25,6 +25,19 @@ function containing(text: string): string {
   return `%${lower.replace(/[!%_]/g, "!$&")}%`;
 }
 
+/** By the index of sandboxes: nobody goes through the whole log for an id that it does not have. */
+export async function findMaking(db: Kysely<Schema>, sandboxId: string): Promise<AuditRow | undefined> {
+  const row = await db
+    .selectFrom("audit")
+    .selectAll()
+    .where("sandbox_id", "=", sandboxId)
+    .where("type", "=", "sandbox.created")
+    .orderBy("sequence")
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? undefined : toAuditRow(row);
+}
+
 type Rows = SelectQueryBuilder<Schema, "audit", AuditTableRow>;
 
 function filtered(rows: Rows, query: AuditQuery): Rows {
