@@ -72,6 +72,30 @@ describe("the command line of a daemon", () => {
     expect(await said("ls")).not.toContain(id);
   });
 
+  it("[CLI-01] [EXE-14] lists runs of a sandbox, destroyed or not, beside those that caisson run left here", async () => {
+    const id = await said("create");
+    await caisson(["exec", id, "echo first; exit 3"]);
+    await said("exec", id, "echo second");
+    await writeFile(join(folder, "here.sh"), "echo here");
+    await said("run", "here.sh");
+    expect(await said("runs", id)).toMatch(new RegExp(`${id} +3 .*echo first.*\\n.*${id} +0 .*echo second.*$`));
+    expect(await said("runs")).toMatch(/ echo second\n.* here\.sh$/);
+    await said("rm", id);
+    const kept: { command: string; stdout: string }[] = JSON.parse(await said("runs", id, "--json"));
+    expect(kept.map(({ command, stdout }) => [command, stdout])).toEqual([
+      ["echo first; exit 3", "first\n"],
+      ["echo second", "second\n"],
+    ]);
+    const address = { CAISSON_URL: `http://127.0.0.1:${port}` };
+    const key = (name: string) => said("keys", "create", name, "--role", "viewer", "--namespace", name);
+    const own = { ...address, CAISSON_API_KEY: await key("default"), CAISSON_HOME: join(folder, "nowhere") };
+    expect(JSON.parse((await caisson(["runs", id, "--json"], "", own)).stdout)).toEqual(kept);
+    expect((await caisson(["runs"], "", own)).stdout).not.toContain("here.sh");
+    const other = { ...own, CAISSON_API_KEY: await key("other") };
+    expect(await caisson(["runs", id], "", other)).toMatchObject({ code: 2, stdout: "" });
+    expect(await caisson(["runs", id, "--namespace", "other"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
   it("[CLI-01] approves a domain, explains what would happen, and takes the rule back", async () => {
     expect(await said("egress", "api.example.com", "--namespace", "default")).toMatch(
       /namespace +allow +api\.example\.com/,

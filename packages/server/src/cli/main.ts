@@ -14,7 +14,7 @@ import { mcpHelpText, mcpOptionSpecs, parseMcp, serveHelpText, serveOptionSpecs 
 import { parseReport } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
 import { parseRun, wallClockMs } from "./run-options.ts";
-import { listRuns, parseRuns, runsHelpText } from "./runs.ts";
+import { parseRuns, runsHelpText } from "./runs.ts";
 import { parseShell } from "./shell-options.ts";
 import { formatError } from "./terminal.ts";
 import { downHelpText, parseUp, statusHelpText, upHelpText } from "./up-options.ts";
@@ -99,9 +99,10 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
       );
     case "runs":
-      return withPlan(parseRuns(rest), runsHelpText, io, (plan) =>
-        withCaisson(environment, plan, (caisson) => listRuns(caisson, plan, io)),
-      );
+      return withPlan(parseRuns(rest), runsHelpText, io, async (plan) => {
+        const { listRuns } = await import("./list-runs.ts");
+        return listRuns(await load(environment, plan), environment.variables, plan, io);
+      });
     case "config":
       return withPlan(parseReport(rest), configHelpText, io, async (plan) => {
         printConfig(await load(environment, plan), plan, io);

@@ -7,6 +7,13 @@ export const configOption = {
   help: "settings from FILE instead of caisson.yaml in the data folder",
 } as const;
 
+export const namespaceOption = {
+  type: "string",
+  short: "n",
+  value: "NAME",
+  help: "of another tenant than the key's own; for administrators",
+} as const;
+
 export const helpOption = { type: "boolean", short: "h", help: "this text" } as const;
 
 /** Those of the commands that only tell something. */

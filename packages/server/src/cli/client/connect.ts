@@ -7,23 +7,31 @@ import { askControl } from "../../host/control.ts";
 import { layoutOf } from "../../host/layout.ts";
 import type { UpStatus } from "../../up.ts";
 
+type As = Pick<ClientOptions, "namespace" | "priority">;
+
 /** The daemon that CAISSON_URL names, or that of the data folder. */
-export async function connect(
+export async function connect(configuration: Configuration, variables: Variables, as: As = {}): Promise<Caisson> {
+  const found = await findDaemon(configuration, variables, as);
+  if (found !== undefined) return found;
+  throw new AppError("unavailable", `no daemon of ${configuration.home} runs`, {
+    hint: "caisson up --detach starts one; CAISSON_URL names one elsewhere",
+  });
+}
+
+/** The same; undefined where none is named and none runs. */
+export async function findDaemon(
   { home }: Configuration,
   variables: Variables,
-  as: Pick<ClientOptions, "namespace" | "priority"> = {},
-): Promise<Caisson> {
+  as: As = {},
+): Promise<Caisson | undefined> {
   const url = variables.CAISSON_URL ?? (await localAddress(home));
+  if (url === undefined) return undefined;
   const key = variables.CAISSON_API_KEY ?? (variables.CAISSON_URL === undefined ? await adminKey(home) : undefined);
   return new Caisson({ url, ...(key === undefined ? {} : { key }), ...as });
 }
 
-async function localAddress(home: string): Promise<string> {
-  const found = await askControl<UpStatus>(layoutOf(home).controlSocket, "status");
-  if (found !== undefined) return found.address;
-  throw new AppError("unavailable", `no daemon of ${home} runs`, {
-    hint: "caisson up --detach starts one; CAISSON_URL names one elsewhere",
-  });
+async function localAddress(home: string): Promise<string | undefined> {
+  return (await askControl<UpStatus>(layoutOf(home).controlSocket, "status"))?.address;
 }
 
 async function adminKey(home: string): Promise<string> {

@@ -1,7 +1,7 @@
 import type { Caisson } from "@caisson/sdk";
 import { AppError } from "../../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "../options.ts";
-import { configOption, helpOption } from "../report-options.ts";
+import { configOption, helpOption, namespaceOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
 import { examples } from "./examples.ts";
 
@@ -50,12 +50,7 @@ export function quiet(
 }
 
 const clientOptionSpecs = {
-  namespace: {
-    type: "string",
-    short: "n",
-    value: "NAME",
-    help: "of another tenant than the key's own; for administrators",
-  },
+  namespace: namespaceOption,
   priority: { type: "string", value: "N", help: "-100 to 100: which of the namespace's jobs that wait goes first" },
   json: { type: "boolean", help: "print one JSON document" },
   config: configOption,
