@@ -1,111 +1,24 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { engines, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
+import { Desk, leaveDesks } from "./desk.ts";
 
 let folder: string;
 let home: string;
-const open = new Set<ChildProcess>();
 beforeAll(async () => {
   folder = await mkdtemp("/var/tmp/caisson-shell-");
   home = join(folder, "home");
 });
-afterEach(() => {
-  for (const child of open) child.stdin?.end(); // a test that failed: the driver ends its program
-  open.clear();
-});
+afterEach(leaveDesks);
 afterAll(async () => {
   expect(findLeaks(home)).toEqual([]);
   await rm(folder, { recursive: true });
 });
 
-interface Ending {
-  code: number;
-  /** Whether the terminal was ever seen raw, and whether it is as it was. */
-  raw: boolean;
-  restored: boolean;
-}
-
-/** `caisson shell` on a terminal of the host, with somebody at it. */
-class Desk {
-  readonly #child: ChildProcess;
-  readonly ended: Promise<Ending>;
-  #text = "";
-  #at = 0;
-  #over = false;
-
-  constructor(...args: string[]) {
-    const { NO_COLOR: _, ...variables } = process.env;
-    const env = { ...variables, CAISSON_HOME: home, TERM: "xterm-256color" };
-    const driver = [join(import.meta.dirname, "terminal.py"), join(root, "caisson"), "shell", ...args];
-    const child = spawn("python3", driver, { env, cwd: folder, stdio: "pipe" });
-    open.add(child);
-    this.#child = child;
-    child.stdin.on("error", () => {});
-    child.stdout.on("data", (chunk: Buffer) => {
-      this.#text += chunk.toString("latin1");
-    });
-    let report = "";
-    child.stderr.on("data", (chunk: Buffer) => {
-      report += chunk;
-    });
-    this.ended = new Promise((resolve, reject) => {
-      child.on("close", () => {
-        this.#over = true;
-        open.delete(child);
-        try {
-          resolve(JSON.parse(report));
-        } catch {
-          reject(new Error(report));
-        }
-      });
-    });
-    this.ended.catch(() => undefined);
-  }
-
-  get text(): string {
-    return this.#text;
-  }
-
-  #order(order: object): void {
-    this.#child.stdin?.write(`${JSON.stringify(order)}\n`);
-  }
-
-  type(text: string): void {
-    this.#order({ type: text });
-  }
-
-  resize(rows: number, columns: number): void {
-    this.#order({ size: [rows, columns] });
-  }
-
-  /** The terminal is no more. */
-  hangUp(): void {
-    this.#order({ hangup: true });
-  }
-
-  signal(number: number): void {
-    this.#order({ signal: number });
-  }
-
-  /** Waits for a text past the last one found. */
-  async sees(expected: string): Promise<void> {
-    const until = performance.now() + 50_000; // before the test's own limit, which tells nothing
-    for (;;) {
-      const last = this.#over || performance.now() > until;
-      const found = this.#text.indexOf(expected, this.#at);
-      if (found >= 0) {
-        this.#at = found + expected.length;
-        return;
-      }
-      if (last) throw new Error(`there came no ${JSON.stringify(expected)}: ${JSON.stringify(this.#text)}`);
-      await sleep(5);
-    }
-  }
-}
+const sit = (...args: string[]) => new Desk(folder, { CAISSON_HOME: home }, args);
 
 /** Not a shell: one notes a signal, and forgets it when it becomes another program. */
 const sleeper = `python3 -c "import signal; signal.signal(2, signal.SIG_DFL); print('beg' + 'un', flush=True); signal.pause()"`;
@@ -113,7 +26,7 @@ const prompt = "/workspace$ ";
 
 describe.each(engines)("caisson shell (%s)", (engine) => {
   it("[EXE-04] is a shell on a terminal that follows the user's, with its keys and its exit code", async () => {
-    const desk = new Desk("--engine", engine);
+    const desk = sit("--engine", engine);
     await desk.sees("caisson");
     await desk.sees(prompt);
     desk.type("stty size; echo $TERM $(id -u) $PWD\r");
@@ -132,7 +45,7 @@ describe.each(engines)("caisson shell (%s)", (engine) => {
   });
 
   it("[EXE-04] a signal to Caisson ends the shell and restores the user's terminal", async () => {
-    const desk = new Desk("--engine", engine);
+    const desk = sit("--engine", engine);
     await desk.sees(prompt);
     desk.signal(15);
     expect(await desk.ended).toEqual({ code: 143, raw: true, restored: true });
@@ -141,14 +54,14 @@ describe.each(engines)("caisson shell (%s)", (engine) => {
 
 describe("caisson shell", () => {
   it("[EXE-04] ends with the user's terminal", async () => {
-    const desk = new Desk("--engine", "container");
+    const desk = sit("--engine", "container");
     await desk.sees(prompt);
     desk.hangUp();
     expect([129, 141]).toContain((await desk.ended).code); // by the signal, or by output that nobody takes
   });
 
   it("[EXE-04] Ctrl-Z stops a job and leaves Caisson alone; Ctrl-D ends the shell", async () => {
-    const desk = new Desk("--engine", "container");
+    const desk = sit("--engine", "container");
     await desk.sees(prompt);
     desk.type(`${sleeper}\r`);
     await desk.sees("begun\r\n");
@@ -162,7 +75,7 @@ describe("caisson shell", () => {
   });
 
   it("[EXE-04] passes bytes as they are: line feeds stay single where the program says so", async () => {
-    const desk = new Desk("--engine", "container", "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
+    const desk = sit("--engine", "container", "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
     expect(await desk.ended).toMatchObject({ code: 0, restored: true });
     expect(desk.text).toMatch(/up\ndown/);
   });
@@ -172,7 +85,7 @@ describe("caisson shell", () => {
     await writeFile(join(folder, "in/given"), "from the host");
     const script = "cat input/given; echo $WHO; echo kept >output/kept; sleep 1000";
     const words = ["--engine", "container", "--input", "in", "--output", "out", "--env", "WHO=me"];
-    const desk = new Desk(...words, "--timeout", "3", "--", "sh", "-c", script);
+    const desk = sit(...words, "--timeout", "3", "--", "sh", "-c", script);
     await desk.sees("from the hostme\r\n");
     expect(await desk.ended).toMatchObject({ code: 124, restored: true });
     expect(desk.text).toMatch(/ended after 3 s/);
@@ -180,7 +93,7 @@ describe("caisson shell", () => {
   });
 
   it("[EXE-04] restores the terminal when the program cannot be started", async () => {
-    const desk = new Desk("--engine", "container", "--", "no-such-program");
+    const desk = sit("--engine", "container", "--", "no-such-program");
     expect(await desk.ended).toMatchObject({ code: 2, restored: true });
     expect(desk.text).toMatch(/no-such-program/);
   });

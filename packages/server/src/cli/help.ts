@@ -7,7 +7,7 @@ import { shellOptionSpecs } from "./shell-options.ts";
 /** The commands, in the order help shows them. */
 export const commands = {
   run: "run a Python, Node or shell script in a sealed sandbox",
-  shell: "type in a sealed sandbox of its own",
+  shell: "type in a sealed sandbox of its own, or in one of a daemon",
   up: "start the daemon, which keeps sandboxes for others",
   down: "end the daemon; its sandboxes live on",
   status: "say whether a daemon runs, and where",
@@ -40,6 +40,7 @@ ${asked.join("\n")}
   caisson run --engine container --memory 1G --timeout 30 script.js --its-own-option
   echo 'print(6*7)' | caisson run - --language python --json
   caisson shell --memory 1G
+  caisson shell SANDBOX
   caisson exec $(caisson create --memory 1G) 'python3 -c "print(6*7)"'
 `;
 }
@@ -65,9 +66,12 @@ ${sizesAndCodes("script")}
 
 export function shellHelpText(): string {
   return `usage: caisson shell [OPTIONS] [-- COMMAND…]
+       caisson shell [OPTIONS] SANDBOX [-- COMMAND…]
 
-Opens a shell, or COMMAND, on a terminal in a sandbox of its own, which is gone afterwards. All keys go there, Ctrl-C,
-Ctrl-Z and Ctrl-D too; its terminal has the size of yours. Without limits on time: exit or Ctrl-D ends it.
+Opens a shell, or COMMAND, on a terminal in a sandbox of its own, which is gone afterwards, or in SANDBOX of a daemon, which
+is not. All keys go there, Ctrl-C, Ctrl-Z and Ctrl-D too; its terminal has the size of yours. Without limits on time: exit
+or Ctrl-D ends it. SANDBOX goes with --namespace and --config alone; the daemon is that of this data folder, with its
+administrator's key, unless CAISSON_URL and CAISSON_API_KEY name another.
 
 ${formatOptions(shellOptionSpecs)}
 

@@ -91,9 +91,14 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         }),
       );
     case "shell":
-      return withPlan(parseShell(rest, environment.variables), shellHelpText, io, (plan) =>
-        withCaisson(environment, plan, async (caisson) => (await import("./shell.ts")).shell(caisson, plan, io)),
-      );
+      return withPlan(parseShell(rest, environment.variables), shellHelpText, io, async (plan) => {
+        if (!("sandboxId" in plan))
+          return withCaisson(environment, plan, async (caisson) =>
+            (await import("./shell.ts")).shell(caisson, plan, io),
+          );
+        const { shellIn } = await import("./client/shell.ts");
+        return shellIn(await load(environment, plan), environment.variables, plan, io);
+      });
     case "doctor":
       return withPlan(parseReport(rest), doctorHelpText, io, (plan) =>
         withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),

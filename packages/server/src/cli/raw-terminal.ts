@@ -1,4 +1,6 @@
 import { plainTerminalOutput } from "../app.ts";
+import { terminalLimits } from "../core/limits.ts";
+import type { TerminalSize } from "../core/wire.ts";
 
 /** What a program may have switched on and, when it was killed, not off: paste marks, mouse reports, a hidden cursor. */
 const undo = "\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[0m";
@@ -27,4 +29,11 @@ export async function makeRaw(input: NodeJS.ReadStream, output: NodeJS.WriteStre
       input.setRawMode(false);
     },
   };
+}
+
+/** Of the user's terminal, as far as a sandbox's may be as large. */
+export function terminalSizeOf(output: NodeJS.WriteStream): TerminalSize {
+  const within = (value: number, range: { default: number; min: number; max: number }) =>
+    Math.min(range.max, Math.max(range.min, value || range.default));
+  return { rows: within(output.rows, terminalLimits.rows), columns: within(output.columns, terminalLimits.columns) };
 }

@@ -1,14 +1,12 @@
 import { constants } from "node:os";
 import type { Caisson } from "../app.ts";
-import { AppError } from "../core/errors.ts";
-import { terminalLimits } from "../core/limits.ts";
 import type { RunResult } from "../core/run.ts";
-import type { TerminalSize } from "../core/wire.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { atTerminal } from "./at-terminal.ts";
 import { boxOptions, bringOutput } from "./box.ts";
 import { watchDisk } from "./disk.ts";
-import { type Interrupt, onInterrupt } from "./interrupt.ts";
-import { makeRaw } from "./raw-terminal.ts";
+import type { Interrupt } from "./interrupt.ts";
+import { makeRaw, terminalSizeOf } from "./raw-terminal.ts";
 import { exitCodeOfResult, explain, passOn, type RunIo } from "./run.ts";
 import type { ShellPlan } from "./shell-options.ts";
 
@@ -20,12 +18,6 @@ PS1='caisson$ ' exec sh -i`;
   return ["/bin/sh", "-c", script];
 }
 
-function sizeOf(output: NodeJS.WriteStream): TerminalSize {
-  const within = (value: number, range: { default: number; min: number; max: number }) =>
-    Math.min(range.max, Math.max(range.min, value || range.default));
-  return { rows: within(output.rows, terminalLimits.rows), columns: within(output.columns, terminalLimits.columns) };
-}
-
 /** Joins the user's terminal and the sandbox's until the program there has ended. */
 async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt: Interrupt): Promise<RunResult> {
   await using _raw = await makeRaw(io.stdin, io.stdout);
@@ -33,7 +25,7 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
     command: plan.command.length > 0 ? plan.command : shellCommand(io.terminal.color),
     env: { TERM: plan.terminalName, ...plan.env },
     limits: plan.limits,
-    terminal: sizeOf(io.stdout),
+    terminal: terminalSizeOf(io.stdout),
     stdin: io.stdin,
     trackFiles: false,
     signal: interrupt.signal,
@@ -41,7 +33,7 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
   });
   // Shells take a hang-up for what it is; a polite end they ignore.
   interrupt.pass(() => running.signal(constants.signals.SIGHUP));
-  const resize = () => running.resize(sizeOf(io.stdout));
+  const resize = () => running.resize(terminalSizeOf(io.stdout));
   io.stdout.on("resize", resize);
   resize(); // it may have changed while the sandbox was made
   try {
@@ -52,16 +44,8 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
 }
 
 /** `caisson shell`: a sandbox of its own with somebody who types. */
-export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<number> {
-  if (!io.stdin.isTTY || !io.stdout.isTTY)
-    throw new AppError("invalid", "a shell needs a terminal as standard input and output", {
-      hint: "caisson run runs a script without one",
-    });
-  const interrupt = onInterrupt();
-  const gone = () => interrupt.end(128 + constants.signals.SIGHUP); // the user's terminal no longer exists
-  io.stdin.once("end", gone);
-  for (const stream of [io.stdin, io.stdout]) stream.on("error", gone);
-  try {
+export function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<number> {
+  return atTerminal(io, async (interrupt) => {
     await using sandbox = await caisson.createSandbox(boxOptions(plan));
     watchDisk(sandbox, io, interrupt.signal);
     interrupt.signal.throwIfAborted();
@@ -70,12 +54,5 @@ export async function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promi
     await bringOutput(sandbox, plan, io);
     explain(io, plan, result);
     return exitCodeOfResult(result);
-  } catch (error) {
-    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-    throw error;
-  } finally {
-    interrupt.dispose();
-    io.stdin.off("end", gone);
-    for (const stream of [io.stdin, io.stdout]) stream.off("error", gone);
-  }
+  });
 }
