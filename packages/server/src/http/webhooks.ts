@@ -62,7 +62,10 @@ function showDelivery(one: Delivery): z.output<typeof delivery> {
 export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[] {
   const find = async (namespace: string, id: string): Promise<Webhook> => {
     const found = await webhooks.get(id);
-    if (found?.namespace !== namespace) throw new AppError("not_found", `there is no webhook ${id}`);
+    if (found?.namespace !== namespace)
+      throw new AppError("not_found", `there is no webhook ${id}`, {
+        hint: "caisson webhook list has those of the namespace",
+      });
     return found;
   };
   return [

@@ -2,7 +2,7 @@ import { pipeline } from "node:stream/promises";
 import type { Artifact } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const list: Verb = {
   summary: "list destroyed sandboxes whose artifacts are kept, newest first",
@@ -39,15 +39,9 @@ const get: Verb = {
   },
 };
 
-const remove: Verb = {
-  summary: "delete what is kept of a sandbox before its time",
-  usage: "SANDBOX",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.artifacts.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete what is kept of a sandbox before its time", ["SANDBOX"], ({ caisson }, id) =>
+  caisson.artifacts.delete(id),
+);
 
 const own: Verb = {
   summary: "list what a session left in ./output, with hashes; with --json also a signed manifest",

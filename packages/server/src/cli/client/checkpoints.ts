@@ -1,7 +1,7 @@
 import { defined } from "../../core/defined.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import type { Verb } from "./verb.ts";
+import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
   summary: "save a running sandbox, memory and processes included, and print the checkpoint's id",
@@ -37,15 +37,9 @@ const restore: Verb = {
   },
 };
 
-const remove: Verb = {
-  summary: "delete a checkpoint and the key that opens it",
-  usage: "CHECKPOINT",
-  words: [1, 1],
-  run: async ({ caisson, words }) => {
-    await caisson.checkpoints.delete(words[0] ?? "");
-    return 0;
-  },
-};
+const remove = quiet("delete a checkpoint and the key that opens it", ["CHECKPOINT"], ({ caisson }, id) =>
+  caisson.checkpoints.delete(id),
+);
 
 export const checkpointVerbs: Record<string, Verb> = {
   "checkpoint create": create,

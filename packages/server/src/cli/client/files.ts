@@ -41,7 +41,7 @@ const cat: Verb = {
   },
 };
 
-/** A verb on one or two paths that tells nothing when it is done. */
+/** A verb on one or two paths. */
 function onPaths(
   summary: string,
   paths: readonly string[],

@@ -155,9 +155,9 @@ const destroy: Verb = {
   summary: "destroy sandboxes and wipe their workspaces",
   usage: "SANDBOX…",
   words: [1, 1_000],
-  run: async ({ caisson, words }) => {
+  run: async ({ caisson, words, io, json }) => {
     for (const id of words) await (await caisson.getSandbox(id)).destroy();
-    return 0;
+    return json ? tellJson(io, {}) : 0;
   },
 };
 

@@ -4,6 +4,7 @@ import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } fro
 import { configOption, helpOption, namespaceOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
 import { examples } from "./examples.ts";
+import { tellJson } from "./tell.ts";
 
 /** Verbs with more of them hand what follows on to a program. */
 const fewWords = 3;
@@ -32,7 +33,7 @@ export interface Verb {
   run(call: VerbCall): Promise<number>;
 }
 
-/** A verb on what it names, which tells nothing when it is done. */
+/** A verb on what it names, which tells nothing when it is done: as JSON, an empty object. */
 export function quiet(
   summary: string,
   names: readonly string[],
@@ -44,7 +45,7 @@ export function quiet(
     words: [names.length, names.length],
     run: async (call) => {
       await act(call, ...call.words);
-      return 0;
+      return call.json ? tellJson(call.io, {}) : 0;
     },
   };
 }
