@@ -1,32 +1,111 @@
-import { stat } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Files } from "@caisson/sdk";
-import { copyFolder, copyOut, type Source } from "../output-folder.ts";
+import { AppError } from "../../core/errors.ts";
+import { snapshotLimits } from "../../core/snapshot-limits.ts";
+import { TarReader } from "../../tar/tar-reader.ts";
+import { explainWriting, FolderWriter, type Pieces } from "../folder-writer.ts";
 import type { RunIo } from "../run.ts";
 import { visible } from "../terminal.ts";
+import { CopyProgress } from "./copy-progress.ts";
 
-/** A daemon's workspace, to be copied from by the rules for any workspace. */
-function asSource(files: Files): Source {
-  return {
-    list: async (path, options) =>
-      (await files.list(path, options)).map(({ name, type, mode }) => ({ name, type, mode: Number.parseInt(mode, 8) })),
-    readEach: async (path, take) => {
-      for await (const piece of await files.read(path)) await take(Buffer.from(piece));
-    },
+/** What a daemon sends; that it broke off is no fault of what is written here. */
+async function* pieces(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw new AppError("unavailable", "the daemon broke off before all of it had come", { cause: error });
+  }
+}
+
+/** Writes an archive that a sandbox made of itself: its files and folders as plain ones, and nothing else. */
+export async function unpackInto(
+  writer: FolderWriter,
+  archive: AsyncIterable<Uint8Array>,
+  progress: Pick<CopyProgress, "file" | "bytes">,
+): Promise<void> {
+  const reader = new TarReader(archive, { depth: snapshotLimits.depth, exact: true });
+  const content: Pieces = async (write) => {
+    for (let piece = await reader.read(); piece !== undefined; piece = await reader.read()) {
+      await write(piece);
+      progress.bytes(piece.length);
+    }
   };
+  try {
+    for (let entry = await reader.next(); entry !== undefined; entry = await reader.next()) {
+      const name = Buffer.from(entry.path, "latin1").toString();
+      if (entry.depth === 0) continue;
+      if (entry.type === "directory") await writer.folder(name);
+      else if (entry.type === "file") {
+        progress.file();
+        await writer.file(name, entry.mode, content);
+      } else if (writer.takes(name)) writer.leftOut.push(`${name}: it is a ${entry.type}, not a file`);
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+/** What is there, by name, before it comes: an archive has no place for sockets and the like, and does not say what it lacks. */
+async function survey(files: Files, path: string): Promise<{ files: number; bytes: number; others: string[] }> {
+  const found = { files: 0, bytes: 0, others: [] as string[] };
+  for (const { name, type, size } of await files.list(path, { recursive: true })) {
+    if (type === "other") found.others.push(name);
+    if (type !== "file") continue;
+    found.files++;
+    found.bytes += size;
+  }
+  return found;
 }
 
 export async function bringFolder(files: Files, path: string, to: string, mostBytes: number, io: RunIo): Promise<void> {
-  for (const left of await copyFolder(asSource(files), path === "" ? "/workspace" : path, to, mostBytes))
-    io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+  const from = path === "" ? "/workspace" : path;
+  const there = await survey(files, from);
+  const writer = new FolderWriter(to, mostBytes);
+  let came = 0;
+  {
+    using progress = new CopyProgress(io, "fetched", there.bytes);
+    const counting = {
+      file: () => {
+        came++;
+        progress.file();
+      },
+      bytes: (count: number) => progress.bytes(count),
+    };
+    const archive = await files.download(from);
+    try {
+      await mkdir(to, { recursive: true });
+      await unpackInto(writer, pieces(archive), counting);
+    } catch (error) {
+      throw explainWriting(error, to);
+    }
+  }
+  for (const name of there.others) if (writer.takes(name)) writer.leftOut.push(`${name}: it is no file`);
+  for (const left of writer.leftOut) io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
+  if (came < there.files)
+    io.stderr.write(
+      `caisson: not copied: ${there.files - came} files that its user may not read, or that went meanwhile\n`,
+    );
 }
 
-export async function bringFile(files: Files, path: string, to: string, mostBytes: number): Promise<void> {
+export async function bringFile(files: Files, path: string, to: string, mostBytes: number, io: RunIo): Promise<void> {
   const isFolder = await stat(to).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  const { mode } = await files.stat(path);
+  const { mode, size } = await files.stat(path);
   const target = isFolder ? join(to, basename(path)) : to;
-  await copyOut(asSource(files), path, Number.parseInt(mode, 8), target, mostBytes);
+  using progress = new CopyProgress(io, "fetched", size);
+  progress.file();
+  const content = await files.read(path);
+  try {
+    await new FolderWriter(to, mostBytes).one(target, Number.parseInt(mode, 8), async (write) => {
+      for await (const piece of pieces(content)) {
+        await write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+        progress.bytes(piece.length);
+      }
+    });
+  } catch (error) {
+    throw explainWriting(error, target);
+  }
 }

@@ -1,11 +1,14 @@
 import { createReadStream } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { lstat } from "node:fs/promises";
+import { basename } from "node:path";
 import { Readable } from "node:stream";
 import type { Files, Sandbox } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import type { RunIo } from "../run.ts";
 import { writeOut } from "../write-out.ts";
 import { bringFile, bringFolder } from "./bring.ts";
+import { CopyProgress } from "./copy-progress.ts";
+import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";
@@ -58,17 +61,21 @@ function remote(text: string): { id: string; path: string } | undefined {
   return match === null ? undefined : { id: match[1] ?? "", path: match[2] ?? "" };
 }
 
-async function sendTree(sandbox: Sandbox, from: string, to: string): Promise<void> {
+/** A folder goes as one archive: all of it is there in the end, or nothing of it. */
+async function send(sandbox: Sandbox, from: string, to: string, io: RunIo): Promise<void> {
   const info = await lstat(from).catch((error: unknown) => {
     throw new AppError("not_found", `'${from}' cannot be read (${errnoOf(error)})`, { cause: error });
   });
+  using progress = new CopyProgress(io, "sent", info.isFile() ? info.size : undefined);
   if (info.isDirectory()) {
-    await sandbox.files.mkdir(to);
-    for (const name of await readdir(from)) await sendTree(sandbox, join(from, name), `${to}/${name}`);
+    const mtimeNs = BigInt(Math.floor(Date.now() / 1000)) * 1_000_000_000n;
+    const upload = (archive: ReadableStream<Uint8Array>) => sandbox.files.upload(archive, to, { replace: true });
+    await sendFolder(from, upload, { mtimeNs, progress });
   } else if (info.isFile()) {
-    const mode = info.mode & 0o111 ? "755" : "644";
-    const body = Readable.toWeb(createReadStream(from)) as ReadableStream<Uint8Array>;
-    await sandbox.files.write(to, body, { mode });
+    progress.file();
+    const source = createReadStream(from).on("data", (piece) => progress.bytes(piece.length));
+    const body = Readable.toWeb(source) as ReadableStream<Uint8Array>;
+    await sandbox.files.write(to, body, { mode: info.mode & 0o111 ? "755" : "644" });
   } else throw new AppError("invalid", `'${from}' is neither a file nor a folder`);
 }
 
@@ -90,7 +97,7 @@ async function copy({ caisson, words, io }: VerbCall): Promise<number> {
     });
   if (target !== undefined) {
     const sandbox = await caisson.getSandbox(target.id);
-    await sendTree(sandbox, from, await targetIn(sandbox, from, target.path));
+    await send(sandbox, from, await targetIn(sandbox, from, target.path), io);
     return 0;
   }
   const { id, path } = source ?? { id: "", path: "" };
@@ -98,14 +105,14 @@ async function copy({ caisson, words, io }: VerbCall): Promise<number> {
   const isFolder = path === "" || path === "." || (await sandbox.files.stat(path)).type === "directory";
   const mostBytes = sandbox.info.storage_mb * 1024 ** 2;
   if (isFolder) await bringFolder(sandbox.files, path, to, mostBytes, io);
-  else await bringFile(sandbox.files, path, to, mostBytes);
+  else await bringFile(sandbox.files, path, to, mostBytes, io);
   return 0;
 }
 
 export const fileVerbs: Record<string, Verb> = {
   cp: {
     summary: "copy files and folders into a sandbox, or out of one",
-    usage: "FROM TO",
+    usage: "[SANDBOX:]FROM [SANDBOX:]TO",
     about:
       "One of the two is SANDBOX:PATH. Links and special files stay behind; what comes out is written as plain files.",
     words: [2, 2],

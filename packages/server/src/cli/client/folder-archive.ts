@@ -1,28 +1,80 @@
 import { createReadStream } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError } from "../../core/errors.ts";
+import { Readable } from "node:stream";
+import { AppError, errnoOf } from "../../core/errors.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 
-/** A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. */
-export async function* folderArchive(folder: string, below = ""): AsyncGenerator<Uint8Array> {
-  for (const name of (await readdir(join(folder, below))).sort()) {
+export interface FolderArchiveOptions {
+  /** Of all files and folders; 1970 unless given, so that the same files are the same archive. */
+  mtimeNs?: bigint;
+  /** Takes note of each file, and of its bytes as they go. */
+  progress?: { file(): void; bytes(count: number): void };
+}
+
+/**
+ * A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. Folders
+ * stand in it only where they are empty: one that is there already keeps its mode.
+ */
+async function* folderArchive(folder: string, options: FolderArchiveOptions): AsyncGenerator<Uint8Array> {
+  yield* entries(folder, "", options);
+  yield tarEnd;
+}
+
+async function* entries(folder: string, below: string, options: FolderArchiveOptions): AsyncGenerator<Uint8Array> {
+  const { mtimeNs = 0n, progress } = options;
+  const names = await readdir(join(folder, below));
+  if (names.length === 0 && below !== "")
+    yield tarHeader({ type: "directory", path: latin1(below), mode: 0o755, mtimeNs });
+  for (const name of names.sort()) {
     const path = below === "" ? name : `${below}/${name}`;
     const info = await lstat(join(folder, path));
-    const bytes = Buffer.from(path).toString("latin1");
-    if (info.isDirectory()) {
-      yield tarHeader({ type: "directory", path: bytes, mode: 0o755 });
-      yield* folderArchive(folder, path);
-    } else if (info.isFile()) {
-      yield tarHeader({ type: "file", path: bytes, mode: info.mode & 0o111 ? 0o755 : 0o644, size: info.size });
+    if (info.isDirectory()) yield* entries(folder, path, options);
+    else if (info.isFile()) {
+      const mode = info.mode & 0o111 ? 0o755 : 0o644;
+      yield tarHeader({ type: "file", path: latin1(path), mode, size: info.size, mtimeNs });
+      progress?.file();
       let sent = 0;
       for await (const piece of createReadStream(join(folder, path), { end: Math.max(0, info.size - 1) })) {
         sent += piece.length;
+        progress?.bytes(piece.length);
         yield piece;
       }
       if (sent !== info.size) throw new AppError("conflict", `'${path}' changed while it was read`);
       yield tarPadding(info.size);
     } else throw new AppError("invalid", `'${path}' is neither a file nor a folder`);
   }
-  if (below === "") yield tarEnd;
+}
+
+function latin1(path: string): string {
+  return Buffer.from(path).toString("latin1");
+}
+
+/** Sends a folder as an archive. What goes wrong with the folder is told as such: whoever sends sees a broken connection. */
+export async function sendFolder<T>(
+  folder: string,
+  send: (archive: ReadableStream<Uint8Array>) => Promise<T>,
+  options: FolderArchiveOptions = {},
+): Promise<T> {
+  let failure: unknown;
+  async function* watched() {
+    try {
+      yield* folderArchive(folder, options);
+    } catch (error) {
+      failure = explain(error, folder);
+      throw error;
+    }
+  }
+  try {
+    return await send(Readable.toWeb(Readable.from(watched())) as ReadableStream<Uint8Array>);
+  } catch (error) {
+    throw failure ?? error;
+  }
+}
+
+function explain(error: unknown, folder: string): unknown {
+  const errno = errnoOf(error);
+  if (error instanceof AppError || errno === undefined) return error;
+  const path = (error as NodeJS.ErrnoException).path ?? folder;
+  return new AppError("not_found", `'${path}' cannot be read (${errno})`, { cause: error });
 }

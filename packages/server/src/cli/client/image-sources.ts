@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { folderArchive } from "./folder-archive.ts";
+import { sendFolder } from "./folder-archive.ts";
 import { settleImage, whileMade } from "./images.ts";
 import type { Verb } from "./verb.ts";
 
@@ -40,10 +40,12 @@ const load: Verb = {
     const info = await stat(path).catch((error: unknown) => {
       throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
     });
-    const source = info.isDirectory() ? Readable.from(folderArchive(path)) : createReadStream(path);
-    const archive = Readable.toWeb(source) as ReadableStream<Uint8Array>;
     const more = defined({ name: options.text("name"), image: options.text("image") });
-    return settleImage(call, await caisson.images.load(archive, more));
+    const load = (archive: ReadableStream<Uint8Array>) => caisson.images.load(archive, more);
+    const made = info.isDirectory()
+      ? await sendFolder(path, load)
+      : await load(Readable.toWeb(createReadStream(path)) as ReadableStream<Uint8Array>);
+    return settleImage(call, made);
   },
 };
 

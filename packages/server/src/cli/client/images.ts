@@ -4,6 +4,7 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { buildLimits } from "../../core/image-limits.ts";
 import { showBytes } from "../../core/size.ts";
 import { visible } from "../terminal.ts";
+import { LiveLine } from "./live-line.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";
 
@@ -79,11 +80,11 @@ async function whatIs(word: string): Promise<ImportImage> {
 
 /** Steps as they begin, and what they say where it is asked for; on a terminal the last line of it beside the step. */
 async function follow({ caisson, io }: VerbCall, image: ImageInfo, verbose: boolean): Promise<number> {
-  const screen: { isTTY?: boolean; columns?: number } = io.stderr;
-  const isLive = screen.isTTY === true && !verbose;
+  using live = new LiveLine(io);
+  const isLive = live.isOn && !verbose;
   const line = (text: string) => {
-    const room = Math.max(20, (screen.columns ?? 80) - 1);
-    io.stderr.write(isLive ? `\r\x1b[K${visible(text).slice(0, room)}` : `${visible(text)}\n`);
+    if (isLive) live.show(text);
+    else io.stderr.write(`${visible(text)}\n`);
   };
   let step = "";
   for await (const message of caisson.images.log(image.id)) {
@@ -94,7 +95,7 @@ async function follow({ caisson, io }: VerbCall, image: ImageInfo, verbose: bool
       if (verbose) io.stderr.write(`${visible(message.data.replace(/\n$/, ""))}\n`);
       else if (isLive && message.data.trim() !== "") line(`${step}  ${message.data.trim()}`);
     } else {
-      if (isLive) io.stderr.write("\r\x1b[K");
+      live[Symbol.dispose]();
       if (message.state === "ready") return 0;
       io.stderr.write(`caisson: ${image.name} could not be made\n`);
       for (const text of (message.error ?? "").split("\n")) io.stderr.write(`${visible(text)}\n`);

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import type { Caisson, SkillInfo } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { skillLimits } from "../../core/snapshot-limits.ts";
-import { folderArchive } from "./folder-archive.ts";
+import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
@@ -16,8 +16,9 @@ async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
   const info = await stat(path).catch((error: unknown) => {
     throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
   });
-  const source = info.isDirectory() ? Readable.from(folderArchive(path)) : createReadStream(path);
-  return caisson.skills.add(Readable.toWeb(source) as ReadableStream<Uint8Array>);
+  const add = (archive: ReadableStream<Uint8Array>) => caisson.skills.add(archive);
+  if (info.isDirectory()) return sendFolder(path, add);
+  return add(Readable.toWeb(createReadStream(path)) as ReadableStream<Uint8Array>);
 }
 
 const add: Verb = {
