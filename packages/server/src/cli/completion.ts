@@ -1,17 +1,9 @@
 import { AppError } from "../core/errors.ts";
-import { languages } from "../core/language.ts";
-import { engineChoices } from "../core/request.ts";
-import { auditOptionSpecs } from "./audit-options.ts";
-import { optionsOf } from "./client/verb.ts";
 import { clientVerbs } from "./client/verbs.ts";
+import { type Completed, completedCommands, type Kind, subcommands } from "./completion-table.ts";
 import { commands } from "./help.ts";
-import { mcpOptionSpecs, serveOptionSpecs } from "./mcp/options.ts";
-import { type OptionSpecs, parseOptions } from "./options.ts";
-import { helpOption, reportOptionSpecs } from "./report-options.ts";
-import { runOptionSpecs } from "./run-options.ts";
-import { runsOptionSpecs } from "./runs.ts";
-import { shellOptionSpecs } from "./shell-options.ts";
-import { upOptionSpecs } from "./up-options.ts";
+import { parseOptions } from "./options.ts";
+import { helpOption } from "./report-options.ts";
 
 /** Verbs by their first word, which of `keys create` is `keys`. */
 const groups = Map.groupBy(Object.entries(clientVerbs), ([name]) => name.split(" ")[0] ?? "");
@@ -20,70 +12,159 @@ const summaries: Record<string, string> = {
   ...Object.fromEntries([...groups].map(([word, verbs]) => [word, verbs.map(([, { summary }]) => summary).join("; ")])),
 };
 const names = Object.keys(summaries).join(" ");
-const specs: Record<string, OptionSpecs> = {
-  run: runOptionSpecs,
-  shell: shellOptionSpecs,
-  up: upOptionSpecs,
-  down: reportOptionSpecs,
-  status: reportOptionSpecs,
-  runs: runsOptionSpecs,
-  doctor: reportOptionSpecs,
-  config: reportOptionSpecs,
-  ...Object.fromEntries(
-    [...groups].map(([word, verbs]) => [word, Object.assign({}, ...verbs.map(([, verb]) => optionsOf(verb)))]),
-  ),
-  audit: auditOptionSpecs,
-  mcp: mcpOptionSpecs,
-  serve: serveOptionSpecs,
-};
-const words = (options: OptionSpecs) =>
-  Object.keys(options)
-    .map((name) => `--${name}`)
-    .join(" ");
-const cases = Object.entries(specs).map(([verb, options]) => `${verb}) options="${words(options)}" ;;`);
 
-const bash = `_caisson() {
-  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
-  case $before in
-    --engine|-e) COMPREPLY=($(compgen -W "${engineChoices.join(" ")}" -- "$word")); return ;;
-    --language|-l) COMPREPLY=($(compgen -W "${languages.join(" ")}" -- "$word")); return ;;
-    --config) COMPREPLY=($(compgen -f -- "$word")); return ;;
-    --input|--output) COMPREPLY=($(compgen -d -- "$word")); return ;;
-  esac
-  local options=
-  case \${COMP_WORDS[1]} in ${cases.join(" ")} esac
-  if [ "$COMP_CWORD" = 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word"))
-  elif [[ $word == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$word"))
-  else COMPREPLY=($(compgen -f -- "$word")); fi
+/** For a shell, between single quotes. */
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** A line of a shell's `case`: the words that a command is called by, and what may follow them. */
+function bashCase(one: Completed): string {
+  const length = one.names[0]?.split(" ").length ?? 1;
+  const patterns = one.names.map((name) => (length === 2 ? quoted(name) : `${quoted(`${name} `)}*`)).join("|");
+  const offered = one.options.map(({ name }) => `--${name}`).join(" ");
+  const valued = one.options.flatMap(({ name, kind, others }) =>
+    kind === undefined ? [] : [`--${name}`, ...others].map((word) => `${quoted(word)}) kind=${quoted(kind)} ;;`),
+  );
+  const words = one.words.map((kind, at) => {
+    const isLast = one.repeats && at === one.words.length - 1;
+    return `${isLast ? "*" : at}) kind=${quoted(kind)} ;;`;
+  });
+  const asked = valued.length === 0 ? ":" : `case $1 in ${valued.join(" ")} esac`;
+  const placed = words.length === 0 ? ":" : `case $1 in ${words.join(" ")} esac`;
+  return `    ${patterns}) at=${length + 1} options=${quoted(offered)}
+      _caisson_value() { ${asked}; }
+      _caisson_word() { ${placed}; } ;;`;
 }
-complete -o filenames -F _caisson caisson
+
+const subcommandCases = [...subcommands].map(
+  ([first, seconds]) => `${quoted(first)}) more=${quoted(seconds.join(" "))} ;;`,
+);
+
+/** Asks the daemon, for two seconds at most; where there is none, nothing is said. */
+const bash = `_caisson_sandboxes() {
+  timeout 2 "\${COMP_WORDS[0]}" ls </dev/null 2>/dev/null | sed 1d | cut -d' ' -f1
+}
+_caisson_offer() {
+  local word=$2
+  case $1 in
+    sandbox) COMPREPLY+=($(compgen -W "$(_caisson_sandboxes)" -- "$word")) ;;
+    copy)
+      [[ $word == */* || $word == .* ]] || COMPREPLY+=($(compgen -S : -W "$(_caisson_sandboxes)" -- "$word"))
+      [ \${#COMPREPLY[@]} = 0 ] || compopt -o nospace 2>/dev/null
+      _caisson_offer file "$word" ;;
+    file) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$word")) ;;
+    folder) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$word")) ;;
+    :*) COMPREPLY+=($(compgen -W "\${1#:}" -- "$word")) ;;
+  esac
+}
+_caisson() {
+  local word=\${COMP_WORDS[COMP_CWORD]} at=2 options= more= kind= i=0 place=0 first=\${COMP_WORDS[1]}
+  local IFS=$' \\t\\n'
+  COMPREPLY=()
+  if [ "$COMP_CWORD" = 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "$word")); return; fi
+  _caisson_value() { :; }
+  _caisson_word() { :; }
+  case $first in
+    help) [ "$COMP_CWORD" != 2 ] || COMPREPLY=($(compgen -W "${names}" -- "$word")); first=\${COMP_WORDS[2]} ;;
+    completion) [ "$COMP_CWORD" != 2 ] || COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return ;;
+  esac
+  case $first in
+    ${subcommandCases.join("\n    ")}
+  esac
+  if [ "\${COMP_WORDS[1]}" = help ]; then
+    [ "$COMP_CWORD" != 3 ] || COMPREPLY=($(compgen -W "$more" -- "$word"))
+    return
+  fi
+  local asked="$first \${COMP_WORDS[2]}"
+  [ "$COMP_CWORD" != 2 ] || asked="$first "
+  case $asked in
+${completedCommands.map(bashCase).join("\n")}
+  esac
+  [ "$COMP_CWORD" != 2 ] || COMPREPLY=($(compgen -W "$more" -- "$word"))
+  for ((i = at; i < COMP_CWORD; i++)); do
+    kind=
+    case \${COMP_WORDS[i]} in
+      --) options= ;;
+      -*)
+        _caisson_value "\${COMP_WORDS[i]}"
+        if [ -n "$kind" ]; then
+          i=$((i + 1))
+          if [ "\${COMP_WORDS[i]}" = = ]; then
+            if [ "$i" = "$COMP_CWORD" ]; then word=; else i=$((i + 1)); fi
+          fi
+          if [ "$i" -ge "$COMP_CWORD" ]; then _caisson_offer "$kind" "$word"; return; fi
+        fi ;;
+      *) place=$((place + 1)) ;;
+    esac
+  done
+  if [[ $word == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$word")); return; fi
+  kind=
+  _caisson_word "$place"
+  _caisson_offer "$kind" "$word"
+}
 `;
 
 const zsh = `#compdef caisson
 autoload -U +X bashcompinit && bashcompinit
-${bash}`;
-
-const fish = `${Object.entries(summaries)
-  .map(([name, text]) => `complete -c caisson -n __fish_use_subcommand -a ${name} -d '${text.replaceAll("'", "\\'")}'`)
-  .join("\n")}
-${Object.entries(specs)
-  .flatMap(([verb, options]) =>
-    Object.entries(options).map(
-      ([name, spec]) =>
-        `complete -c caisson -n '__fish_seen_subcommand_from ${verb}' -l ${name} -d '${spec.help.replaceAll("'", "\\'")}'`,
-    ),
-  )
-  .join("\n")}
+${bash}complete -o filenames -F _caisson caisson
 `;
 
-const shells: Record<string, string> = { bash, zsh, fish };
+/** What a line of fish is for: a command's first word, and its second where it has one. */
+function fishCondition({ names }: Completed): string {
+  const [first = "", second] = names[0]?.split(" ") ?? [];
+  const seconds = names.map((name) => name.split(" ")[1] ?? "");
+  const seen = `__fish_seen_subcommand_from ${first}`;
+  if (second !== undefined) return `${seen}; and __fish_seen_subcommand_from ${seconds.join(" ")}`;
+  const below = subcommands.get(first);
+  return below === undefined ? seen : `${seen}; and not __fish_seen_subcommand_from ${below.join(" ")}`;
+}
+
+function fishValues(kind: Kind): string {
+  if (kind === "sandbox") return "-f -a '(__caisson_sandboxes)'";
+  if (kind === "copy") return "-a '(__caisson_sandboxes):'";
+  if (kind === "folder") return "-f -a '(__fish_complete_directories)'";
+  return kind.startsWith(":") ? `-f -a '${kind.slice(1)}'` : kind === "file" ? "-F" : "-f";
+}
+
+function fishLines(one: Completed): string[] {
+  const command = `complete -c caisson -n '${fishCondition(one)}'`;
+  const kind = one.words.find((word) => word !== "none") ?? "none";
+  const options = one.options.map(
+    ({ name, kind, help }) =>
+      `${command} -l ${name}${kind === undefined ? "" : ` -r ${fishValues(kind)}`} -d ${fishText(help)}`,
+  );
+  return [`${command} ${fishValues(kind)}`, ...options];
+}
+
+const fishText = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
+
+const fish = `function __caisson_sandboxes
+  timeout 2 caisson ls </dev/null 2>/dev/null | sed 1d | cut -d' ' -f1
+end
+${[
+  ...Object.entries(summaries).map(
+    ([name, text]) => `complete -c caisson -n __fish_use_subcommand -f -a ${name} -d ${fishText(text)}`,
+  ),
+  ...[...subcommands].map(
+    ([first, seconds]) =>
+      `complete -c caisson -n '__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${seconds.join(" ")}' -a '${seconds.join(" ")}'`,
+  ),
+  ...completedCommands.flatMap(fishLines),
+].join("\n")}
+`;
+
+const shells: Record<string, string> = {
+  bash: `${bash}complete -F _caisson caisson
+`,
+  zsh,
+  fish,
+};
 
 const usage = `caisson completion ${Object.keys(shells).join("|")}`;
 
 export function completionHelpText(): string {
   return `usage: ${usage}
 
-Prints a script that lets your shell complete commands and options.
+Prints a script that lets your shell complete commands, options and the ids of sandboxes, which it asks the daemon for.
 
   bash  source <(caisson completion bash), in ~/.bashrc
   zsh   source <(caisson completion zsh), in ~/.zshrc, after compinit

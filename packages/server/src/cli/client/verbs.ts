@@ -78,6 +78,13 @@ export function findVerb(words: readonly string[]): { name: string; verb: Verb; 
   return undefined;
 }
 
+/** What a verb is called, and what it is found by as well. */
+export function spellings(name: string): string[] {
+  const [first = "", second = ""] = name.split(" ");
+  const other = Object.entries(usual).find(([, own]) => own === second)?.[0];
+  return other === undefined || Object.hasOwn(clientVerbs, `${first} ${other}`) ? [name] : [name, `${first} ${other}`];
+}
+
 /** Those that begin with a word that is no verb by itself. */
 export function verbsUnder(word: string): string[] {
   return Object.keys(clientVerbs).filter((name) => name.startsWith(`${word} `));

@@ -4,7 +4,7 @@ import { helpOption } from "../report-options.ts";
 import { isMcpClient, type McpClientName, mcpClients } from "./clients.ts";
 import { mcpOptionSpecs } from "./options.ts";
 
-const installOptionSpecs = {
+export const installOptionSpecs = {
   tools: mcpOptionSpecs.tools,
   print: { type: "boolean", help: "show what would be written, and write nothing" },
   help: helpOption,
