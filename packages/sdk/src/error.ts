@@ -72,7 +72,10 @@ export async function readProblem(response: Response): Promise<ApiError> {
   } catch {
     // not a problem document: told below
   }
-  return new ApiError({ status, code: codeOf(status), detail: `answered ${status}: ${text.slice(0, 200)}` });
+  const detail = `answered ${status}: ${text.slice(0, 200)}`;
+  const seconds = response.headers.get("retry-after") ?? "";
+  const retry = /^\d+$/.test(seconds) ? { retry_after: Number(seconds) } : {}; // it may also be a date
+  return new ApiError({ status, code: codeOf(status), detail, ...retry });
 }
 
 function codeOf(status: number): ErrorCode {
