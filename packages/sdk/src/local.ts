@@ -1,0 +1,107 @@
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { Caisson } from "./caisson.ts";
+import { CaissonError, type ErrorCode } from "./error.ts";
+import type { ClientOptions } from "./transport.ts";
+
+export interface LocalOptions extends Omit<ClientOptions, "url" | "key"> {
+  /** The data folder, in place of CAISSON_HOME. */
+  home?: string;
+  /** In place of the variables of this process. */
+  variables?: Readonly<Record<string, string | undefined>>;
+}
+
+/** There is no daemon that this program may use. */
+export class LocalError extends CaissonError {
+  override readonly name = "LocalError";
+  readonly code: ErrorCode;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, message: string, hint: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+const maxAnswerCharacters = 65_536;
+
+/**
+ * The daemon that CAISSON_URL and CAISSON_API_KEY name, or that of the data folder, with its administrator's key. That key
+ * goes to no address that somebody has named.
+ */
+export async function openLocal(options: LocalOptions = {}): Promise<Caisson> {
+  const found = await findLocal(options);
+  if (found !== undefined) return found;
+  const hint = "caisson up --detach starts one; CAISSON_URL names one elsewhere";
+  throw new LocalError("unavailable", `no daemon of ${homeOf(options)} runs`, hint);
+}
+
+/** The same; undefined where none is named and none runs. */
+export async function findLocal(options: LocalOptions = {}): Promise<Caisson | undefined> {
+  const { home: _, variables = process.env, ...rest } = options;
+  const home = homeOf(options);
+  const named = variables.CAISSON_URL || undefined;
+  const url = named ?? (await addressOf(home));
+  if (url === undefined) return undefined;
+  const key = variables.CAISSON_API_KEY || (named === undefined ? await adminKeyOf(home) : undefined);
+  return new Caisson({ ...rest, url, ...(key === undefined ? {} : { key }) });
+}
+
+function homeOf({ home, variables = process.env }: LocalOptions): string {
+  return home ?? (variables.CAISSON_HOME || defaultHome());
+}
+
+function defaultHome(): string {
+  return process.geteuid?.() === 0 ? "/var/lib/caisson" : join(homedir(), ".caisson");
+}
+
+/** As `caisson up` tells it, whatever port it has. */
+async function addressOf(home: string): Promise<string | undefined> {
+  try {
+    return (await askStatus(join(home, "run/control"))).address;
+  } catch (error) {
+    if (error instanceof LocalError) throw error;
+    const errno = errnoOf(error);
+    if (["ENOENT", "ECONNREFUSED", "ENOTDIR"].includes(errno)) return undefined;
+    const why = `the daemon of this data folder cannot be asked (${errno})`;
+    throw new LocalError("forbidden", why, "ask as the user who started it", error);
+  }
+}
+
+function askStatus(path: string): Promise<{ address: string }> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(path, () => socket.write("status\n")).setEncoding("utf8");
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      if (text.length > maxAnswerCharacters) socket.destroy();
+    });
+    socket.on("error", reject);
+    socket.on("close", () => {
+      try {
+        resolve(JSON.parse(text));
+      } catch (cause) {
+        const hint = "caisson status says whether it runs";
+        reject(new LocalError("unavailable", "the daemon of this data folder did not answer", hint, cause));
+      }
+    });
+  });
+}
+
+async function adminKeyOf(home: string): Promise<string> {
+  const path = join(home, "admin-key");
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    const why = `the key in ${path} cannot be read (${errnoOf(error)})`;
+    throw new LocalError("unauthenticated", why, "CAISSON_API_KEY names another", error);
+  }
+}
+
+function errnoOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}
