@@ -1,4 +1,5 @@
 import type { Judge } from "./document.ts";
+import { checkMessages } from "./messages.ts";
 
 export interface Sent {
   json?: unknown;
@@ -47,17 +48,27 @@ export class Api {
     return { status: response.status, headers: response.headers, json, bytes };
   }
 
-  /** The answer while its body may still be on its way. */
-  open(method: string, path: string, { json, body, headers = {}, bad = false, signal }: Sent = {}): Promise<Response> {
+  /** The answer while its body may still be on its way. Its messages are judged as they are read. */
+  async open(
+    method: string,
+    path: string,
+    { json, body, headers = {}, bad = false, signal }: Sent = {},
+  ): Promise<Response> {
     const url = new URL(path, this.base);
     if (!bad) this.#judge.checkRequest({ method, url, requestBody: json, status: 0, contentType: null });
-    return fetch(url, {
+    const response = await fetch(url, {
       method,
       headers: { ...this.headers, ...(json === undefined ? {} : { "content-type": "application/json" }), ...headers },
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       ...(body === undefined ? {} : { body, duplex: "half" }),
       ...(signal === undefined ? {} : { signal }),
     } as RequestInit);
+    const { status } = response;
+    const contentType = response.headers.get("content-type");
+    checkMessages(response, (responseBody) =>
+      this.#judge.checkResponse({ method, url, status, contentType, responseBody }),
+    );
+    return response;
   }
 
   get = (path: string, sent?: Sent) => this.send("GET", path, sent);

@@ -132,7 +132,7 @@ describe("the REST API, followed by many who do not read", () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   const publish = (text: string) =>
-    server.feed.publish({ type: "queue.backpressure", namespace: "default", sandboxId: null, data: { text } });
+    server.feed.publish({ type: "artifacts.failed", namespace: "default", sandboxId: null, data: { reason: text } });
 
   /** A connection that follows events and reads no further than the answer's head, which it gives. */
   async function follow(): Promise<{ socket: Socket; head: string }> {

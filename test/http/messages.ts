@@ -1,6 +1,13 @@
 // biome-ignore lint/suspicious/noExplicitAny: tests look into it field by field
 export type Message = { type: string } & Record<string, any>;
 
+const checks = new WeakMap<Response, (message: Message) => void>();
+
+/** Each message that is read of this answer is held against what is said of it. */
+export function checkMessages(response: Response, check: (message: Message) => void): void {
+  checks.set(response, check);
+}
+
 /** The messages of a stream, SSE or NDJSON, as they come. Leaving it goes away like a client does. */
 export async function* messages(response: Response): AsyncGenerator<Message, void> {
   const isSse = response.headers.get("content-type")?.startsWith("text/event-stream");
@@ -12,7 +19,10 @@ export async function* messages(response: Response): AsyncGenerator<Message, voi
     rest = parts.pop() ?? "";
     for (const part of parts) {
       const json = isSse ? /^data: (.*)$/m.exec(part)?.[1] : part;
-      if (json !== undefined && json !== "") yield JSON.parse(json);
+      if (json === undefined || json === "") continue;
+      const message = JSON.parse(json);
+      checks.get(response)?.(message);
+      yield message;
     }
   }
 }

@@ -36,6 +36,27 @@ describe("[API-01] the OpenAPI document", () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
+  it("[API-04] says of every stream what its messages are, one schema a type", () => {
+    const { paths, components } = server.judge.document;
+    const streams = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.values(methods).flatMap(({ responses }) => {
+        const { "text/event-stream": sse, "application/x-ndjson": lines } = responses[200]?.content ?? {};
+        return sse === undefined || lines === undefined ? [] : [{ path, sse, lines }];
+      }),
+    );
+    expect(streams.length).toBeGreaterThan(6);
+    for (const { path, sse, lines } of streams) {
+      const reference = String(sse.schema?.$ref);
+      expect(JSON.stringify(lines.schema?.oneOf), path).toContain(reference);
+      const { oneOf = [], discriminator } = components.schemas[reference.split("/").at(-1) ?? ""] as {
+        oneOf?: { $ref: string }[];
+        discriminator: { mapping: Record<string, string> };
+      };
+      expect(new Set(Object.values(discriminator.mapping)), path).toEqual(new Set(oneOf.map(({ $ref }) => $ref)));
+      expect(Object.keys(discriminator.mapping)).toContain("error");
+    }
+  });
+
   it("names the paths of the seed", () => {
     const { paths } = server.judge.document;
     for (const [path, method, status] of [

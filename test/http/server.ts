@@ -11,7 +11,6 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Role } from "../../packages/server/src/core/principal.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import { openDoors } from "../../packages/server/src/doors.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { PortServer } from "../../packages/server/src/http/port-server.ts";
@@ -19,6 +18,7 @@ import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
+import { CheckedFeed } from "../checked-feed.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
 import { Api } from "./api.ts";
@@ -95,7 +95,7 @@ export async function openTestServer(
     ...(background && { background }),
     onError,
   });
-  const feed = new EventFeed();
+  const feed = new CheckedFeed();
   const settings: FleetSettings = {
     engine,
     image: "host",
@@ -151,6 +151,7 @@ export async function openTestServer(
       for (const { id } of await caisson.keptSandboxes()) await caisson.destroySandbox(id);
       await caisson[Symbol.asyncDispose]();
       await removeDataFolder(home);
+      feed.checkAll();
     },
   };
 }

@@ -52,7 +52,7 @@ describe("webhooks", () => {
     const api = await server.as("operator", "signed");
     const { status, json } = await api.post("/api/v1/webhooks", { url: receiver.url, types: ["queue.backpressure"] });
     expect(status).toBe(201);
-    server.feed.publish({ type: "key.created", namespace: "signed", sandboxId: null, data: {} });
+    server.feed.publish({ type: "disk.low", namespace: "signed", sandboxId: null, data: {} });
     tell("another");
     tell("signed");
     await vi.waitFor(() => expect(receiver.got.length).toBe(1), 20_000);

@@ -8,12 +8,17 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { toBytes, toMs } from "../schemas/amount.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
-import { askedFormat, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
+import { askedFormat, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { anyOf, message, output } from "./stream-messages.ts";
 
 const path = "/api/v1/sandboxes/{id}/contexts";
 const one = `${path}/{context}`;
 const tag = "contexts";
+
+/** What was written has come before. */
+const { stdout: _, stderr: __, ...ended } = contextRunResult.shape;
+const messages = anyOf("ContextMessage", [...output, message("ContextResultMessage", "result", ended)]);
 
 type OneCall = Pick<Call<z.output<typeof contextId>, unknown, unknown>, "caller" | "params">;
 type RunCall = Call<z.output<typeof contextId>, undefined, z.output<typeof runBody>>;
@@ -94,7 +99,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
         200: {
           description: "what came of it; or its output as it comes, then a message of type `result`",
           schema: contextRunResult,
-          media: Object.values(mediaOf),
+          messages,
         },
       },
       handler: (call) => {

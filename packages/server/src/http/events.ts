@@ -2,9 +2,11 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
-import { lineOf, mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { eventData } from "../schemas/event.ts";
+import { lineOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
+import { anyOf, message } from "./stream-messages.ts";
 
 const query = z.strictObject({
   types: z.string().max(2048).optional().describe("those wanted, with commas between them"),
@@ -12,6 +14,17 @@ const query = z.strictObject({
   after: z.coerce.number().int().min(0).optional().describe("go on after this id, as Last-Event-ID does"),
   all_namespaces: z.stringbool().optional().describe("for administrators"),
 });
+
+const id = z.number().int().describe("grows by one an event");
+const at = z.iso.datetime();
+const about = { id, at, namespace: z.string(), sandbox_id: z.string().nullable() };
+
+/** `sandbox.created` as `SandboxCreatedEvent`. */
+const nameOf = (type: FeedType) => `${type.replace(/(?:^|\.)./g, (word) => word.slice(-1).toUpperCase())}Event`;
+const messages = anyOf("EventMessage", [
+  ...feedTypes.map((type) => message(nameOf(type), type, { ...about, data: eventData[type] })),
+  message("EventsLagMessage", "events.lag", { id, at, dropped: z.number().int() }, "in place of those missed"),
+]);
 
 type EventCall = Call<undefined, z.output<typeof query>, undefined>;
 
@@ -66,7 +79,7 @@ export function eventRoutes(feed: Feed): Route[] {
       responses: {
         200: {
           description: "a message for each event; `events.lag` in place of those missed",
-          media: Object.values(mediaOf),
+          messages,
         },
       },
       handler: (call) => {

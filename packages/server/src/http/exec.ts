@@ -7,8 +7,9 @@ import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { command, runFields, runResult, toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
-import { askedFormat, type LiveStream, mediaOf, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
+import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { anyOf, message, output } from "./stream-messages.ts";
 
 const tag = "exec";
 
@@ -21,11 +22,14 @@ type Fields = Omit<z.output<typeof execBody>, "command">;
 type RunCall = Call<z.output<typeof sandboxId>, undefined, Fields>;
 type Start = (sandbox: Sandbox, options: RunOptions) => Promise<Run>;
 
+/** What was written has come before. */
+const { stdout: _, stderr: __, ...ended } = runResult.shape;
+
 const responses = {
   200: {
     description: "how it ended, whatever its exit code; or its output as it comes, then a message of type `result`",
     schema: runResult,
-    media: Object.values(mediaOf),
+    messages: anyOf("RunMessage", [...output, message("RunResultMessage", "result", ended)]),
   },
 };
 

@@ -3,12 +3,20 @@ import { defined } from "../core/defined.ts";
 import type { Images } from "../images/images.ts";
 import type { OciImages } from "../oci/oci-images.ts";
 import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
-import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { anyOf, message } from "./stream-messages.ts";
 
 const path = "/api/v1/images";
 const one = `${path}/{image}`;
 const tag = "images";
+
+const { state, step, error } = image.shape;
+const log = anyOf("ImageLogMessage", [
+  message("StepMessage", "step", { step: z.string(), at: z.number(), of: z.number() }),
+  message("LogMessage", "log", { data: z.string() }),
+  message("EndMessage", "end", { state, step, error }),
+]);
 
 /** Read-only roots that sandboxes start from: made here, by one call each (IMG-02). */
 export function imageRoutes(images: Images, oci: OciImages): Route[] {
@@ -82,7 +90,7 @@ export function imageRoutes(images: Images, oci: OciImages): Route[] {
       responses: {
         200: {
           description: "`step` with its place among all of them, `log`, and `end` as the last",
-          media: Object.values(mediaOf),
+          messages: log,
         },
       },
       handler: (call) =>

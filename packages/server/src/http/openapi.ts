@@ -1,22 +1,11 @@
 import { z } from "zod";
-import { errorCodes } from "../core/errors.ts";
+import { problemFields } from "../schemas/problem.ts";
 import type { Response, Route } from "./route.ts";
+import { streamContent } from "./stream-messages.ts";
 
 type Json = { [key: string]: unknown };
 
-const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.number().int(),
-    detail: z.string(),
-    code: z.enum(errorCodes),
-    hint: z.string().optional(),
-    request_id: z.string(),
-    retry_after: z.number().int().optional().describe("seconds"),
-    details: z.record(z.string(), z.unknown()).optional(),
-  })
-  .meta({ id: "Problem" });
+const problem = z.object({ type: z.string(), ...problemFields }).meta({ id: "Problem" });
 
 /** Statuses of problems that any route may answer with. */
 const problemStatuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504, 507];
@@ -68,10 +57,12 @@ function parameters(components: Components, schema: z.ZodType | undefined, place
   }));
 }
 
-function content(components: Components, { schema, media = [] }: Response): Json {
+function content(components: Components, { schema, media = [], messages }: Response): Json {
   const types: Json = {};
   if (schema !== undefined) types["application/json"] = { schema: named(components, schema, "output") };
   for (const type of media) types[type] = {};
+  const show = (one: z.ZodType) => named(components, one, "output");
+  if (messages !== undefined) Object.assign(types, streamContent(show, messages));
   return Object.keys(types).length === 0 ? {} : { content: types };
 }
 

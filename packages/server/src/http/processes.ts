@@ -10,8 +10,9 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "../schemas/process.ts";
 import { toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
-import { mediaOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
+import { type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { anyOf, message } from "./stream-messages.ts";
 
 const path = "/api/v1/sandboxes/{id}/processes";
 const one = `${path}/{process}`;
@@ -36,6 +37,12 @@ const outputQuery = z.strictObject({
   max_bytes: z.coerce.number().int().min(1).max(processLimits.readBytes).optional(),
   encoding: z.enum(["utf8", "base64"]).optional(),
 });
+
+const { ended: _, ...piece } = outputPiece.shape;
+const messages = anyOf("ProcessMessage", [
+  message("OutputMessage", "output", piece),
+  message("ExitMessage", "exit", processInfo.shape),
+]);
 
 export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
   const withProcess = <T>({ caller, params }: OneCall, act: (process: SandboxProcess) => Promise<T>): Promise<T> =>
@@ -126,7 +133,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         200: {
           description: "what is there; or messages of type `output`, then one of type `exit`",
           schema: outputPiece,
-          media: Object.values(mediaOf),
+          messages,
         },
       },
       handler: (call) => {

@@ -52,6 +52,8 @@ export interface Response {
   schema?: z.ZodType;
   /** Of a body that is not JSON, or not only. */
   media?: readonly string[];
+  /** Of each message of a stream, where one can be had. */
+  messages?: z.ZodType;
   headers?: Readonly<Record<string, string>>;
 }
 

@@ -7,12 +7,19 @@ import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { searchMatch } from "../schemas/file.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
-import { mediaOf, streamed, streamFormat } from "./live-stream.ts";
+import { streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { anyOf, message } from "./stream-messages.ts";
 
 const tag = "files";
 
-const fileEvents = "messages of type created, changed, deleted, moved and overflow, each with a path";
+const path = z.string().describe("relative to the folder that is watched");
+const fileEvents = anyOf("FileMessage", [
+  message("WatchingMessage", "watching", {}, "what happens from now on is told"),
+  message("FileEventMessage", ["created", "changed", "deleted"], { path }),
+  message("FileMovedMessage", "moved", { path, from: z.string().optional().describe("its former path") }),
+  message("OverflowMessage", "overflow", { path }, "more happened than is told: look again"),
+]);
 
 export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
   return [
@@ -58,7 +65,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       audit: null,
       params: sandboxId,
       query: z.strictObject({ path: filePath.optional(), recursive: z.stringbool().optional() }),
-      responses: { 200: { description: fileEvents, media: Object.values(mediaOf) } },
+      responses: { 200: { description: "what happens, as it happens", messages: fileEvents } },
       handler: (call) => {
         const { caller, params, query, request } = call;
         return streamed(call, streamFormat(request.headers.accept) ?? "sse", (begin) =>

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { httpLimits } from "../core/http-limits.ts";
+import { problemFields } from "../schemas/problem.ts";
+import { mediaOf } from "./live-stream.ts";
+
+/** A message of a stream; several types may look alike. */
+export function message(id: string, type: string | [string, ...string[]], fields: z.ZodRawShape, description?: string) {
+  const types = typeof type === "string" ? z.literal(type) : z.enum(type);
+  return z.object({ type: types, ...fields }).meta({ id, ...(description && { description }) });
+}
+
+type Message = ReturnType<typeof message>;
+
+const data = z.string().describe("text, whose characters are never cut in two, or base64 where that was asked for");
+
+/** What a program writes, as it comes. */
+export const output = [message("StdoutMessage", "stdout", { data }), message("StderrMessage", "stderr", { data })];
+
+const failed = message("ErrorMessage", "error", problemFields, "what failed once the answer had begun; the last");
+
+const heartbeat = message("HeartbeatMessage", "heartbeat", {}, "nothing has happened, and the stream goes on");
+
+const typesOf = ({ type }: Message["shape"]): string[] => [
+  ...(type instanceof z.ZodLiteral ? type.values : type.options),
+];
+
+/** Any message of a stream: one of these, or an error as the last. */
+export function anyOf(id: string, messages: readonly Message[]): z.ZodType {
+  const all = [...messages, failed];
+  const mapping = all.flatMap(({ shape, meta }) =>
+    typesOf(shape).map((type) => [type, `#/components/schemas/${meta()?.id}`]),
+  );
+  const discriminator = { propertyName: "type", mapping: Object.fromEntries(mapping) };
+  return z.discriminatedUnion("type", all as [Message, ...Message[]]).meta({ id, discriminator });
+}
+
+const framing = {
+  sse: "One message. It comes as an event whose name is `type` and whose `data` is this object, on one line; where it has an `id`, Last-Event-ID goes on behind it. A comment (`:`) every",
+  ndjson: "One message. Each is a line; a heartbeat comes every",
+};
+
+/** What a stream is in the OpenAPI document, which has a schema for a whole body alone: that of one message. */
+export function streamContent(show: (schema: z.ZodType) => object, messages: z.ZodType): Record<string, object> {
+  const seconds = `${httpLimits.heartbeatMs / 1000} s.`;
+  const one = show(messages);
+  return {
+    [mediaOf.sse]: { schema: { description: `${framing.sse} ${seconds}`, ...one } },
+    [mediaOf.ndjson]: { schema: { description: `${framing.ndjson} ${seconds}`, oneOf: [one, show(heartbeat)] } },
+  };
+}
