@@ -86,6 +86,8 @@ describe("approvals over REST", () => {
     const made = await agent.post(path, { host: "slow.example.com", port: 8443, wait_seconds: 0 });
     const { json } = await agent.get(`${path}/${made.json.id}/wait?timeout_seconds=0`);
     expect(json).toMatchObject({ state: "pending", subject: "slow.example.com:8443", sandbox_id: null });
+    for (const seconds of [0.0015, 1e-300])
+      expect((await agent.get(`${path}/${made.json.id}/wait?timeout_seconds=${seconds}`)).json.state).toBe("pending");
     const first = await agent.get(`${path}?limit=1`);
     expect(first.json.map(({ id }: { id: string }) => id)).toEqual([made.json.id]);
     const next = /<([^>]+)>; rel="next"/.exec(first.headers.get("link") ?? "")?.[1] ?? "";

@@ -102,7 +102,8 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     const entry = this.#pending.withId(id);
     if (entry === undefined) return found.state === "pending" ? this.get(caller, id) : found;
     return this.#waiters.with(caller.principal.namespace, async () => {
-      const over = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+      const time = AbortSignal.timeout(Math.ceil(timeoutMs)); // it throws at a fraction
+      const over = AbortSignal.any([time, ...(signal === undefined ? [] : [signal])]);
       return (await raced(entry.settled.promise, over)) ?? (await this.get(caller, id));
     });
   }

@@ -30,6 +30,7 @@ export function approvalRoutes(approvals: Approvals, fleet: Pick<Fleet<unknown>,
       permission: "use",
       audit: "fleet",
       body: requestBody,
+      problems: [404],
       responses: {
         200: { description: "as it is answered already", schema: approval },
         201: { description: "it waits for its answer", schema: approval },

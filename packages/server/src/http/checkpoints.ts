@@ -68,6 +68,7 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       permission: "use",
       audit: "fleet",
       params: checkpointId,
+      problems: [422, 504],
       responses: { 201: { description: "a new one, running", schema: sandbox } },
       handler: async ({ caller, params }) => {
         const record = await checkpoints.restore(caller, params.checkpoint_id);

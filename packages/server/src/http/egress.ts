@@ -84,6 +84,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       permission: "operate",
       audit: "fleet",
       body: namespaceBody,
+      problems: [422],
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
@@ -98,6 +99,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       permission: "operate",
       audit: "fleet",
       body: namespaceChangeBody,
+      problems: [404, 422],
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
@@ -172,6 +174,7 @@ function explainRoute(desk: PolicyDesk): Route {
       port: z.coerce.number().int().min(1).max(65_535).default(443),
       sandbox_id: z.string().min(1).max(64).optional().describe("without it, a new sandbox of the namespace"),
     }),
+    problems: [404],
     responses: { 200: { description: "the verdict and its rules", schema: explanation } },
     handler: async ({ caller, query: { host, port, sandbox_id } }) => {
       const { verdict, ...rest } = desk.explain(caller, { host, port }, sandbox_id);

@@ -22,6 +22,7 @@ export function healthRoutes(ready: Readiness): Route[] {
       path: "/readyz",
       tag,
       summary: "Whether it can serve: store and engine answer",
+      problems: [503],
       responses: { 200: { description: "it can", schema: z.object({ status: z.literal("ready") }) } },
       handler: async () => {
         try {

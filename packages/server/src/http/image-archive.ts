@@ -24,6 +24,7 @@ export function imageArchiveRoutes(oci: OciImages): Route[] {
       }),
       raw: ["application/x-tar", "application/gzip", "*/*"],
       bodyBytes: ociLimits.blobBytes,
+      problems: [404, 422, 504],
       responses: {
         202: { description: "it is being made; its log tells how far it is", schema: image },
         200: { description: "it is there already, or being made", schema: image },

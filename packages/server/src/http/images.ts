@@ -54,6 +54,7 @@ export function imageRoutes(images: Images, oci: OciImages): Route[] {
       permission: "administer",
       audit: "fleet",
       body: importBody,
+      problems: [404, 422, 504],
       responses: {
         202: { description: "it is being made; its log tells how far it is", schema: image },
         200: { description: "it is there already, or being made", schema: image },

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { problemFields } from "../schemas/problem.ts";
+import { problemStatuses } from "./problem-statuses.ts";
 import type { Response, Route } from "./route.ts";
 import { streamContent } from "./stream-messages.ts";
 
 type Json = { [key: string]: unknown };
 
 const problem = z.object({ type: z.string(), ...problemFields }).meta({ id: "Problem" });
-
-/** Statuses of problems that any route may answer with. */
-const problemStatuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 416, 417, 422, 429, 431, 500, 503, 504, 507];
 
 /** Named schemas of all routes, in one place. */
 class Components {
@@ -69,7 +67,7 @@ function content(components: Components, { schema, media = [], messages }: Respo
 function responsesOf(components: Components, route: Route): Json {
   const responses: Json = {};
   const refusal = { $ref: `#/components/responses/${route.failure === undefined ? "Problem" : "Refusal"}` };
-  for (const status of problemStatuses) responses[status] = refusal;
+  for (const status of problemStatuses(route)) responses[status] = refusal;
   for (const [status, response] of Object.entries(route.responses)) {
     const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
       name,

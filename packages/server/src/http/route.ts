@@ -72,6 +72,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   raw?: readonly string[];
   bodyBytes?: number;
   responses: Readonly<Record<number, Response>>;
+  /** Statuses of its problems beside those that follow from what it is. */
+  problems?: readonly number[];
   /** Takes Idempotency-Key. */
   idempotent?: boolean;
   /** An answer may take over a connection that asks for an upgrade; so WebSockets are none of the framework's business here. */

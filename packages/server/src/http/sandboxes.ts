@@ -32,6 +32,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
     body: createSandbox,
     bodyOptional: true,
     idempotent: true,
+    problems: [404, 504],
     responses: {
       201: { description: "a new one", schema: sandbox },
       200: { description: "the one that this session_key has", schema: sandbox },

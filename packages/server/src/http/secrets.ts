@@ -47,6 +47,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
         uses: z.coerce.number().int().min(secretLimits.uses.min).max(secretLimits.uses.max).optional(),
       }),
       raw: ["application/octet-stream", "*/*"],
+      problems: [422],
       responses: {
         201: { description: "a new one", schema: secret.extend({ warnings: z.array(z.string()) }) },
         200: { description: "its next version", schema: secret.extend({ warnings: z.array(z.string()) }) },
@@ -96,6 +97,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       permission: "operate",
       audit: "fleet",
       params: named,
+      problems: [422],
       responses: { 204: { description: "it is gone" } },
       handler: async ({ caller, params }) => {
         await vault.delete(caller, params.name);
@@ -111,6 +113,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       audit: "fleet",
       params: named,
       body: bindBody,
+      problems: [422],
       responses: { 201: { description: "the secret with its bindings", schema: secret } },
       handler: async ({ caller, params, body }) => {
         const binding = readBinding(body);
@@ -126,6 +129,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       permission: "operate",
       audit: "fleet",
       params: z.strictObject({ name: secretName, binding: z.string().min(1).max(64) }),
+      problems: [422],
       responses: { 200: { description: "the secret with the bindings that are left", schema: secret } },
       handler: async ({ caller, params }) => ({
         status: 200,
@@ -139,6 +143,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       summary: "Wraps every secret's key with a new master key",
       permission: "administer",
       audit: "fleet",
+      problems: [422],
       responses: {
         200: {
           description: "how many were wrapped anew",

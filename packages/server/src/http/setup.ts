@@ -46,6 +46,7 @@ export function setupRoutes({ keyring, audit, links }: SetupParts): Route[] {
       summary: "Uses the one-time link up and shows an administrator's key",
       query,
       raw: ["application/x-www-form-urlencoded", "application/json"],
+      problems: [503, 507],
       responses: {
         200: {
           description: "the key, which cannot be shown again",

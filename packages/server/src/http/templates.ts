@@ -20,6 +20,7 @@ export function templateRoutes(templates: Templates): Route[] {
       audit: "fleet",
       body: createTemplate,
       bodyBytes: httpLimits.codeBodyBytes,
+      problems: [404, 422, 504],
       responses: { 202: { description: "it is being made; its state and step tell how far it is", schema: template } },
       handler: async ({ caller, body }) => {
         const record = await templates.create(caller, toTemplate(body));

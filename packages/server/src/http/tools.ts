@@ -68,6 +68,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
       // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
       body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
       bodyBytes: httpLimits.codeBodyBytes,
+      problems: [422, 504],
       responses: {
         200: {
           description: "what it gives, as its output schema says, and what it shows beside that",
