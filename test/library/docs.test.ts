@@ -32,6 +32,23 @@ function runExample(file: string, variables: Record<string, string>): Promise<st
   });
 }
 
+it("[API-06] the example of README.md gives what its comments say", async () => {
+  const page = await readFile(join(root, "README.md"), "utf8");
+  const code = findExamples(page)[0]?.code ?? "";
+  const said: string[] = [];
+  /** A remark that is a value becomes a print of what has it: `// value === "…"`, or `expression; // "…"`. */
+  const printing = code.replace(/^(.*);\s*\/\/ (?:(\S+) === )?(".*")$/gm, (_, line, name, value) => {
+    said.push(`${value}\n`);
+    return name === undefined
+      ? `console.log(JSON.stringify(${line}));`
+      : `${line}; console.log(JSON.stringify(${name}));`;
+  });
+  expect(said).toHaveLength(2);
+  const file = join(folder, "readme.ts");
+  await writeFile(file, printing);
+  expect(await runExample(file, {})).toBe(said.join(""));
+});
+
 describe("docs/library.md", () => {
   it("has examples", () => {
     expect(examples.length).toBeGreaterThanOrEqual(8);
