@@ -19,6 +19,8 @@ export const auditOptionSpecs = {
   text: { type: "string", value: "TEXT", help: "list, export: with this text in type, actor or detail" },
   since: { type: "string", value: "TIME", help: "list, export: from this time on (ISO 8601)" },
   until: { type: "string", value: "TIME", help: "list, export: before this time" },
+  namespace: { type: "string", short: "n", value: "NAME", help: "list, export: of this namespace" },
+  "all-namespaces": { type: "boolean", help: "list, export: of all, as files tell it anyhow; for administrators" },
   ...reportOptionSpecs,
 } as const satisfies OptionSpecs;
 
@@ -29,6 +31,8 @@ export interface AuditPlan extends ReportPlan {
   expected?: { sequence: number; hash: string };
   format: ExportFormat;
   limit: number;
+  namespace?: string;
+  allNamespaces: boolean;
   filter: { sandboxId?: string; actor?: string; type?: string; text?: string; fromMs?: number; toMs?: number };
 }
 
@@ -70,6 +74,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
     keyFiles: options.texts("key"),
     format: oneOf(exportFormats, options.text("format") ?? "jsonl", "format"),
     limit,
+    allNamespaces: options.flag("all-namespaces"),
     filter: defined({
       sandboxId: options.text("sandbox"),
       actor: options.text("actor"),
@@ -78,7 +83,11 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
       fromMs: timeOf(options, "since"),
       toMs: timeOf(options, "until"),
     }),
-    ...defined({ file: options.text("file"), expected: expectedOf(options.text("expect")) }),
+    ...defined({
+      namespace: options.text("namespace"),
+      file: options.text("file"),
+      expected: expectedOf(options.text("expect")),
+    }),
   };
 }
 
@@ -88,6 +97,9 @@ export function auditHelpText(): string {
 Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks the whole chain and says what was
 changed, taken out or cut off; it ends with 1 when something was. Note the last line that it prints elsewhere: with
 --expect nobody can put an older log in its place. list prints the newest rows, export all, oldest first, a line each.
+
+With CAISSON_URL (and CAISSON_API_KEY, of an operator) and without --file it asks that daemon instead: for the rows of the key's
+namespace, and for its own word on the chain.
 
 ${formatOptions(auditOptionSpecs)}
 `;

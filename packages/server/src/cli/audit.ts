@@ -1,12 +1,12 @@
-import { join } from "node:path";
-import { toJson } from "../audit/audit-json.ts";
-import { exportLines } from "../audit/export-lines.ts";
-import { openAuditFile, verifyAuditFile } from "../audit-file.ts";
+import type { AuditRow } from "@caisson/sdk";
 import type { Configuration } from "../config/config.ts";
-import type { AuditRow, AuditVerdict } from "../core/audit.ts";
-import { auditLimits } from "../core/store-limits.ts";
-import { layoutOf } from "../host/layout.ts";
+import type { Variables } from "../config/env.ts";
+import type { AuditVerdict } from "../core/audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
+import { auditOfDaemon } from "./client/audit.ts";
+import { toAppError } from "./client/connect.ts";
+import { tellJson } from "./client/tell.ts";
+import { auditOfFiles } from "./file-audit.ts";
 import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
 import { writeOut } from "./write-out.ts";
@@ -14,34 +14,48 @@ import { writeOut } from "./write-out.ts";
 /** What `verify` ends with when the log is not whole. */
 const notWhole = 1;
 
-export async function audit({ home }: Configuration, plan: AuditPlan, io: RunIo): Promise<number> {
-  const path = plan.file ?? join(layoutOf(home).daemon, "caisson.db");
-  if (plan.action === "verify") return await verify(path, plan, io);
-  await using reader = await openAuditFile(path);
-  if (plan.action === "list") {
-    const rows: AuditRow[] = [];
-    while (rows.length < plan.limit) {
-      const before = rows.at(-1)?.sequence;
-      const limit = Math.min(auditLimits.searched.max, plan.limit - rows.length);
-      const page = await reader.search({ ...plan.filter, limit, ...(before === undefined ? {} : { before }) });
-      rows.push(...page);
-      if (page.length < limit) break;
-    }
-    if (plan.json) io.stdout.write(`${JSON.stringify(rows.map(toJson), null, 2)}\n`);
-    else for (const row of rows.toReversed()) io.stdout.write(lineOf(row));
-    return 0;
-  }
-  for await (const line of exportLines(reader, plan.filter, plan.format)) if (!(await writeOut(io.stdout, line))) break;
-  return 0;
+/** A log, wherever it lies. */
+export interface AuditSource {
+  verify(): Promise<AuditVerdict>;
+  /** The newest that match, newest first. */
+  list(): Promise<AuditRow[]>;
+  /** All that match, oldest first. */
+  lines(): AsyncIterable<string>;
 }
 
-async function verify(path: string, plan: AuditPlan, io: RunIo): Promise<number> {
-  const { keyFiles, file, expected } = plan;
-  const isCopy = file !== undefined;
-  const verdict = await verifyAuditFile({ path, keyFiles, isCopy, ...(expected === undefined ? {} : { expected }) });
-  if (plan.json) io.stdout.write(`${JSON.stringify(verdict, null, 2)}\n`);
-  else io.stdout.write(describe(verdict, io));
-  return verdict.ok ? 0 : notWhole;
+/** Files say what they hold whether a daemon runs or not: they go first, where CAISSON_URL names no daemon elsewhere. */
+export async function audit(
+  configuration: Configuration,
+  variables: Variables,
+  plan: AuditPlan,
+  io: RunIo,
+): Promise<number> {
+  const isElsewhere = variables.CAISSON_URL !== undefined && plan.file === undefined;
+  try {
+    const source = isElsewhere
+      ? await auditOfDaemon(configuration, variables, plan)
+      : auditOfFiles(configuration, plan);
+    return await tell(source, plan, io);
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+async function tell(source: AuditSource, { action, json }: AuditPlan, io: RunIo): Promise<number> {
+  if (action === "verify") {
+    const verdict = await source.verify();
+    if (json) tellJson(io, verdict);
+    else io.stdout.write(describe(verdict, io));
+    return verdict.ok ? 0 : notWhole;
+  }
+  if (action === "list") {
+    const rows = await source.list();
+    if (json) return tellJson(io, rows);
+    for (const row of rows.toReversed()) io.stdout.write(lineOf(row));
+    return 0;
+  }
+  for await (const line of source.lines()) if (!(await writeOut(io.stdout, line))) break;
+  return 0;
 }
 
 function describe(verdict: AuditVerdict, io: RunIo): string {
@@ -60,9 +74,8 @@ function describe(verdict: AuditVerdict, io: RunIo): string {
   ].join("\n");
 }
 
-function lineOf(row: AuditRow): string {
-  const at = new Date(row.atMs).toISOString().replace("T", " ").slice(0, 23);
-  const where = row.sandboxId ?? "-";
-  const detail = JSON.stringify(row.detail);
-  return `${String(row.sequence).padStart(7)}  ${at}  ${visible(`${row.type.padEnd(20)}  ${row.actor}  ${where}  ${detail}`)}\n`;
+function lineOf({ sequence, at, type, actor, sandbox_id, detail }: AuditRow): string {
+  const when = at.replace("T", " ").slice(0, 23);
+  const what = `${type.padEnd(20)}  ${actor}  ${sandbox_id ?? "-"}  ${JSON.stringify(detail)}`;
+  return `${String(sequence).padStart(7)}  ${when}  ${visible(what)}\n`;
 }

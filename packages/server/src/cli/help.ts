@@ -14,7 +14,7 @@ export const commands = {
   mcp: "serve agents over standard input and output, or write a client's configuration",
   serve: "the same; with --transport http, as the daemon does",
   runs: "list what was run, and what came of it",
-  audit: "verify the audit log, list or export it, without the daemon",
+  audit: "verify the audit log, list or export it, with or without the daemon",
   doctor: "say what works on this machine, and what to do about the rest",
   config: "print every setting, and where its value comes from",
   completion: "print a completion script for bash, zsh or fish",

@@ -134,7 +134,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case "audit":
       return withPlan(parseAudit(rest), auditHelpText, io, async (plan) => {
         const { audit } = await import("./audit.ts");
-        return audit(await load(environment, plan), plan, io);
+        return audit(await load(environment, plan), environment.variables, plan, io);
       });
     case "mcp":
       if (rest[0] === "install")

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { toJson } from "../audit/audit-json.ts";
+import { exportLines } from "../audit/export-lines.ts";
+import { openAuditFile, verifyAuditFile } from "../audit-file.ts";
+import type { Configuration } from "../config/config.ts";
+import type { AuditRow } from "../core/audit.ts";
+import { defined } from "../core/defined.ts";
+import { auditLimits } from "../core/store-limits.ts";
+import { layoutOf } from "../host/layout.ts";
+import type { AuditSource } from "./audit.ts";
+import type { AuditPlan } from "./audit-options.ts";
+
+/** The log of the data folder's daemon, whether it runs or not, or a copy. */
+export function auditOfFiles({ home }: Configuration, plan: AuditPlan): AuditSource {
+  const { keyFiles, file, expected, format, limit } = plan;
+  const path = file ?? join(layoutOf(home).daemon, "caisson.db");
+  const filter = { ...plan.filter, ...defined({ namespace: plan.namespace }) };
+  return {
+    verify: () => verifyAuditFile({ path, keyFiles, isCopy: file !== undefined, ...defined({ expected }) }),
+    list: async () => {
+      await using reader = await openAuditFile(path);
+      const rows: AuditRow[] = [];
+      while (rows.length < limit) {
+        const most = Math.min(auditLimits.searched.max, limit - rows.length);
+        const page = await reader.search({ ...filter, limit: most, ...defined({ before: rows.at(-1)?.sequence }) });
+        rows.push(...page);
+        if (page.length < most) break;
+      }
+      return rows.map(toJson);
+    },
+    lines: async function* () {
+      await using reader = await openAuditFile(path);
+      yield* exportLines(reader, filter, format);
+    },
+  };
+}
