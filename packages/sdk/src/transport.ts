@@ -114,7 +114,8 @@ export class Transport {
     const timeoutMs = call.timeoutMs === undefined ? (this.#options.timeoutMs ?? defaultTimeoutMs) : call.timeoutMs;
     const timer = timeoutMs === null ? undefined : setTimeout(() => timeout.abort(), timeoutMs);
     const signal = call.signal === undefined ? timeout.signal : AbortSignal.any([timeout.signal, call.signal]);
-    const streamed = body instanceof ReadableStream ? { duplex: "half" } : {};
+    // A redirect could not send a stream again. Where one may come, Node keeps all of the body in memory for it.
+    const streamed = body instanceof ReadableStream ? { duplex: "half", redirect: "error", window: null } : {};
     let response: Response;
     try {
       const init = { method, headers, signal, ...streamed, ...(body === undefined ? {} : { body }) };
