@@ -1,43 +1,41 @@
-import { permissions } from "../core/principal.ts";
-import type { Route } from "./route.ts";
+import { type Operation, routeSection } from "./docs-route.ts";
+import { fieldRows, type Schemas } from "./docs-schema.ts";
+import { escapeHtml, page } from "./html.ts";
 
-const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-h2{margin-top:2rem;border-bottom:1px solid #ddd}code{font:13px ui-monospace,monospace}
-table{border-collapse:collapse;width:100%}td{padding:.3rem .6rem .3rem 0;vertical-align:top}
-.m{font-weight:600;width:4.5rem}.p{color:#777;text-align:right}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}h2{border-color:#444}a{color:#8bf}}`;
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+/** As openapi.ts makes it. */
+export interface Document {
+  info: { version: string };
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  components: { schemas: Schemas };
 }
 
-/** A page of this server: text and one style sheet, no script. */
-export function page(title: string, body: string): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)}</title><link rel="stylesheet" href="/docs/style.css"></head><body>${body}</body></html>`;
-}
-
-function row({ method, path, summary, permission }: Route): string {
-  const who = permission === null ? "anybody" : permissions[permission];
-  return `<tr><td class="m"><code>${method}</code></td><td><code>${escapeHtml(path)}</code><br>${escapeHtml(summary)}</td><td class="p">${who}</td></tr>`;
-}
-
-/** Every route by its tag, readable without a script. */
-export function docsPage(routes: readonly Route[]): string {
-  const tags = [...new Set(routes.map(({ tag }) => tag))];
+/** Every route by its tag, as the OpenAPI document has it, readable without a script. */
+export function docsPage({ info, paths, components: { schemas } }: Document): string {
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+  const tags = [...new Set(routes.map(({ operation }) => operation.tags[0]))];
+  const of = (tag: string) => routes.filter(({ operation }) => operation.tags[0] === tag);
+  const contents = tags.map(
+    (tag) => `<li><a href="#${tag}">${escapeHtml(tag)}</a> <span>${of(tag).length}</span></li>`,
+  );
   const sections = tags.map(
     (tag) =>
-      `<h2>${escapeHtml(tag)}</h2><table>${routes
-        .filter((route) => route.tag === tag)
-        .map(row)
-        .join("")}</table>`,
+      `<h2 id="${tag}"><a href="#${tag}">${escapeHtml(tag)}</a></h2>${of(tag)
+        .map(({ method, path, operation }) => routeSection(schemas, method, path, operation))
+        .join("\n")}`,
   );
   return page(
     "Caisson: REST API",
-    `<h1>Caisson: REST API</h1>
-<p>Send a key in <code>X-API-Key</code> or <code>Authorization: Bearer</code>. The last column says which role a key needs at
-least. Schemas are in <a href="/openapi.json">/openapi.json</a>. Errors are problem documents (RFC 9457).</p>${sections.join("")}`,
+    `<div class="docs"><nav><a href="#top">Caisson</a><ul>${contents.join("")}<li><a href="#problems">problems</a></li></ul></nav>
+<main id="top"><h1>Caisson: REST API <small>${escapeHtml(info.version)}</small></h1>
+<p>JSON in snake_case; unknown fields are refused, and <b>*</b> marks those that must be there. On the right stands the role that a key
+needs at least. It goes into <code>X-API-Key</code> or <code>Authorization: Bearer</code>; the examples take it from the shell:</p>
+<pre>URL=http://127.0.0.1:7420 KEY=$(cat "$CAISSON_HOME/admin-key")</pre>
+<p>Each route with a role also takes <code>X-Caisson-Namespace</code> (for administrators: act in this namespace) and
+<code>X-Caisson-Priority</code> (-100 to 100: which of the namespace's jobs that wait goes first).</p>
+<p>The same for programs: <a href="/openapi.json">/openapi.json</a>, OpenAPI 3.1.</p>${sections.join("")}
+<h2 id="problems"><a href="#problems">problems</a></h2><p>What is refused or fails is answered with a problem document (RFC 9457),
+<code>application/problem+json</code>:</p><table>${fieldRows(schemas, { $ref: "Problem" }, true).join("")}</table></main></div>`,
   );
 }
-
-export const docsStyle = style;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { docsPage, docsStyle } from "./docs-page.ts";
+import { type Document, docsPage } from "./docs-page.ts";
+import { docsStyle } from "./docs-style.ts";
 import { openApi } from "./openapi.ts";
 import { type Answer, defineOpenRoute, type Route } from "./route.ts";
 
@@ -7,8 +8,10 @@ const tag = "documents";
 
 /** What the route table says of itself; it is made once, at the first request. */
 export function documentRoutes(all: () => readonly Route[], version: string): Route[] {
+  let made: Document | undefined;
   let document: string | undefined;
   let html: string | undefined;
+  const make = () => (made ??= openApi(all(), version) as unknown as Document);
   const show = (type: string, text: string): Answer => ({ status: 200, text, headers: { "content-type": type } });
   return [
     defineOpenRoute({
@@ -18,7 +21,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       summary: "This API as OpenAPI 3.1",
       responses: { 200: { description: "the document", schema: z.looseObject({ openapi: z.string() }) } },
       handler: async () => {
-        document ??= JSON.stringify(openApi(all(), version));
+        document ??= JSON.stringify(make());
         return show("application/json; charset=utf-8", document);
       },
     }),
@@ -29,7 +32,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       summary: "This API as a page",
       responses: { 200: { description: "the page", media: ["text/html"] } },
       handler: async () => {
-        html ??= docsPage(all());
+        html ??= docsPage(make());
         return show("text/html; charset=utf-8", html);
       },
     }),

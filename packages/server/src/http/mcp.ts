@@ -58,7 +58,7 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
       ...shared,
       method: "POST",
       summary: "Takes a message of the Model Context Protocol",
-      body: z.unknown().meta({ id: "McpMessage" }),
+      body: z.unknown().meta({ id: "McpMessage", examples: [{ jsonrpc: "2.0", id: 1, method: "tools/list" }] }),
       bodyBytes: httpLimits.codeBodyBytes,
       responses: {
         200: { description: "its answer, or a stream that ends with it", media },

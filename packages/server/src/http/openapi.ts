@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { permissions } from "../core/principal.ts";
 import { problemFields } from "../schemas/problem.ts";
 import { problemStatuses } from "./problem-statuses.ts";
 import type { Response, Route } from "./route.ts";
@@ -111,7 +112,7 @@ function operation(components: Components, route: Route): Json {
     summary: route.summary,
     ...(route.permission === null
       ? { security: [] }
-      : { description: `Takes the permission \`${route.permission}\`.` }),
+      : { description: `Takes the permission \`${route.permission}\`.`, "x-role": permissions[route.permission] }),
     parameters: [
       ...parameters(components, route.params, "path"),
       ...parameters(components, route.query, "query"),

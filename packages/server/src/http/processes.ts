@@ -151,7 +151,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
           encoding: z.enum(["utf8", "base64"]).optional(),
           close: z.boolean().optional(),
         })
-        .meta({ id: "ProcessInput" }),
+        .meta({ id: "ProcessInput", examples: [{ data: "hello\n" }] }),
       description: "it was taken, or the process no longer reads",
       act: async (process, { data = "", encoding = "utf8", close = false }) => {
         const bytes = Buffer.from(data, encoding);

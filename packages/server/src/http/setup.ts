@@ -4,7 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { defaultNamespace } from "../identity/first-admin.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
-import { escapeHtml, page } from "./docs-page.ts";
+import { escapeHtml, page } from "./html.ts";
 import { defineOpenRoute, type Route } from "./route.ts";
 
 const tag = "setup";

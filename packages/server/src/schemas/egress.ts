@@ -50,10 +50,12 @@ const policyFields = {
 const agentsMayAllow = "names that keys of the role agent may let out of their own sandboxes";
 
 /** What a sandbox may reach, as its creator asks for it. */
-export const policyBody = z.strictObject(policyFields).meta({ id: "EgressPolicyRequest" });
+export const policyBody = z
+  .strictObject(policyFields)
+  .meta({ id: "EgressPolicyRequest", examples: [{ allow: ["api.example.com"] }] });
 export const namespaceBody = z
   .strictObject({ ...policyFields, agents_may_allow: allowDrafts.optional().describe(agentsMayAllow) })
-  .meta({ id: "NamespaceEgressRequest" });
+  .meta({ id: "NamespaceEgressRequest", examples: [{ allow: ["api.example.com"] }] });
 
 const changeFields = { unknown: unknown.nullable().optional(), bytes_per_second: rate.nullable().optional() };
 const lists = { allow: allowDrafts.optional(), deny: denyDrafts.optional() };
@@ -64,14 +66,14 @@ export const changeBody = z
     remove: z.strictObject(textLists).optional().describe("rules in text, whatever their conditions"),
     ...changeFields,
   })
-  .meta({ id: "EgressChange" });
+  .meta({ id: "EgressChange", examples: [{ add: { allow: ["api.example.com"] } }] });
 export const namespaceChangeBody = z
   .strictObject({
     add: z.strictObject({ ...lists, agents_may_allow: allowDrafts.optional() }).optional(),
     remove: z.strictObject({ ...textLists, agents_may_allow: texts.optional() }).optional(),
     ...changeFields,
   })
-  .meta({ id: "NamespaceEgressChange" });
+  .meta({ id: "NamespaceEgressChange", examples: [{ add: { allow: ["api.example.com"] } }] });
 
 const shownAllow = z
   .object({ rule: z.string(), host: z.string(), port: z.number(), protocol: z.enum(egressProtocols), ...conditions })

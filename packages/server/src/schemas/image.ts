@@ -65,7 +65,7 @@ export const importBody = z
     ({ reference, name, credentials }) => reference !== undefined || (name ?? credentials) === undefined,
     "name and credentials go with a reference",
   )
-  .meta({ id: "ImportImage" });
+  .meta({ id: "ImportImage", examples: [{ catalogue: "data-science" }] });
 
 export function showImage(record: ImageRecord): z.output<typeof image> {
   const { id, name, description, source, digest, state, step, error, bytes, config } = record;

@@ -36,7 +36,7 @@ export const installBody = z
       .describe("in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm"),
     timeout_seconds: amount.optional(),
   })
-  .meta({ id: "InstallPackages" });
+  .meta({ id: "InstallPackages", examples: [{ manager: "pip", packages: ["requests"] }] });
 
 export const installOutcome = z
   .object({

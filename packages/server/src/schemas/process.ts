@@ -11,7 +11,7 @@ export const terminalSize = z
     rows: z.number().int().min(rows.min).max(rows.max).default(rows.default),
     columns: z.number().int().min(columns.min).max(columns.max).default(columns.default),
   })
-  .meta({ id: "TerminalSize" });
+  .meta({ id: "TerminalSize", examples: [{ rows: 24, columns: 80 }] });
 
 const { cwd, env, timeout_seconds, resource_limits, priority } = runFields;
 

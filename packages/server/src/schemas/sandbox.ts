@@ -99,7 +99,7 @@ export const changeSandbox = z
     lifetime_seconds: amount.optional(),
     ...limitFields,
   })
-  .meta({ id: "ChangeSandbox" });
+  .meta({ id: "ChangeSandbox", examples: [{ idle_timeout_seconds: 600 }] });
 
 export const sandbox = z
   .object({
