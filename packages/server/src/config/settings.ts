@@ -255,7 +255,7 @@ const settingSpecs = {
     range: poolLimits.size,
     whole: true,
     env: "CAISSON_POOL_SIZE",
-    help: "sandboxes of each image and engine that a daemon has started before they are asked for; 0 for none",
+    help: "sandboxes of each image and engine, the same number for all, that a daemon has started before they are asked for; 0 for none",
   },
   idle_seconds: {
     type: "number",
