@@ -24,6 +24,8 @@ export interface DaemonOptions {
 
 const fillMs = 300_000;
 
+type RunningStatus = UpStatus & Record<"engine" | "daemon", NonNullable<UpStatus["engine"]>>;
+
 interface Pool {
   size: number;
   ready: number;
@@ -85,10 +87,15 @@ export class Daemon implements AsyncDisposable {
     return new Daemon(child, ended, home, new Rest(`http://127.0.0.1:${port}`, key));
   }
 
-  async pids(): Promise<{ engine: number; daemon: number }> {
+  async status(): Promise<RunningStatus> {
     const status = await askControl<UpStatus>(join(this.home, "run/control"), "status");
     if (status?.engine == null || status.daemon === null) throw new Error("the daemon does not run");
-    return { engine: status.engine.pid, daemon: status.daemon.pid };
+    return { ...status, engine: status.engine, daemon: status.daemon };
+  }
+
+  async pids(): Promise<{ engine: number; daemon: number }> {
+    const { engine, daemon } = await this.status();
+    return { engine: engine.pid, daemon: daemon.pid };
   }
 
   /** Until the pool is full and nothing starts. */

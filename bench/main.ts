@@ -24,6 +24,7 @@ import { mcp } from "./benchmarks/mcp.ts";
 import { mcpStdio } from "./benchmarks/mcp-stdio.ts";
 import { memory1gb } from "./benchmarks/memory-1gb.ts";
 import { peersOf } from "./benchmarks/peers.ts";
+import { reconcile } from "./benchmarks/reconcile.ts";
 import { redact } from "./benchmarks/redact.ts";
 import { restAllocate } from "./benchmarks/rest-allocate.ts";
 import { restExec } from "./benchmarks/rest-exec.ts";
@@ -70,6 +71,7 @@ const benchmarks: Record<string, Benchmark> = {
   burst,
   "audit-cost": auditCost,
   "daemon-idle": daemonIdle,
+  reconcile,
   docker: dockerRun,
   peers: peersOf,
 };
@@ -77,6 +79,7 @@ const benchmarks: Record<string, Benchmark> = {
 const help = `npm run bench -- [NAME…] [--quick] [--full] [--profile] [--save]
 
   NAME…      ${Object.keys(benchmarks).join(", ")}; all unless named
+             reconcile: the daemon is killed with -9, and the next one finds 50 sandboxes again within 2 s
   --quick    fewer rounds
   --full     files of 5 GiB in memory-1gb
   --profile  where the time of cold goes

@@ -155,6 +155,17 @@ describe("caisson up, down and status", { timeout: upTimeoutMs }, () => {
     await rm(home, { recursive: true });
   });
 
+  it("[LIF-01] come down once a run that goes on has ended, and its caller has its answer", async () => {
+    await using up = await Up.start();
+    const id = await up.create("container");
+    const running = up.exec(id, "sleep 3; echo ended");
+    const busy = async () => ((await (await up.fetch("/api/v1/queue")).json()) as { running: number }).running > 0;
+    while (!(await busy())) await sleep(10);
+    expect(await caisson(["down"], up.variables)).toMatchObject({ code: 0 });
+    expect(await running).toBe("ended\n");
+    await expect(fetch(`${up.base}/healthz`)).rejects.toThrow();
+  });
+
   it("leave no process behind when the one that keeps them alive is killed", async () => {
     await using up = await Up.start();
     const { daemon, engine } = await up.status();

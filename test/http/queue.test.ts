@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
+import { queueLimits } from "../../packages/server/src/core/fleet-limits.ts";
 import { Idempotency } from "../../packages/server/src/http/idempotency.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import type { Api } from "./api.ts";
+import { messages } from "./messages.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
 interface Waiting {
@@ -18,16 +20,17 @@ describe("jobs that wait, over REST", () => {
   const sandboxes = "/api/v1/sandboxes";
   let server: TestServer;
   let api: Api;
+  let sandbox: string;
   let block: AbortController;
   let busy: Promise<unknown>;
 
   beforeAll(async () => {
     server = await openTestServer("container", { maxConcurrent: 1 });
     api = await server.as("agent");
-    const id = await api.create();
+    sandbox = await api.create();
     block = new AbortController();
     const long = { command: "sleep 1000", timeout_seconds: 1000 };
-    busy = api.post(`${sandboxes}/${id}/exec`, long, { signal: block.signal }).catch(() => undefined);
+    busy = api.post(`${sandboxes}/${sandbox}/exec`, long, { signal: block.signal }).catch(() => undefined);
     while ((await api.get("/api/v1/queue")).json.running === 0) await sleep(10);
   });
   afterAll(async () => {
@@ -127,5 +130,26 @@ describe("jobs that wait, over REST", () => {
     expect((await asked).status).toBe(409);
     for (const bad of ["101", "-101", "1.5", "x", ""])
       expect((await api.get(sandboxes, { headers: { "x-caisson-priority": bad }, bad: true })).status).toBe(400);
+  });
+
+  it("[LIF-11] [EVT-01] that find it full are told when to come again, and an event tells of it", async () => {
+    const gone = new AbortController();
+    const path = `${sandboxes}/${sandbox}/exec`;
+    const ask = () => api.post(path, { command: "true" }, { signal: gone.signal }).catch(() => "gone");
+    const all = Array.from({ length: queueLimits.waitingPerNamespace }, ask);
+    await waiting(queueLimits.waitingPerNamespace);
+    const { status, json, headers } = await api.post(path, { command: "true" });
+    expect([status, json.code]).toEqual([429, "limit_exceeded"]);
+    expect(headers.get("retry-after")).toBe(String(json.retry_after));
+    expect(json.retry_after * 1000).toBeGreaterThanOrEqual(queueLimits.retryMinMs);
+    expect(json.retry_after * 1000).toBeLessThanOrEqual(queueLimits.retryMaxMs);
+    for await (const message of messages(await api.open("GET", "/api/v1/events?types=queue.backpressure&after=0"))) {
+      expect(message).toMatchObject({ type: "queue.backpressure", namespace: "default", sandbox_id: null });
+      expect(message.data).toEqual({ waiting: queueLimits.waitingPerNamespace });
+      break;
+    }
+    gone.abort();
+    expect(new Set(await Promise.all(all))).toEqual(new Set(["gone"]));
+    await waiting(0);
   });
 });

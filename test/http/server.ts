@@ -52,6 +52,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   commands?: Partial<CommandPolicy>;
   background?: BackgroundPolicy;
   maxConcurrent?: number;
+  /** Of each warm pool. */
+  poolSize?: number;
   network?: NetworkOptions;
   packages?: PackageSettings;
   host?: OpenedHost;
@@ -72,6 +74,7 @@ export async function openTestServer(
     commands,
     background,
     maxConcurrent = 8,
+    poolSize = 0,
     network = {},
     packages,
     host,
@@ -104,7 +107,7 @@ export async function openTestServer(
     lifetimeMs: 86_400_000,
     maxLifetimeMs: 86_400_000,
     maxConcurrent,
-    poolSize: 0,
+    poolSize,
     commands: { allow: [], deny: [], ask: [], ...commands },
     keepArtifactsMs: 0,
     startsAtOnce: 2,
