@@ -10,5 +10,5 @@ function matches(pattern: string, path: string): boolean {
   const given = path.split("/");
   const open = wanted.at(-1) === "{path}";
   if (open ? given.length < wanted.length : given.length !== wanted.length) return false;
-  return wanted.every((part, at) => (part.startsWith("{") && given[at] !== "") || part === given[at]);
+  return wanted.every((part, at) => part.startsWith("{") || part === given[at]);
 }
