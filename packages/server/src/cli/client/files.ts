@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { basename } from "node:path";
-import { Readable } from "node:stream";
 import type { Files, Sandbox } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";
@@ -12,6 +11,7 @@ import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";
+import { webStream } from "./web-stream.ts";
 
 const list: Verb = {
   summary: "list a folder of a sandbox",
@@ -61,6 +61,13 @@ function remote(text: string): { id: string; path: string } | undefined {
   return match === null ? undefined : { id: match[1] ?? "", path: match[2] ?? "" };
 }
 
+async function* counted(path: string, progress: CopyProgress): AsyncGenerator<Uint8Array> {
+  for await (const piece of createReadStream(path)) {
+    progress.bytes(piece.length);
+    yield piece;
+  }
+}
+
 /** A folder goes as one archive: all of it is there in the end, or nothing of it. */
 async function send(sandbox: Sandbox, from: string, to: string, io: RunIo): Promise<void> {
   const info = await lstat(from).catch((error: unknown) => {
@@ -73,8 +80,7 @@ async function send(sandbox: Sandbox, from: string, to: string, io: RunIo): Prom
     await sendFolder(from, upload, { mtimeNs, progress });
   } else if (info.isFile()) {
     progress.file();
-    const source = createReadStream(from).on("data", (piece) => progress.bytes(piece.length));
-    const body = Readable.toWeb(source) as ReadableStream<Uint8Array>;
+    const body = webStream(counted(from, progress));
     await sandbox.files.write(to, body, { mode: info.mode & 0o111 ? "755" : "644" });
   } else throw new AppError("invalid", `'${from}' is neither a file nor a folder`);
 }

@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
+import { webStream } from "./web-stream.ts";
 
 export interface FolderArchiveOptions {
   /** Of all files and folders; 1970 unless given, so that the same files are the same archive. */
@@ -66,7 +66,7 @@ export async function sendFolder<T>(
     }
   }
   try {
-    return await send(Readable.toWeb(Readable.from(watched())) as ReadableStream<Uint8Array>);
+    return await send(webStream(watched()));
   } catch (error) {
     throw failure ?? error;
   }

@@ -1,11 +1,11 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { Readable } from "node:stream";
 import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { sendFolder } from "./folder-archive.ts";
 import { settleImage, whileMade } from "./images.ts";
 import type { Verb } from "./verb.ts";
+import { webStream } from "./web-stream.ts";
 
 const name = { type: "string", value: "NAME", help: "what it is called here" } as const;
 
@@ -42,9 +42,7 @@ const load: Verb = {
     });
     const more = defined({ name: options.text("name"), image: options.text("image") });
     const load = (archive: ReadableStream<Uint8Array>) => caisson.images.load(archive, more);
-    const made = info.isDirectory()
-      ? await sendFolder(path, load)
-      : await load(Readable.toWeb(createReadStream(path)) as ReadableStream<Uint8Array>);
+    const made = info.isDirectory() ? await sendFolder(path, load) : await load(webStream(createReadStream(path)));
     return settleImage(call, made);
   },
 };

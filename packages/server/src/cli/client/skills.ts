@@ -1,6 +1,5 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Caisson, SkillInfo } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
@@ -9,6 +8,7 @@ import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
+import { webStream } from "./web-stream.ts";
 
 const about = "A SKILL is named by its id, its name (the newest of that name) or name@version.";
 
@@ -18,7 +18,7 @@ async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
   });
   const add = (archive: ReadableStream<Uint8Array>) => caisson.skills.add(archive);
   if (info.isDirectory()) return sendFolder(path, add);
-  return add(Readable.toWeb(createReadStream(path)) as ReadableStream<Uint8Array>);
+  return add(webStream(createReadStream(path)));
 }
 
 const add: Verb = {
