@@ -70,6 +70,7 @@ export const eventData = {
     input_folder: text.nullable().optional(),
     output_folder: text.nullable().optional(),
     template_id: text.nullable().optional(),
+    for_template: z.literal(true).optional(),
   }),
   "sandbox.started": moved,
   "sandbox.paused": moved,

@@ -58,7 +58,14 @@ async function survey(files: Files, path: string): Promise<{ files: number; byte
   return found;
 }
 
-export async function bringFolder(files: Files, path: string, to: string, mostBytes: number, io: RunIo): Promise<void> {
+/** Whether all files came: links and special files stay behind, but what cannot be read was meant to be copied. */
+export async function bringFolder(
+  files: Files,
+  path: string,
+  to: string,
+  mostBytes: number,
+  io: RunIo,
+): Promise<boolean> {
   const from = path === "" ? "/workspace" : path;
   const there = await survey(files, from);
   const writer = new FolderWriter(to, mostBytes);
@@ -82,10 +89,11 @@ export async function bringFolder(files: Files, path: string, to: string, mostBy
   }
   for (const name of there.others) if (writer.takes(name)) writer.leftOut.push(`${name}: it is no file`);
   for (const left of writer.leftOut) io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
-  if (came < there.files)
-    io.stderr.write(
-      `caisson: not copied: ${there.files - came} files that its user may not read, or that went meanwhile\n`,
-    );
+  if (came >= there.files) return true;
+  io.stderr.write(
+    `caisson: not copied: ${there.files - came} files that its user may not read, or that went meanwhile\n`,
+  );
+  return false;
 }
 
 export async function bringFile(files: Files, path: string, to: string, mostBytes: number, io: RunIo): Promise<void> {

@@ -110,8 +110,8 @@ async function copy({ caisson, words, io }: VerbCall): Promise<number> {
   const sandbox = await caisson.getSandbox(id);
   const isFolder = path === "" || path === "." || (await sandbox.files.stat(path)).type === "directory";
   const mostBytes = sandbox.info.storage_mb * 1024 ** 2;
-  if (isFolder) await bringFolder(sandbox.files, path, to, mostBytes, io);
-  else await bringFile(sandbox.files, path, to, mostBytes, io);
+  if (isFolder) return (await bringFolder(sandbox.files, path, to, mostBytes, io)) ? 0 : 1;
+  await bringFile(sandbox.files, path, to, mostBytes, io);
   return 0;
 }
 
