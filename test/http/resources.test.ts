@@ -101,18 +101,25 @@ describe.each(engines)("other resources over REST (%s)", (engine) => {
     expect((await server.anonymous.get("/api/v1/signing-key")).json.public_key).toContain("BEGIN PUBLIC KEY");
   });
 
-  it("[EXE-14] the log has hashes of what a run wrote, as its record has it", async () => {
-    await api.post(`${at}/exec`, { command: "echo out; echo wrong >&2" });
-    await api.post(`${at}/exec`, { command: "true" });
-    const type = "execution.completed";
-    const { json: entries } = await operator.get(`/api/v1/audit?sandbox_id=${id}&type=${type}&limit=2`);
-    const [record] = (await api.get(`${at}/runs`)).json.slice(1);
-    const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-    expect(record).toMatchObject({ stdout: "out\n", stderr: "wrong\n" });
-    const hashes = { stdout_sha256: sha256(record.stdout), stderr_sha256: sha256(record.stderr) };
-    expect(entries[1].detail).toMatchObject(hashes);
-    expect(Object.keys(entries[0].detail)).not.toContain("stdout_sha256");
-  });
+  it.each(["as a whole", "as a stream"])(
+    "[EXE-14] the log has hashes of what a run wrote %s, as its record has it",
+    async (how) => {
+      const stream = how === "as a stream";
+      await api.post(`${at}/exec`, {
+        command: "echo out; echo wrong >&2; head -c 100000 /dev/zero | tr '\\0' x",
+        stream,
+      });
+      await api.post(`${at}/exec`, { command: "true", stream });
+      const type = "execution.completed";
+      const { json: entries } = await operator.get(`/api/v1/audit?sandbox_id=${id}&type=${type}&limit=2`);
+      const [record] = (await api.get(`${at}/runs`)).json.slice(1);
+      const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+      expect(record).toMatchObject({ stdout: expect.stringMatching(/^out\nx+$/), stderr: "wrong\n", truncated: true });
+      const hashes = { stdout_sha256: sha256(record.stdout), stderr_sha256: sha256(record.stderr) };
+      expect(entries[1].detail).toMatchObject(hashes);
+      expect(Object.keys(entries[0].detail)).not.toContain("stdout_sha256");
+    },
+  );
 
   it("[AUD-02] the timeline is searched, verified and exported, each namespace its own", async () => {
     await api.post(`${at}/exec`, { command: "echo secret-command-text" });

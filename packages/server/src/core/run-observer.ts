@@ -19,10 +19,24 @@ export type RunOutcome =
   | { result: ObservedResult; error?: undefined }
   | { result?: undefined; error: unknown; stdout: string; stderr: string };
 
+/** Of what the record of a run keeps of its output, where that is something. */
+export interface OutputHashes {
+  stdout_sha256?: string;
+  stderr_sha256?: string;
+}
+
+/** Where a result has them: for the audit log, and no caller, since JSON passes over it. */
+export const outputHashes = Symbol("hashes of the recorded output");
+
+export interface Recorded {
+  /** The result is handed to the caller when this is done. It must not throw. */
+  stored: Promise<void> | undefined;
+  hashes: OutputHashes;
+}
+
 export interface RunObserver {
   /** How many bytes of each output channel it wants to see. */
   readonly outputBytes: number;
   started(run: ObservedRun): void;
-  /** The run's result is handed to the caller when this is done. It must not throw. */
-  ended(run: ObservedRun, outcome: RunOutcome): Promise<void> | undefined;
+  ended(run: ObservedRun, outcome: RunOutcome): Recorded;
 }

@@ -53,8 +53,6 @@ export const auditLimits = {
   /** Of an entry's canonical form. */
   entryBytes: 16 * KiB,
   nameCharacters: 256,
-  /** Of what a run wrote, of which the log has a hash. */
-  outputCharacters: 256 * KiB,
   searched: { default: 100, min: 1, max: 1_000 },
   searchCharacters: 256,
   /** Rows of an export that are in memory. */

@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import type { EngineName } from "../core/engine.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { ObservedResult, ObservedRun, RunOutcome } from "../core/run-observer.ts";
+import type { ObservedResult, ObservedRun, OutputHashes, Recorded, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -42,15 +43,16 @@ export class Chronicle implements SandboxChronicle {
     this.#parts.events.emit({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id });
   }
 
-  ended(run: ObservedRun, outcome: RunOutcome): Promise<void> | undefined {
+  ended(run: ObservedRun, outcome: RunOutcome): Recorded {
     for (const happening of endings(run, outcome)) this.#parts.events.emit(happening);
     const { log, records } = this.#parts;
-    if (log === undefined || records === undefined) return undefined;
-    const stored = log.append(toRecord(run, this.#parts.engine, outcome, records)).catch((error) => {
+    if (log === undefined || records === undefined) return { stored: undefined, hashes: {} };
+    const record = toRecord(run, this.#parts.engine, outcome, records);
+    const stored = log.append(record).catch((error) => {
       const reason = messageOf(error);
       this.#parts.events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason });
     });
-    return log.busy ? stored : undefined;
+    return { stored: log.busy ? stored : undefined, hashes: hashesOf(record) };
   }
 
   events(sandboxId: string): Events {
@@ -77,6 +79,13 @@ export class Chronicle implements SandboxChronicle {
     await this.#parts.log?.release(sandboxId);
     this.#parts.events.emit({ type: how, sandboxId });
   }
+}
+
+function hashesOf({ stdout, stderr }: RunRecord): OutputHashes {
+  return {
+    ...(stdout === "" ? {} : { stdout_sha256: hash("sha256", stdout) }),
+    ...(stderr === "" ? {} : { stderr_sha256: hash("sha256", stderr) }),
+  };
 }
 
 function exceeded(result: ObservedResult): ("memory" | "cpu_time")[] {

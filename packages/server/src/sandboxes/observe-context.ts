@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ContextLanguage, ContextRunResult } from "../core/context.ts";
-import type { ObservedResult, RunObserver } from "../core/run-observer.ts";
+import { type ObservedResult, outputHashes, type RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
 import type { CheckedRun } from "./context-run.ts";
@@ -48,11 +48,12 @@ export function observeContextRun(
   observer.started(run);
   return complete({ ...request, listeners: { stdout: listen("stdout"), stderr: listen("stderr") } }).then(
     async (done) => {
-      await observer.ended(run, { result: toResult(done, request, seen) });
-      return done;
+      const { stored, hashes } = observer.ended(run, { result: toResult(done, request, seen) });
+      await stored;
+      return { ...done, [outputHashes]: hashes };
     },
     async (error) => {
-      await observer.ended(run, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() });
+      await observer.ended(run, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;
       throw error;
     },
   );

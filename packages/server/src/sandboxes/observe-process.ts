@@ -19,11 +19,11 @@ export async function tellProcessEnd(
 ): Promise<void> {
   const [stdout, stderr] = [await beginning(logs.stdout, observer), await beginning(logs.stderr, observer)];
   const texts = { stdout: stdout.text, stderr: stderr.text };
-  if ("error" in outcome) return observer.ended(run, { ...outcome, ...texts });
+  if ("error" in outcome) return observer.ended(run, { ...outcome, ...texts }).stored;
   const { max_rss: _, ...result } = outcome.result;
   const truncated = !stdout.isWhole || !stderr.isWhole;
   const untracked = { files_changed: [], files_changed_truncated: false };
-  await observer.ended(run, { result: { ...result, ...texts, ...untracked, truncated } });
+  await observer.ended(run, { result: { ...result, ...texts, ...untracked, truncated } }).stored;
 }
 
 async function beginning(log: ChannelLog, { outputBytes }: RunObserver): Promise<{ text: string; isWhole: boolean }> {

@@ -1,6 +1,6 @@
 import { randomId } from "../core/random-id.ts";
 import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
-import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
+import { type ObservedRun, outputHashes, type RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
 
 export function quote(word: string): string {
@@ -48,11 +48,12 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
               stderr: stderr.text(),
               truncated: stdout.truncated || stderr.truncated,
             };
-      await observer.ended(described, { result: shown });
-      return done;
+      const { stored, hashes } = observer.ended(described, { result: shown });
+      await stored;
+      return { ...done, [outputHashes]: hashes };
     },
     async (error) => {
-      await observer.ended(described, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() });
+      await observer.ended(described, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;
       throw error;
     },
   );

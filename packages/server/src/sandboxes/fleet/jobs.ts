@@ -5,7 +5,7 @@ import { AppError } from "../../core/errors.ts";
 import type { Job } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
 import { refused } from "../../core/refusal.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { type OutputHashes, outputHashes } from "../../core/run-observer.ts";
 import { askCommand } from "./ask-command.ts";
 import { decideCommand } from "./decide-command.ts";
 import type { Ledger } from "./ledger.ts";
@@ -76,18 +76,12 @@ const told = ["id", "exit_code", "duration_ms", "timed_out", "oom_killed", "cpu_
 function describeResult(result: object): Detail {
   const rows = Object.entries(result).filter(([name]) => told.some((known) => known === name));
   const plain = rows.filter(([, value]) => value === null || ["string", "number", "boolean"].includes(typeof value));
-  return { ...Object.fromEntries(plain), ...describeFiles(result), ...describeOutput(result) };
+  return { ...Object.fromEntries(plain), ...describeFiles(result), ...hashesOf(result) };
 }
 
-/** Whoever has the record of a run, or its output, can tell whether it is what was written. */
-function describeOutput(result: Partial<Record<"stdout" | "stderr", unknown>>): Detail {
-  const detail: Detail = {};
-  for (const channel of ["stdout", "stderr"] as const) {
-    const text = result[channel];
-    if (typeof text !== "string" || text === "") continue;
-    detail[`${channel}_sha256`] = hash("sha256", text.slice(0, auditLimits.outputCharacters));
-  }
-  return detail;
+/** Whoever has the record of a run can tell whether it is what was written. */
+function hashesOf(result: { [outputHashes]?: OutputHashes }): Detail {
+  return { ...result[outputHashes] };
 }
 
 /** How many, and a hash of the list: paths may tell what the log must not. */
