@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createNetServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ApiError } from "@caisson/sdk";
@@ -67,6 +67,22 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
     await (await openLocal({ variables: { CAISSON_URL: url, CAISSON_HOME: up.home } })).stats();
     other.close();
     expect(got).toEqual([undefined]);
+  });
+
+  it("has no administrator's key where an empty one is named", async () => {
+    const nobody = await openLocal({ variables: { CAISSON_HOME: up.home, CAISSON_API_KEY: "" } });
+    await expect(nobody.stats()).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  it("says so where the daemon does not answer", async () => {
+    const home = await mkdtemp("/var/tmp/caisson-mute-");
+    await mkdir(join(home, "run"));
+    const mute = createNetServer().listen(join(home, "run/control"));
+    await once(mute, "listening");
+    const error = await refusal(openLocal({ home, variables: {}, timeoutMs: 100 }));
+    mute.close();
+    await rm(home, { recursive: true });
+    expect(error).toMatchObject({ code: "unavailable", message: "the daemon of this data folder did not answer" });
   });
 
   it("says so where the key is gone", async () => {

@@ -28,6 +28,7 @@ export class LocalError extends CaissonError {
 }
 
 const maxAnswerCharacters = 65_536;
+const defaultTimeoutMs = 60_000;
 
 /**
  * The daemon that CAISSON_URL and CAISSON_API_KEY name, or that of the data folder, with its administrator's key. That key
@@ -45,9 +46,9 @@ export async function findLocal(options: LocalOptions = {}): Promise<Caisson | u
   const { home: _, variables = process.env, ...rest } = options;
   const home = homeOf(options);
   const named = variables.CAISSON_URL || undefined;
-  const url = named ?? (await addressOf(home));
+  const url = named ?? (await addressOf(home, rest.timeoutMs));
   if (url === undefined) return undefined;
-  const key = variables.CAISSON_API_KEY || (named === undefined ? await adminKeyOf(home) : undefined);
+  const key = variables.CAISSON_API_KEY ?? (named === undefined ? await adminKeyOf(home) : undefined);
   return new Caisson({ ...rest, url, ...(key === undefined ? {} : { key }) });
 }
 
@@ -60,9 +61,9 @@ function defaultHome(): string {
 }
 
 /** As `caisson up` tells it, whatever port it has. */
-async function addressOf(home: string): Promise<string | undefined> {
+async function addressOf(home: string, timeoutMs = defaultTimeoutMs): Promise<string | undefined> {
   try {
-    return (await askStatus(join(home, "run/control"))).address;
+    return (await askStatus(join(home, "run/control"), timeoutMs)).address;
   } catch (error) {
     if (error instanceof LocalError) throw error;
     const errno = errnoOf(error);
@@ -72,7 +73,7 @@ async function addressOf(home: string): Promise<string | undefined> {
   }
 }
 
-function askStatus(path: string): Promise<{ address: string }> {
+function askStatus(path: string, timeoutMs: number): Promise<{ address: string }> {
   return new Promise((resolve, reject) => {
     let text = "";
     const socket = connect(path, () => socket.write("status\n")).setEncoding("utf8");
@@ -80,6 +81,7 @@ function askStatus(path: string): Promise<{ address: string }> {
       text += chunk;
       if (text.length > maxAnswerCharacters) socket.destroy();
     });
+    socket.setTimeout(timeoutMs, () => socket.destroy());
     socket.on("error", reject);
     socket.on("close", () => {
       try {

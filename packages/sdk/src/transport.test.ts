@@ -6,7 +6,7 @@ import { ApiError, ConnectionError, TimeoutError } from "./error.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 
 /** A status, and seconds for Retry-After; `cut` ends the connection in place of an answer, `silent` never answers. */
-type Answer = number | { status: number; retryAfter?: number; header?: string } | "cut" | "silent";
+type Answer = number | { status: number; retryAfter?: number; header?: string; location?: string } | "cut" | "silent";
 
 let server: Server;
 let answers: Answer[];
@@ -21,7 +21,8 @@ beforeEach(async () => {
     const answer = answers.shift() ?? 200;
     if (answer === "silent") return;
     if (answer === "cut") return void request.socket.destroy();
-    const { status, retryAfter, header } = typeof answer === "number" ? { status: answer } : answer;
+    const { status, retryAfter, header, location } = typeof answer === "number" ? { status: answer } : answer;
+    if (location !== undefined) return void response.writeHead(status, { location }).end();
     const problem = { status, code: "unavailable", detail: `answered ${status}`, retry_after: retryAfter };
     const type = header === undefined ? {} : { "retry-after": header };
     response.writeHead(status, { ...type, "content-type": "application/json" });
@@ -161,6 +162,13 @@ describe("a call whose connection is lost", () => {
     expect((await waitsOf(() => client().send("PUT", "/path", { ...named, body: body() }))).end).toBe(429);
     expect(got).toHaveLength(2);
   });
+});
+
+it.each(["GET", "POST"])("%s takes its key nowhere that an answer sends it", async (method) => {
+  answers = [{ status: 307, location: "/elsewhere" }];
+  const end = await ended(client({ key: "secret", retries: 0 }).send(method, "/path"));
+  expect(end).toBeInstanceOf(ConnectionError);
+  expect(got.map(({ path }) => path)).toEqual(["/path"]);
 });
 
 describe("repetitions", () => {

@@ -114,11 +114,12 @@ export class Transport {
     const timeoutMs = call.timeoutMs === undefined ? (this.#options.timeoutMs ?? defaultTimeoutMs) : call.timeoutMs;
     const timer = timeoutMs === null ? undefined : setTimeout(() => timeout.abort(), timeoutMs);
     const signal = call.signal === undefined ? timeout.signal : AbortSignal.any([timeout.signal, call.signal]);
-    // A redirect could not send a stream again. Where one may come, Node keeps all of the body in memory for it.
-    const streamed = body instanceof ReadableStream ? { duplex: "half", redirect: "error", window: null } : {};
+    // Node keeps all of a streamed body in memory where it may have to be sent again.
+    const streamed = body instanceof ReadableStream ? { duplex: "half", window: null } : {};
     let response: Response;
     try {
-      const init = { method, headers, signal, ...streamed, ...(body === undefined ? {} : { body }) };
+      // A redirect would take the key along, to whatever place it names.
+      const init = { method, headers, signal, redirect: "error", ...streamed, ...(body === undefined ? {} : { body }) };
       response = await this.#fetch(this.#url(path, call.query), init as RequestInit);
     } catch (error) {
       if (call.signal?.aborted) throw call.signal.reason;

@@ -1,6 +1,6 @@
 import type { AuditRow } from "@caisson/sdk";
 import type { Configuration } from "../config/config.ts";
-import type { Variables } from "../config/env.ts";
+import { namesDaemon, type Variables } from "../config/env.ts";
 import type { AuditVerdict } from "../core/audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
 import { auditOfDaemon } from "./client/audit.ts";
@@ -30,7 +30,7 @@ export async function audit(
   plan: AuditPlan,
   io: RunIo,
 ): Promise<number> {
-  const isElsewhere = variables.CAISSON_URL !== undefined && plan.file === undefined;
+  const isElsewhere = namesDaemon(variables) && plan.file === undefined;
   try {
     const source = isElsewhere
       ? await auditOfDaemon(configuration, variables, plan)

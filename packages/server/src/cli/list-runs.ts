@@ -2,7 +2,7 @@ import type { Caisson as Daemon, RunRecord } from "@caisson/sdk";
 import { openCaisson } from "../app.ts";
 import { caissonOptions } from "../config/caisson-options.ts";
 import type { Configuration } from "../config/config.ts";
-import type { Variables } from "../config/env.ts";
+import { namesDaemon, type Variables } from "../config/env.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { recordLimits } from "../core/limits.ts";
 import { connect, findDaemon, toAppError } from "./client/connect.ts";
@@ -21,7 +21,8 @@ function outcomeOf(record: RunRecord): string {
 function row(record: RunRecord): string {
   const spent = `${record.duration_ms} ms`.padStart(11);
   const command = visible(record.command.replaceAll("\n", " ")).slice(0, recordLimits.shownCharacters);
-  return `${tellTime(record.started_at)}  ${record.sandbox_id}  ${outcomeOf(record).padEnd(9)}${spent}  ${command}\n`;
+  const what = `${tellTime(record.started_at)}  ${record.sandbox_id}  ${outcomeOf(record).padEnd(9)}${spent}`;
+  return `${visible(what)}  ${command}\n`;
 }
 
 /** The last ones, oldest first. */
@@ -52,7 +53,7 @@ async function localRecords(configuration: Configuration, { sandboxId }: RunsPla
 
 async function findRecords(configuration: Configuration, variables: Variables, plan: RunsPlan): Promise<RunRecord[]> {
   const { sandboxId, namespace } = plan;
-  const isElsewhere = variables.CAISSON_URL !== undefined || namespace !== undefined;
+  const isElsewhere = namesDaemon(variables) || namespace !== undefined;
   const daemon = isElsewhere
     ? await connect(configuration, variables, namespace === undefined ? {} : { namespace })
     : await findDaemon(configuration, variables);

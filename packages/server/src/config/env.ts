@@ -34,6 +34,9 @@ export const ownVariables = [
   vaultKeyVariable,
 ];
 
+/** Whether CAISSON_URL names a daemon, wherever it is: empty it names none. */
+export const namesDaemon = ({ CAISSON_URL }: Variables) => CAISSON_URL !== undefined && CAISSON_URL !== "";
+
 /** Of this process, or of the variables given in its place. */
 export function readEnvironment(variables: Variables = env): Environment {
   const given = (name: string) => variables[name] || undefined;

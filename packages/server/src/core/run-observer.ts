@@ -1,4 +1,5 @@
 import type { Language } from "./language.ts";
+import type { OutputHashes } from "./output-hashes.ts";
 import type { RunResult } from "./run.ts";
 
 /** A run as those see it who watch runs. */
@@ -18,15 +19,6 @@ export type ObservedResult = Omit<RunResult, "max_rss" | "warm" | "engine" | "en
 export type RunOutcome =
   | { result: ObservedResult; error?: undefined }
   | { result?: undefined; error: unknown; stdout: string; stderr: string };
-
-/** Of what the record of a run keeps of its output, where that is something. */
-export interface OutputHashes {
-  stdout_sha256?: string;
-  stderr_sha256?: string;
-}
-
-/** Where a result has them: for the audit log, and no caller, since JSON passes over it. */
-export const outputHashes = Symbol("hashes of the recorded output");
 
 export interface Recorded {
   /** The result is handed to the caller when this is done. It must not throw. */

@@ -3,7 +3,8 @@ import type { EngineName } from "../core/engine.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { ObservedResult, ObservedRun, OutputHashes, Recorded, RunOutcome } from "../core/run-observer.ts";
+import type { OutputHashes } from "../core/output-hashes.ts";
+import type { ObservedResult, ObservedRun, Recorded, RunOutcome } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -52,7 +53,7 @@ export class Chronicle implements SandboxChronicle {
       const reason = messageOf(error);
       this.#parts.events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason });
     });
-    return { stored: log.busy ? stored : undefined, hashes: hashesOf(record) };
+    return { stored: log.busy ? stored : undefined, hashes: hashOutput(record) };
   }
 
   events(sandboxId: string): Events {
@@ -81,7 +82,7 @@ export class Chronicle implements SandboxChronicle {
   }
 }
 
-function hashesOf({ stdout, stderr }: RunRecord): OutputHashes {
+function hashOutput({ stdout, stderr }: RunRecord): OutputHashes {
   return {
     ...(stdout === "" ? {} : { stdout_sha256: hash("sha256", stdout) }),
     ...(stderr === "" ? {} : { stderr_sha256: hash("sha256", stderr) }),

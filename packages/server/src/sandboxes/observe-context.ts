@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ContextLanguage, ContextRunResult } from "../core/context.ts";
-import { type ObservedResult, outputHashes, type RunObserver } from "../core/run-observer.ts";
+import { withHashes } from "../core/output-hashes.ts";
+import type { ObservedResult, RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
 import type { CheckedRun } from "./context-run.ts";
@@ -50,7 +51,7 @@ export function observeContextRun(
     async (done) => {
       const { stored, hashes } = observer.ended(run, { result: toResult(done, request, seen) });
       await stored;
-      return { ...done, [outputHashes]: hashes };
+      return withHashes(done, hashes);
     },
     async (error) => {
       await observer.ended(run, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;

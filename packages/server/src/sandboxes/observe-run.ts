@@ -1,6 +1,7 @@
+import { withHashes } from "../core/output-hashes.ts";
 import { randomId } from "../core/random-id.ts";
 import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
-import { type ObservedRun, outputHashes, type RunObserver } from "../core/run-observer.ts";
+import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
 
 export function quote(word: string): string {
@@ -50,7 +51,7 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
             };
       const { stored, hashes } = observer.ended(described, { result: shown });
       await stored;
-      return { ...done, [outputHashes]: hashes };
+      return withHashes(done, hashes);
     },
     async (error) => {
       await observer.ended(described, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Configuration } from "../../config/config.ts";
-import type { Variables } from "../../config/env.ts";
+import { namesDaemon, type Variables } from "../../config/env.ts";
 import { messageOf } from "../../core/errors.ts";
 import { askControl } from "../../host/control.ts";
 import { layoutOf } from "../../host/layout.ts";
@@ -55,7 +55,7 @@ async function openBridged(
 }
 
 async function hasDaemon({ home }: Configuration, variables: Variables): Promise<boolean> {
-  if (variables.CAISSON_URL !== undefined) return true;
+  if (namesDaemon(variables)) return true;
   return (await askControl(layoutOf(home).controlSocket, "status")) !== undefined;
 }
 

@@ -3,9 +3,9 @@ import type { Approvals } from "../../core/approval.ts";
 import type { CommandDecision, CommandPolicy } from "../../core/command-policy.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Job } from "../../core/fleet.ts";
+import { hashesOf } from "../../core/output-hashes.ts";
 import type { Caller } from "../../core/principal.ts";
 import { refused } from "../../core/refusal.ts";
-import { type OutputHashes, outputHashes } from "../../core/run-observer.ts";
 import { askCommand } from "./ask-command.ts";
 import { decideCommand } from "./decide-command.ts";
 import type { Ledger } from "./ledger.ts";
@@ -77,11 +77,6 @@ function describeResult(result: object): Detail {
   const rows = Object.entries(result).filter(([name]) => told.some((known) => known === name));
   const plain = rows.filter(([, value]) => value === null || ["string", "number", "boolean"].includes(typeof value));
   return { ...Object.fromEntries(plain), ...describeFiles(result), ...hashesOf(result) };
-}
-
-/** Whoever has the record of a run can tell whether it is what was written. */
-function hashesOf(result: { [outputHashes]?: OutputHashes }): Detail {
-  return { ...result[outputHashes] };
 }
 
 /** How many, and a hash of the list: paths may tell what the log must not. */
