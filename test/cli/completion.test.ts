@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { optionsOf } from "../../packages/server/src/cli/client/verb.ts";
 import { clientVerbs } from "../../packages/server/src/cli/client/verbs.ts";
 import { completion } from "../../packages/server/src/cli/completion.ts";
 import { caisson, Up, upTimeoutMs } from "../daemon/up.ts";
-import { engines, root } from "../harness.ts";
+import { engines } from "../harness.ts";
+import { bashOffers } from "./bash-completion.ts";
 
-const run = promisify(execFile);
 const [engine = "container"] = engines;
 
 describe("completion in bash", { timeout: upTimeoutMs }, () => {
@@ -20,7 +18,6 @@ describe("completion in bash", { timeout: upTimeoutMs }, () => {
     folder = await mkdtemp("/var/tmp/caisson-test-");
     await mkdir(join(folder, "folder"));
     await writeFile(join(folder, "notes.txt"), "");
-    await writeFile(join(folder, "complete.bash"), completion(["bash"]) ?? "");
     up = await Up.start({ variables: { CAISSON_ENGINE: engine } });
     id = (await caisson(["create"], up.variables)).stdout.trim();
   }, upTimeoutMs);
@@ -29,16 +26,8 @@ describe("completion in bash", { timeout: upTimeoutMs }, () => {
     await rm(folder, { recursive: true });
   }, upTimeoutMs);
 
-  /** What bash offers for the last of these words, in order. */
-  const offered = async (words: readonly string[], variables: Record<string, string> = {}) => {
-    const script = `source ./complete.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _caisson; printf "%s\\n" "\${COMPREPLY[@]}"`;
-    const all = [join(root, "caisson"), ...words];
-    const others = Object.entries(process.env).filter(([name]) => !name.startsWith("CAISSON_"));
-    const env = { ...Object.fromEntries(others), ...variables };
-    const { stdout, stderr } = await run("bash", ["-c", script, "bash", ...all], { cwd: folder, env });
-    expect(stderr).toBe("");
-    return stdout.split("\n").filter(Boolean).sort();
-  };
+  const offered = (words: readonly string[], variables: Record<string, string> = {}) =>
+    bashOffers(folder, words, variables);
   const withDaemon = (...words: string[]) => offered(words, up.variables);
 
   it("[CLI-03] has the second words of a command, and no files in their place", async () => {
@@ -86,7 +75,7 @@ describe("completion in bash", { timeout: upTimeoutMs }, () => {
     expect(await withDaemon("ps", "")).toEqual([id, "start"].sort());
     expect(await withDaemon("egress", "list", "--sandbox", id.slice(0, 3))).toEqual([id]);
     expect(await withDaemon("files", "cat", id, "")).toEqual([]);
-    expect(await withDaemon("cp", "")).toEqual([`${id}:`, "complete.bash", "folder", "notes.txt"].sort());
+    expect(await withDaemon("cp", "")).toEqual([`${id}:`, "folder", "notes.txt"].sort());
     expect(await withDaemon("cp", "notes.txt", id.slice(0, 3))).toEqual([`${id}:`]);
   });
 

@@ -39,20 +39,31 @@ const subcommandCases = [...subcommands].map(
   ([first, seconds]) => `${quoted(first)}) more=${quoted(seconds.join(" "))} ;;`,
 );
 
-/** Asks the daemon, for two seconds at most; where there is none, nothing is said. */
+/**
+ * Asks the daemon, for two seconds at most; where there is none, nothing is said. Nothing but ids comes through, whatever a
+ * daemon answers: `compgen -W` expands the words that it is given, commands in them included.
+ */
+const sandboxes = (program: string) =>
+  `timeout 2 ${program} ls </dev/null 2>/dev/null | sed 1d | cut -d' ' -f1 | env LC_ALL=C grep -xE '[a-z2-7]{16}'`;
+
+/** In zsh too, which has no `mapfile`. A line is a word as it is: a file's name is neither split nor a pattern. */
 const bash = `_caisson_sandboxes() {
-  timeout 2 "\${COMP_WORDS[0]}" ls </dev/null 2>/dev/null | sed 1d | cut -d' ' -f1
+  ${sandboxes(`"\${COMP_WORDS[0]}"`)}
+}
+_caisson_add() {
+  local line
+  while IFS= read -r line; do COMPREPLY+=("$line"); done
 }
 _caisson_offer() {
   local word=$2
   case $1 in
-    sandbox) COMPREPLY+=($(compgen -W "$(_caisson_sandboxes)" -- "$word")) ;;
+    sandbox) _caisson_add < <(compgen -W "$(_caisson_sandboxes)" -- "$word") ;;
     copy)
-      [[ $word == */* || $word == .* ]] || COMPREPLY+=($(compgen -S : -W "$(_caisson_sandboxes)" -- "$word"))
+      [[ $word == */* || $word == .* ]] || _caisson_add < <(compgen -S : -W "$(_caisson_sandboxes)" -- "$word")
       [ \${#COMPREPLY[@]} = 0 ] || compopt -o nospace 2>/dev/null
       _caisson_offer file "$word" ;;
-    file) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$word")) ;;
-    folder) compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$word")) ;;
+    file) compopt -o filenames 2>/dev/null; _caisson_add < <(compgen -f -- "$word") ;;
+    folder) compopt -o filenames 2>/dev/null; _caisson_add < <(compgen -d -- "$word") ;;
     :*) COMPREPLY+=($(compgen -W "\${1#:}" -- "$word")) ;;
   esac
 }
@@ -138,7 +149,7 @@ function fishLines(one: Completed): string[] {
 const fishText = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
 
 const fish = `function __caisson_sandboxes
-  timeout 2 caisson ls </dev/null 2>/dev/null | sed 1d | cut -d' ' -f1
+  ${sandboxes("caisson")}
 end
 ${[
   ...Object.entries(summaries).map(
