@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { archiveLimits } from "../core/limits.ts";
+import { FirstLines } from "./first-lines.ts";
 
 /** Writes what there is of a file, piece by piece; a piece holds until it was written. */
 export type Pieces = (write: (piece: Buffer) => Promise<void>) => Promise<void>;
@@ -16,13 +18,12 @@ function isPlain(name: string): boolean {
  * there before, links included, and no more bytes than the workspace may hold.
  */
 export class FolderWriter {
-  /** What was left out, with the reason. */
-  readonly leftOut: string[] = [];
+  readonly #leftOut = new FirstLines();
   readonly #folder: string;
   /** A sparse file, or one with many names, takes more here than it took there. */
   #bytesLeft: number;
   #namesLeft: number;
-  /** The folder that was looked at last: what is in one folder comes together. */
+  /** The folder that was made last, with those above it: what is in one folder comes together. */
   #parent = "";
 
   constructor(folder: string, mostBytes: number, mostNames: number = archiveLimits.entries.max) {
@@ -31,17 +32,32 @@ export class FolderWriter {
     this.#bytesLeft = mostBytes;
   }
 
+  /** What was left out, with the reason. */
+  get leftOut(): readonly string[] {
+    return this.#leftOut.all;
+  }
+
+  leaveOut(name: string, why: string): void {
+    this.#leftOut.add(`${name}: ${why}`);
+  }
+
+  /** Whatever a sandbox names, also what is left out or named again: names without end come to one. */
+  count(): void {
+    if (--this.#namesLeft < 0) throw new AppError("limit_exceeded", "the output has more names than any workspace");
+  }
+
   /** Whether a name is one that may be written. */
   takes(name: string): boolean {
+    this.count();
     if (isPlain(name)) return true;
-    this.leftOut.push(`${name}: its name is not plain text`);
+    this.leaveOut(name, "its name is not plain text");
     return false;
   }
 
   async folder(name: string): Promise<void> {
     if (!this.takes(name)) return;
     await this.#makeParents(name);
-    await this.#makeFolder(join(this.#folder, name));
+    await makeFolder(join(this.#folder, name));
   }
 
   async file(name: string, mode: number, pieces: Pieces): Promise<void> {
@@ -52,11 +68,10 @@ export class FolderWriter {
 
   /** A file at any path, whatever stood there. */
   async one(target: string, mode: number, pieces: Pieces): Promise<void> {
-    this.#count();
-    const temporary = `${target}.caisson-part`;
-    await rm(temporary, { force: true });
+    // A name that nobody else has, and no longer than a name may be, which the target's own may already be.
+    const temporary = join(dirname(target), `.caisson-part-${randomUUID()}`);
+    await using file = await open(temporary, "wx", mode & 0o111 ? 0o755 : 0o644);
     try {
-      await using file = await open(temporary, "wx", mode & 0o111 ? 0o755 : 0o644);
       await pieces((piece) => {
         this.#spend(piece.length);
         return file.writeFile(piece);
@@ -68,24 +83,17 @@ export class FolderWriter {
     }
   }
 
-  /** Every folder on the way, whether the sandbox named it or not: none may be a link. */
+  /** Every folder on the way, whether the sandbox named it or not: none may be a link, nor have become one since the last file. */
   async #makeParents(name: string): Promise<void> {
     const parts = name.split("/").slice(0, -1);
     const parent = parts.join("/");
-    if (parent === this.#parent) return;
-    for (let i = 1; i <= parts.length; i++) await this.#makeFolder(join(this.#folder, ...parts.slice(0, i)));
-    this.#parent = parent;
-  }
-
-  /** Refuses to write through anything that stood at the place before, links included. */
-  async #makeFolder(path: string): Promise<void> {
-    try {
-      await mkdir(path);
-      this.#count();
-    } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
+    const isMade = parent === this.#parent;
+    for (let i = 1; i <= parts.length; i++) {
+      const path = join(this.#folder, ...parts.slice(0, i));
+      if (isMade) await checkFolder(path);
+      else if (await makeFolder(path)) this.count();
     }
-    if (!(await lstat(path)).isDirectory()) throw new AppError("conflict", `'${path}' is not a folder`);
+    this.#parent = parent;
   }
 
   #spend(bytes: number): void {
@@ -95,10 +103,24 @@ export class FolderWriter {
         hint: "it has sparse files, or files with several names; --storage sets the limit",
       });
   }
+}
 
-  #count(): void {
-    if (--this.#namesLeft < 0) throw new AppError("limit_exceeded", "the output has more names than any workspace");
-  }
+/** Refuses to write through anything that stood at the place before, links included. */
+async function checkFolder(path: string): Promise<void> {
+  if (!(await lstat(path)).isDirectory()) throw new AppError("conflict", `'${path}' is not a folder`);
+}
+
+/** Whether there was none. */
+async function makeFolder(path: string): Promise<boolean> {
+  const isNew = await mkdir(path).then(
+    () => true,
+    (error: unknown) => {
+      if (errnoOf(error) !== "EEXIST") throw error;
+      return false;
+    },
+  );
+  await checkFolder(path);
+  return isNew;
 }
 
 /** What goes wrong with the folder itself, as everybody is told it. */

@@ -11,14 +11,14 @@ export async function copyFolder(
   source: string,
   folder: string,
   mostBytes: number,
-): Promise<string[]> {
+): Promise<readonly string[]> {
   const writer = new FolderWriter(folder, mostBytes);
   try {
     await mkdir(folder, { recursive: true });
     for (const { name, type, mode } of await files.list(source, { recursive: true })) {
       if (type === "directory") await writer.folder(name);
       else if (type === "file") await writer.file(name, mode, (write) => files.readEach(`${source}/${name}`, write));
-      else if (writer.takes(name)) writer.leftOut.push(`${name}: it is a ${type}, not a file`);
+      else if (writer.takes(name)) writer.leaveOut(name, `it is a ${type}, not a file`);
     }
   } catch (error) {
     throw explainWriting(error, folder);

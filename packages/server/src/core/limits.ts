@@ -207,6 +207,8 @@ export const cliLimits = {
   graceMs: 2_000,
   /** Places that a program could not reach and that are told of. */
   refusals: 10,
+  /** Names that were not copied, and are told of. */
+  namesTold: 1_000,
   /** What of a script is looked at to tell whether it is text. */
   textProbeBytes: 8 * KiB,
 } as const;

@@ -2,6 +2,7 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cliLimits } from "../../core/limits.ts";
 import { type TarMember, tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 import { FolderWriter } from "../folder-writer.ts";
 import { unpackInto } from "./bring.ts";
@@ -22,7 +23,10 @@ const file = (path: string, more: Partial<TarMember> = {}): Buffer[] => [
 ];
 
 /** What a taken-over guest could send; an honest one cannot. */
-async function unpack(parts: readonly Buffer[], { bytes = 1000, names = 100, end = tarEnd } = {}): Promise<string[]> {
+async function unpack(
+  parts: readonly Buffer[],
+  { bytes = 1000, names = 100, end = tarEnd } = {},
+): Promise<readonly string[]> {
   const writer = new FolderWriter(join(folder, "out"), bytes, names);
   async function* archive() {
     yield Buffer.concat([...parts, end]);
@@ -102,6 +106,23 @@ describe("an archive that comes out of a sandbox", () => {
     expect((await readdir(join(folder, "out"))).sort()).toEqual(["a", "b"]);
     expect(await refusal(file("1/2/3/4"), { names: 3 })).toMatchObject({ code: "limit_exceeded" });
     expect(await refusal(three, { names: 2 })).toMatchObject({ code: "limit_exceeded" });
+  });
+
+  it("has no names without end, whatever is named, and whether it is taken or not", async () => {
+    const thrice = (part: Buffer) => [part, part, part];
+    const link = (path: string) => tarHeader({ type: "link", path, target: "x" });
+    for (const parts of [
+      thrice(link("a")),
+      thrice(tarHeader({ type: "directory", path: "again" })),
+      thrice(tarHeader({ type: "directory", path: "." })),
+      ["b\xff", "c\xff", "d\xff"].flatMap((name) => file(name)),
+    ]) {
+      expect(await refusal(parts, { names: 2 })).toMatchObject({ code: "limit_exceeded" });
+      expect(await refusal(parts, { names: 3 })).toBeInstanceOf(Array);
+    }
+    const many = Array.from({ length: cliLimits.namesTold + 7 }, (_, n) => link(`l${n}`));
+    const told = await unpack(many, { names: many.length });
+    expect([told.length, told.at(-2), told.at(-1)]).toEqual([1_001, "l999: it is a link, not a file", "7 more"]);
   });
 
   it("that is cut short is an error, and leaves no part of a file", async () => {

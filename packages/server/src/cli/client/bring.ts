@@ -34,12 +34,12 @@ export async function unpackInto(
   try {
     for (let entry = await reader.next(); entry !== undefined; entry = await reader.next()) {
       const name = Buffer.from(entry.path, "latin1").toString();
-      if (entry.depth === 0) continue;
-      if (entry.type === "directory") await writer.folder(name);
+      if (entry.depth === 0) writer.count();
+      else if (entry.type === "directory") await writer.folder(name);
       else if (entry.type === "file") {
         progress.file();
         await writer.file(name, entry.mode, content);
-      } else if (writer.takes(name)) writer.leftOut.push(`${name}: it is a ${entry.type}, not a file`);
+      } else if (writer.takes(name)) writer.leaveOut(name, `it is a ${entry.type}, not a file`);
     }
   } finally {
     await reader.close();
@@ -87,7 +87,7 @@ export async function bringFolder(
       throw explainWriting(error, to);
     }
   }
-  for (const name of there.others) if (writer.takes(name)) writer.leftOut.push(`${name}: it is no file`);
+  for (const name of there.others) if (writer.takes(name)) writer.leaveOut(name, "it is no file");
   for (const left of writer.leftOut) io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
   if (came >= there.files) return true;
   io.stderr.write(
