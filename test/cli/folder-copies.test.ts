@@ -108,9 +108,9 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     expect(code).toBe(1);
     expect(err.split("\n").sort()).toEqual([
       "",
-      "caisson: not copied: 1 files that its user may not read, or that went meanwhile",
       "caisson: not copied: link: it is a link, not a file",
       "caisson: not copied: pipe: it is no file",
+      "caisson: not copied: secret: its user may not read it, or it went meanwhile",
     ]);
     expect((await readdir(at("back"), { recursive: true })).sort()).toEqual([
       ...["a", "deep", "deep/empty", "deep/er", "deep/er/b", "twice"],
@@ -120,9 +120,67 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     expect(await readFile(at("back/deep/er/b"), "utf8")).toBe("b\n");
     await exec("rm -rf out/secret out/pipe out/link; echo new >out/a");
     await writeFile(at("back/mine"), "stays");
-    expect(await requests(() => said("cp", `${id}:out`, at("back")))).toEqual(["GET files", "GET archive"]);
+    expect(await requests(() => said("cp", `${id}:out`, at("back")))).toEqual([
+      "GET files",
+      "GET archive",
+      "GET files",
+    ]);
     expect([await readFile(at("back/a"), "utf8"), await readFile(at("back/mine"), "utf8")]).toEqual(["new\n", "stays"]);
     expect(await refused("cp", `${id}:nowhere`, at("none"))).toMatchObject({ code: "not_found" });
+  });
+
+  /** What happens in the sandbox just before the archive is asked for, or when its first bytes are there. */
+  const meanwhile = async (when: "before" | "during", line: string, act: () => ReturnType<typeof type>) => {
+    const fetched = globalThis.fetch;
+    const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
+      const isArchive = new URL(String(url)).pathname.endsWith("/archive");
+      if (isArchive && when === "before") await exec(line);
+      const answer = await fetched(url, init);
+      if (isArchive && when === "during") await exec(line);
+      return answer;
+    });
+    try {
+      return await act();
+    } finally {
+      spy.mockRestore();
+    }
+  };
+
+  it("[FIL-04] says by name what changed while it came out, or did not come, and fails for it", async () => {
+    const bytes = 40 * MiB;
+    await exec(`mkdir busy; cd busy; yes | head -c ${bytes} >large; echo still >still`);
+    const cp = () => type(["cp", `${id}:busy`, at("busy")]);
+    const torn = await meanwhile("during", "truncate -s 0 busy/large", cp);
+    expect((await readFile(at("busy/large"))).subarray(-2)).toEqual(Buffer.alloc(2)); // zeros in place of what was there
+    expect(torn).toMatchObject({ code: 1, err: "caisson: changed while it was copied: large\n" });
+    await exec("cd busy; rm large; echo one >same; echo gone >gone; echo other >grown");
+    const other = await meanwhile("before", "cd busy; echo two >same; mv gone new; echo >>grown", cp);
+    expect([other.code, ...other.err.split("\n").sort()]).toEqual([
+      1,
+      "",
+      "caisson: changed while it was copied: grown",
+      "caisson: changed while it was copied: new",
+      "caisson: changed while it was copied: same",
+      "caisson: not copied: gone: its user may not read it, or it went meanwhile",
+    ]);
+    expect(await cp()).toMatchObject({ code: 0, err: "" });
+    await exec("rm -r busy");
+  });
+
+  it("[FIL-04] [SEC-02] says what it may be when a name holds the value of a secret", async () => {
+    const operator = await server.as("operator");
+    const path = "/api/v1/secrets/NAMED";
+    await operator.put(path, "q7-Zr0-the-value", { headers: { "content-type": "text/plain" } });
+    const deliver = { as: "env", variable: "TOKEN" };
+    expect((await operator.post(`${path}/bindings`, { target: { sandbox_id: id }, deliver })).status).toBe(201);
+    await exec("mkdir named; echo x >named/q7-Zr0-the-value");
+    expect(await refused("cp", `${id}:named`, at("named"))).toMatchObject({
+      code: "invalid",
+      hint: expect.stringContaining("a name in it may hold the value of a secret"),
+    });
+    expect(await readdir(at("named"))).toEqual([]);
+    await operator.delete(path);
+    await exec("rm -r named");
   });
 
   it("[FIL-04] is no bomb here: sparse files are no larger than the workspace", async () => {

@@ -29,6 +29,9 @@ export interface TarRules {
   image?: boolean;
 }
 
+/** Why an archive is refused that is none, or in which a header was written over: its names may hold the value of a secret. */
+export const wrongChecksum = "it is no tar archive, or damaged: a checksum is wrong";
+
 /** The same rules as those of the guest's own reader (native/guest/untar.c), for archives that no sandbox has seen (S18). */
 export class TarReader {
   readonly #bytes: ByteReader;
@@ -52,7 +55,7 @@ export class TarReader {
         await this.#end();
         return undefined;
       }
-      if (!checksumHolds(header)) throw refuseArchive("it is no tar archive, or damaged: a checksum is wrong");
+      if (!checksumHolds(header)) throw refuseArchive(wrongChecksum);
       const size = headerNumber(fieldBytes(header, fields.size));
       if (size === undefined) throw refuseArchive("an entry's size is no number");
       const type = header[fields.type[0]] ?? 0;

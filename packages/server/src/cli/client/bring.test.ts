@@ -125,6 +125,17 @@ describe("an archive that comes out of a sandbox", () => {
     expect([told.length, told.at(-2), told.at(-1)]).toEqual([1_001, "l999: it is a link, not a file", "7 more"]);
   });
 
+  it("with a name that was written over says after which, and what that may mean", async () => {
+    const [header = Buffer.alloc(0), ...rest] = file("holds-a-value");
+    header.write("*****", 0);
+    expect(await refusal([...file("before"), header, ...rest])).toMatchObject({
+      code: "invalid",
+      message: "the archive of the folder cannot be read on after 'before': a checksum is wrong",
+      hint: expect.stringContaining("a name in it may hold the value of a secret"),
+    });
+    expect(await refusal([header, ...rest])).toMatchObject({ message: expect.stringContaining("on at its start: ") });
+  });
+
   it("that is cut short is an error, and leaves no part of a file", async () => {
     const [header = Buffer.alloc(0)] = file("a", { size: 100 });
     const cut = [header, evil];

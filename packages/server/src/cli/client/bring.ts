@@ -1,9 +1,10 @@
 import { mkdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { Files } from "@caisson/sdk";
+import type { FileInfo, Files } from "@caisson/sdk";
 import { AppError } from "../../core/errors.ts";
 import { snapshotLimits } from "../../core/snapshot-limits.ts";
-import { TarReader } from "../../tar/tar-reader.ts";
+import { TarReader, wrongChecksum } from "../../tar/tar-reader.ts";
+import { FirstLines } from "../first-lines.ts";
 import { explainWriting, FolderWriter, type Pieces } from "../folder-writer.ts";
 import type { RunIo } from "../run.ts";
 import { visible } from "../terminal.ts";
@@ -18,11 +19,26 @@ async function* pieces(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
+/** The mark in a name that holds a value changes the name's header, of which the checksum knows nothing (docs/redaction.md). */
+function explainChecksum(error: unknown, last: string): unknown {
+  if (!(error instanceof AppError && error.message.endsWith(wrongChecksum))) return error;
+  const place = last === "" ? "at its start" : `after '${visible(last)}'`;
+  return new AppError(error.code, `the archive of the folder cannot be read on ${place}: a checksum is wrong`, {
+    hint: "a name in it may hold the value of a secret, which does not leave the sandbox: rename that file there, or copy the others by themselves",
+    cause: error,
+  });
+}
+
+interface Watcher {
+  file(name: string, sizeBytes: number): void;
+  bytes(count: number): void;
+}
+
 /** Writes an archive that a sandbox made of itself: its files and folders as plain ones, and nothing else. */
 export async function unpackInto(
   writer: FolderWriter,
   archive: AsyncIterable<Uint8Array>,
-  progress: Pick<CopyProgress, "file" | "bytes">,
+  progress: Watcher,
 ): Promise<void> {
   const reader = new TarReader(archive, { depth: snapshotLimits.depth, exact: true });
   const content: Pieces = async (write) => {
@@ -31,34 +47,58 @@ export async function unpackInto(
       progress.bytes(piece.length);
     }
   };
+  let last = "";
   try {
     for (let entry = await reader.next(); entry !== undefined; entry = await reader.next()) {
       const name = Buffer.from(entry.path, "latin1").toString();
+      last = name;
       if (entry.depth === 0) writer.count();
       else if (entry.type === "directory") await writer.folder(name);
       else if (entry.type === "file") {
-        progress.file();
+        progress.file(name, entry.size);
         await writer.file(name, entry.mode, content);
       } else if (writer.takes(name)) writer.leaveOut(name, `it is a ${entry.type}, not a file`);
     }
+  } catch (error) {
+    throw explainChecksum(error, last);
   } finally {
     await reader.close();
   }
 }
 
-/** What is there, by name, before it comes: an archive has no place for sockets and the like, and does not say what it lacks. */
-async function survey(files: Files, path: string): Promise<{ files: number; bytes: number; others: string[] }> {
-  const found = { files: 0, bytes: 0, others: [] as string[] };
-  for (const { name, type, size } of await files.list(path, { recursive: true })) {
+interface Survey {
+  files: Map<string, Pick<FileInfo, "size" | "modified_at">>;
+  bytes: number;
+  others: string[];
+}
+
+/**
+ * What is there, by name, before it comes and after: an archive has no place for sockets and the like, does not say what it
+ * lacks, and fills a file up with zeros that became shorter while it was read.
+ */
+async function survey(files: Files, path: string): Promise<Survey> {
+  const found: Survey = { files: new Map(), bytes: 0, others: [] };
+  for (const { name, type, size, modified_at } of await files.list(path, { recursive: true })) {
     if (type === "other") found.others.push(name);
     if (type !== "file") continue;
-    found.files++;
+    found.files.set(name, { size, modified_at });
     found.bytes += size;
   }
   return found;
 }
 
-/** Whether all files came: links and special files stay behind, but what cannot be read was meant to be copied. */
+/** Files that came, and may be neither what they were nor what they are. What is no text was left out, and says no name. */
+function changed(came: ReadonlyMap<string, number>, { files: before }: Survey, { files: after }: Survey): string[] {
+  return [...came]
+    .filter(([name, size]) => {
+      const [then, now] = [before.get(name), after.get(name)];
+      if (name.includes("\ufffd")) return false;
+      return size !== now?.size || size !== then?.size || then.modified_at !== now.modified_at;
+    })
+    .map(([name]) => name);
+}
+
+/** Whether all files came as they are: links and special files stay behind, but these were meant to be copied. */
 export async function bringFolder(
   files: Files,
   path: string,
@@ -67,33 +107,39 @@ export async function bringFolder(
   io: RunIo,
 ): Promise<boolean> {
   const from = path === "" ? "/workspace" : path;
-  const there = await survey(files, from);
+  const before = await survey(files, from);
   const writer = new FolderWriter(to, mostBytes);
-  let came = 0;
+  const came = new Map<string, number>();
   {
-    using progress = new CopyProgress(io, "fetched", there.bytes);
-    const counting = {
-      file: () => {
-        came++;
+    using progress = new CopyProgress(io, "fetched", before.bytes);
+    const watcher: Watcher = {
+      file: (name, sizeBytes) => {
+        came.set(name, sizeBytes);
         progress.file();
       },
-      bytes: (count: number) => progress.bytes(count),
+      bytes: (count) => progress.bytes(count),
     };
     const archive = await files.download(from);
     try {
       await mkdir(to, { recursive: true });
-      await unpackInto(writer, pieces(archive), counting);
+      await unpackInto(writer, pieces(archive), watcher);
     } catch (error) {
       throw explainWriting(error, to);
     }
   }
-  for (const name of there.others) if (writer.takes(name)) writer.leaveOut(name, "it is no file");
-  for (const left of writer.leftOut) io.stderr.write(`caisson: not copied: ${visible(left)}\n`);
-  if (came >= there.files) return true;
-  io.stderr.write(
-    `caisson: not copied: ${there.files - came} files that its user may not read, or that went meanwhile\n`,
-  );
-  return false;
+  const after = await survey(files, from);
+  for (const name of before.others) if (writer.takes(name)) writer.leaveOut(name, "it is no file");
+  const missing = [...before.files.keys()].filter((name) => !came.has(name));
+  for (const name of missing) writer.leaveOut(name, "its user may not read it, or it went meanwhile");
+  tellLines(io, "not copied", writer.leftOut);
+  const torn = new FirstLines();
+  for (const name of changed(came, before, after)) torn.add(name);
+  tellLines(io, "changed while it was copied", torn.all);
+  return missing.length === 0 && torn.all.length === 0;
+}
+
+function tellLines(io: RunIo, what: string, lines: readonly string[]): void {
+  for (const line of lines) io.stderr.write(`caisson: ${what}: ${visible(line)}\n`);
 }
 
 export async function bringFile(files: Files, path: string, to: string, mostBytes: number, io: RunIo): Promise<void> {
