@@ -109,6 +109,6 @@ describe("caisson shell", () => {
     expect(await caisson("shell")).toMatchObject({ code: 2, text: expect.stringMatching(/needs a terminal/) });
     expect((await caisson("shell", "--help")).text).toMatch(/COMMAND[\s\S]*--engine[\s\S]*--memory/);
     expect((await caisson("help", "shell")).text).toMatch(/usage: caisson shell/);
-    expect((await caisson("completion", "bash")).text).toMatch(/shell\) options="--engine/);
+    expect((await caisson("completion", "bash")).text).toMatch(/'shell '\*\) at=2 options='--engine/);
   });
 });

@@ -67,8 +67,8 @@ async function makeSecret(api: Api, sandbox: string, namespace: string): Promise
 /** One that nobody took. */
 async function makeDelivery({ feed }: TestServer, api: Api, namespace: string): Promise<Objects> {
   const path = "/api/v1/webhooks";
-  const webhook = await made(api.post(path, { url: "http://127.0.0.1:9/", types: ["queue.backpressure"] }));
-  feed.publish({ type: "queue.backpressure", namespace, sandboxId: null, data: { of: private_ } });
+  const webhook = await made(api.post(path, { url: "http://127.0.0.1:9/", types: ["artifacts.failed"] }));
+  feed.publish({ type: "artifacts.failed", namespace, sandboxId: null, data: { reason: private_ } });
   const delivery = await vi.waitFor(async () => {
     const [found] = (await api.get(`${path}/${webhook}/deliveries?state=dead`)).json;
     if (found === undefined) throw new Error("no delivery is dead yet");
