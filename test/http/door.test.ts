@@ -146,6 +146,22 @@ describe("the door of the REST API", () => {
     expect(other.status).toBe(403);
   });
 
+  it("[API-02] names in Allow the methods of a path, and of no other", async () => {
+    for (const path of new Set(server.routes.map((route) => route.path))) {
+      const own = server.routes.filter((route) => route.path === path).map(({ method }) => method);
+      const url = server.base + path.replace(/\{\w+\}/g, "1");
+      for (const [method, status] of [
+        ["OPTIONS", 204],
+        ["PROPFIND", 405],
+      ] as const) {
+        const answer = await fetch(url, { method });
+        expect([answer.status, answer.headers.get("allow")], `${method} ${path}`).toEqual([status, own.join(", ")]);
+        await answer.body?.cancel();
+      }
+    }
+    expect((await fetch(`${server.base}/nothing`, { method: "OPTIONS" })).status).toBe(404);
+  });
+
   it("lets a client go that stops in the middle of its body", async () => {
     await using impatient = await openTestServer(engine, { bodyIdleMs: 100 });
     const key = (await impatient.as("agent")).headers["x-api-key"];

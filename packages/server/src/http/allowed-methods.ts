@@ -1,8 +1,15 @@
 import type { Route } from "./route.ts";
 
-/** The methods that a path takes; none when there is no such path. */
+/** The methods of the path that a URL leads to; none when there is no such path. A fixed word beats a place for any. */
 export function allowedMethods(routes: readonly Route[], path: string): string[] {
-  return routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  const [own] = [...new Set(routes.map((route) => route.path))]
+    .filter((pattern) => matches(pattern, path))
+    .sort((left, right) => places(left) - places(right));
+  return [...new Set(routes.filter((route) => route.path === own).map((route) => route.method))];
+}
+
+function places(pattern: string): number {
+  return pattern.split("{").length;
 }
 
 function matches(pattern: string, path: string): boolean {

@@ -26,10 +26,10 @@ export function checkOrigin(request: FastifyRequest, allowed: readonly string[])
   });
 }
 
-/** Lets the pages of a configured origin read what they are answered; true when this request is of one. */
-export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): boolean {
+/** Lets the pages of a configured origin read what they are answered. */
+export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): void {
   const { origin } = request.headers;
-  if (origin === undefined || !allowed.includes(origin)) return false;
+  if (origin === undefined || !allowed.includes(origin)) return;
   reply.header("access-control-allow-origin", origin);
   reply.header("vary", "origin");
   reply.header("access-control-expose-headers", "content-range, link, location, retry-after, x-request-id");
@@ -38,7 +38,6 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowe
     "access-control-allow-headers",
     "authorization, content-type, idempotency-key, last-event-id, range, x-api-key, x-caisson-namespace, x-caisson-priority",
   );
-  return true;
 }
 
 /** The token of a request; a request that names two different ones is refused. */

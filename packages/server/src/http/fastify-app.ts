@@ -29,6 +29,7 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   const { hosts = [], origins = [], headersTimeoutMs = httpLimits.headersTimeoutMs, onError } = parts;
   const fail = (error: unknown, requestId: string, reply: FastifyReply, failure?: Route["failure"]) =>
     sendProblem(reply, report(error, onError), requestId, failure);
+  const methodsOf = (url: string) => allowedMethods(routes, url.split("?")[0] ?? "").join(", ");
   const app = fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -58,8 +59,10 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     if (host === undefined || host !== lastHost) checkHost(host, hosts);
     lastHost = host ?? null;
     checkOrigin(request, origins);
-    if (allowOrigin(request, reply, origins) && request.method === "OPTIONS") reply.status(204).send();
-    else done();
+    allowOrigin(request, reply, origins);
+    const allow = request.method === "OPTIONS" ? methodsOf(request.url) : "";
+    if (allow === "") done();
+    else reply.status(204).header("allow", allow).send();
   });
   // A connection that asked for a WebSocket and got an ordinary answer is nobody's afterwards.
   app.addHook("onResponse", (request, _reply, done) => {
@@ -71,13 +74,10 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     return fail(error, request.id, reply, failure);
   });
   app.setNotFoundHandler((request, reply) => {
-    const allow = allowedMethods(routes, request.url.split("?")[0] ?? "");
-    if (allow.length === 0)
-      throw new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
+    const allow = methodsOf(request.url);
+    if (allow === "") throw new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
     return fail(
-      new HttpError(405, "unsupported", `${request.method} is not for this path`, {
-        headers: { allow: allow.join(", ") },
-      }),
+      new HttpError(405, "unsupported", `${request.method} is not for this path`, { headers: { allow } }),
       request.id,
       reply,
     );
