@@ -6,7 +6,7 @@ import { admin, logOf, openImages, openRegistries, runIn, type TestImages, type 
 const spec = `name: made
 description: a test
 aliases: [registry.example/made:1]
-debian: [tool]
+debian: [tool, python3]
 env: { GREETING: hello, HOME: /elsewhere, http_proxy: "http://elsewhere.example" }
 files:
   /etc/tool.conf: |
@@ -78,14 +78,15 @@ describe.skipIf(ordinary)("an image of a specification", () => {
 
   it.each(engines)("is the root of sandboxes, by its name and its alias, with what it says (%s)", async (engine) => {
     const line = [
-      "tool; cat /usr/share/copied /etc/tool.conf /opt/own/note; echo; cat /usr/share/made-by",
+      "tool; cat /usr/share/copied /etc/tool.conf /opt/own/note; echo; cat /usr/share/made-by; python",
       "echo $GREETING $HOME $http_proxy; ls /usr/share; ls -d /usr/share/script-ran; echo x >/usr/share/new",
     ].join("\n");
     const made = await runIn(service, "made", engine, line);
     const words = made.stdout.split("\n");
     expect(words.slice(0, 5)).toEqual(["from the library", "from the library", "as specified", "of mine", "1000"]);
-    expect(words[5]).toMatch(/^hello \/home\/user http:\/\/127\./);
-    expect(words.slice(6)).toEqual(["copied", "doc", "library", "made-by", ""]);
+    expect(words[5]).toBe("Python 3.12.1");
+    expect(words[6]).toMatch(/^hello \/home\/user http:\/\/127\./);
+    expect(words.slice(7)).toEqual(["copied", "doc", "library", "made-by", ""]);
     expect(made.stderr).toContain("script-ran': No such file");
     expect(made.stderr).toMatch(/\/usr\/share\/new: (Read-only file system|Permission denied)/);
     expect(made.record).toMatchObject({ image: "made" });

@@ -48,6 +48,7 @@ const packages: Made[] = [
     postinst:
       "#!/bin/sh\ntouch /usr/share/script-ran\nupdate-alternatives --quiet \\\n  --install /usr/bin/tool tool \\\n  /usr/bin/tool.real 10\n",
   },
+  { name: "python3", fields: { Version: "3.12.1" }, files: { "usr/bin/python3": "#!/bin/bash\necho Python 3.12.1\n" } },
   { name: "library", files: { "usr/share/library/text": "from the library\n", "usr/share/man/man1/x.1": "manual" } },
 ];
 

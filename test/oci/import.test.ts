@@ -25,7 +25,13 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     registry = await DockerRegistry.open(folderOfTest);
     made = {
       layers: [
-        makeTar([...smallRoot(), file("etc/old", "old"), file("opt/gone/x", "x"), file("opt/su", "", 0o4755)]),
+        makeTar([
+          ...smallRoot(),
+          file("usr/bin/python3", "#!/bin/bash\necho of Python\n", 0o755),
+          file("etc/old", "old"),
+          file("opt/gone/x", "x"),
+          file("opt/su", "", 0o4755),
+        ]),
         makeTar([
           file("etc/.wh.old"),
           file("opt/.wh.gone"),
@@ -83,13 +89,13 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
   it.each(engines)("[IMG-03] runs on %s, with what it asks for as far as a sandbox gives it", async (engine) => {
     const line = [
       "cat /opt/new; pwd; ls /opt /etc/old; id -u; echo $GREETING $https_proxy",
-      "stat -c %h /usr/bin/cat-again; readlink /opt/l; cat-again /opt/new; stat -c %a /opt/su /opt/new; echo x >/opt/new",
+      "stat -c %h /usr/bin/cat-again; readlink /opt/l; cat-again /opt/new; python; stat -c %a /opt/su /opt/new; echo x >/opt/new",
     ].join("; ");
     const done = await runIn(service, `${registry.host}/team/made:1`, engine, line);
     const [first, ...words] = done.stdout.split("\n");
     expect(first).toBe("of the second layer");
     expect(words.join("\n")).toMatch(
-      /^\/opt\n\/opt:\nclosed\nl\nnew\nsu\n1000\nhello http:\/\/127\.\S+\n2\n\/etc\nof the second layer\n755\n666\n$/,
+      /^\/opt\n\/opt:\nclosed\nl\nnew\nsu\n1000\nhello http:\/\/127\.\S+\n2\n\/etc\nof the second layer\nof Python\n755\n666\n$/,
     );
     expect(done.stderr).toContain("/etc/old");
     expect(done.stderr).toMatch(/\/opt\/new: (Read-only file system|Permission denied)/);

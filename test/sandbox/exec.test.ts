@@ -21,6 +21,11 @@ describe.each(engines)("running things (%s)", (engine) => {
     expect(result).toMatchObject({ exit_code: 0, stdout: "in\nmore\n", stderr: "err\n" });
   });
 
+  it("[EXE-01] finds Python as python and as python3", async () => {
+    const { stdout } = await sandbox.exec({ command: "python --version; python3 --version; env python -c 'print(1)'" });
+    expect(stdout).toMatch(/^(Python 3\S+\n)\1[1]\n$/);
+  });
+
   it("[EXE-01] gives the result all its fields", async () => {
     const result = await sandbox.exec({ command: "echo out; echo err >&2; echo hi > made.txt; exit 3" });
     expect(result).toMatchObject({

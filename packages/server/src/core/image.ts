@@ -1,5 +1,7 @@
 /** One step in the making of a read-only root, in the order given. */
 export type RootEntry =
+  | { kind: "folder"; path: string }
+  /** Its folder is there already. */
   | { kind: "link"; path: string; target: string }
   /** A host file or folder, bound read-only and without what is mounted below it. */
   | { kind: "bind"; path: string; source: string }

@@ -22,6 +22,10 @@ export interface BuildParts {
 const filesStep = "files";
 const freezeStep = "freeze";
 const unpackStep = "unpack";
+/** Beside the first python3 of a tree that has no python. Its links may lead anywhere in the builder, which is a sandbox. */
+const pythonName = `set -- usr/local/bin usr/bin bin
+for folder; do if [ -e $folder/python ] || [ -L $folder/python ]; then exit 0; fi; done
+for folder; do if [ -e $folder/python3 ] || [ -L $folder/python3 ]; then ln -s python3 $folder/python; break; fi; done || true`;
 const certificates = "/workspace/.build/registry.pem";
 
 /** Names of all steps, in their order. */
@@ -58,7 +62,8 @@ export function buildTree(
   const unpack: Script = {
     name: unpackStep,
     text: `tar -x --same-permissions --no-same-owner --delay-directory-restore
-find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +`,
+find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +
+${pythonName}`,
   };
   return inBuilder(bench, null, progress, async (builder) => {
     await runScript(builder, unpack, progress, { stdin: archive });

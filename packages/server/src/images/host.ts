@@ -1,4 +1,4 @@
-import { lstat, readlink, realpath } from "node:fs/promises";
+import { access, lstat, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import type { RootEntry, RootImage } from "../core/image.ts";
@@ -7,7 +7,8 @@ import { prepareEtc, prepareOver } from "./host-etc.ts";
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /** Parts of /usr that tell about this host and that no program needs. */
 const masked = ["/usr/local/etc", "/usr/src", "/usr/lib/modules"];
-const nodeFolder = "/opt/caisson/bin";
+/** Last in the search path: what the host has by the same name wins. */
+const ownFolder = "/opt/caisson/bin";
 
 /**
  * The host image: this machine's /usr, read-only, with an /etc of its own. It holds nothing of /root, /home, /var or
@@ -18,12 +19,14 @@ export async function prepareHostImage(options: { home: string; nodePath?: strin
   const [etc, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
   return {
     name: "host",
-    searchPath: `/usr/local/bin:/usr/bin:/bin:${nodeFolder}`,
+    searchPath: `/usr/local/bin:/usr/bin:/bin:${ownFolder}`,
     entries: [
       { kind: "bind", path: "/usr", source: "/usr" },
       ...masked.map((path): RootEntry => ({ kind: "mask", path })),
       ...(await Promise.all(systemFolders.map(describeSystemFolder))).flat(),
       { kind: "bind", path: "/etc", source: etc },
+      { kind: "folder", path: ownFolder },
+      ...(await pythonEntries()),
       ...(await nodeEntries(options.nodePath)),
     ],
     additions: [],
@@ -46,10 +49,24 @@ async function describeSystemFolder(path: string): Promise<RootEntry[]> {
   }
 }
 
+/** Debian has `python3` alone; scripts and agents say `python`. */
+async function pythonEntries(): Promise<RootEntry[]> {
+  for (const target of ["/usr/local/bin/python3", "/usr/bin/python3"])
+    if (await isThere(target)) return [{ kind: "link", path: `${ownFolder}/python`, target }];
+  return [];
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** A Node from elsewhere comes last in the search path: the system's own wins where there is one. */
 async function nodeEntries(nodePath: string | undefined): Promise<RootEntry[]> {
   if (nodePath === undefined) return [];
   const source = await realpath(nodePath);
   if (source.startsWith("/usr/") && !masked.some((path) => source.startsWith(`${path}/`))) return [];
-  return [{ kind: "bind", path: `${nodeFolder}/node`, source }];
+  return [{ kind: "bind", path: `${ownFolder}/node`, source }];
 }

@@ -29,6 +29,7 @@ if [ -x /usr/sbin/update-ca-certificates ]; then
     --localcertsdir /nonexistent --hooksdir /nonexistent
 fi
 if [ -x /usr/bin/python3 ]; then
+  if ! [ -e usr/bin/python ] && ! [ -L usr/bin/python ]; then ln -s python3 usr/bin/python; fi
   python3 -m compileall -q -j 2 -s ${tree} -p / usr/lib/python3 usr/lib/python3.* >/dev/null || true
 fi
 if [ -x /usr/bin/glib-compile-schemas ] && [ -d usr/share/glib-2.0/schemas ]; then

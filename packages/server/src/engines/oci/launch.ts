@@ -105,6 +105,8 @@ function rootArguments({ layers, image }: LaunchOptions): Argument[] {
 
 function entryArgument(entry: RootEntry): Argument {
   switch (entry.kind) {
+    case "folder":
+      return ["dir", entry.path];
     case "mask":
       return ["mask", entry.path];
     case "link":
