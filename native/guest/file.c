@@ -39,7 +39,10 @@ int write_all(int fd, const void *data, size_t size) {
 static int write_row(int folder, const char *name, const char *shown, const struct stat *info) {
   char target[PATH_BYTES];
   ssize_t target_size = S_ISLNK(info->st_mode) ? readlinkat(folder, name, target, sizeof target) : 0;
-  if (target_size < 0) target_size = 0;
+  if (target_size < 0) {
+    if (errno != ENOENT && errno != EINVAL && !walk_shut(errno)) return -1;
+    target_size = 0; /* gone meanwhile, or no link any more */
+  }
   struct row row = {.mode = info->st_mode,
                     .path_size = (uint32_t)strlen(shown),
                     .target_size = (uint32_t)target_size,
@@ -111,20 +114,23 @@ static int list_one(int folder, const char *name, void *about) {
   const struct listing *at = about;
   char shown[PATH_BYTES];
   struct stat info;
-  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   if ((size_t)snprintf(shown, sizeof shown, "%s%s", at->prefix, name) >= sizeof shown - 1) return errno = ENAMETOOLONG, -1;
   if (write_row(folder, name, shown, &info) < 0) return -1;
   if (!at->recursive || !S_ISDIR(info.st_mode)) return 0;
   int inner = walk_folder(folder, name);
-  if (inner < 0) return 0; /* unreadable or replaced: its own row stands */
+  if (inner < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1; /* its own row stands */
   struct listing below = {strcat(shown, "/"), true, at->depth + 1};
   return walk_each(inner, below.depth, list_one, &below);
 }
 
+/* The last row has END in place of a path's size: a list without it is not whole. */
 static int list(const struct spec *spec) {
+  static const struct row end = {.path_size = END};
   struct listing top = {"", spec->flags & FLAG_RECURSIVE, 0};
   int folder = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
-  return folder < 0 ? -1 : walk_each(folder, 0, list_one, &top);
+  if (folder < 0 || walk_each(folder, 0, list_one, &top) < 0) return -1;
+  return write_all(OUT, &end, sizeof end);
 }
 
 /* Of the name itself, so a link is told as a link. */
@@ -158,7 +164,10 @@ static int move(const struct spec *spec) {
   if (source < 0) return -1;
   int target = walk_parent(spec->target, spec->flags & FLAG_PARENTS, to);
   if (target < 0) return -1;
-  if (!(spec->flags & FLAG_REPLACE) && fstatat(target, to, &info, AT_SYMLINK_NOFOLLOW) == 0) return errno = EEXIST, -1;
+  if (!(spec->flags & FLAG_REPLACE)) {
+    if (fstatat(target, to, &info, AT_SYMLINK_NOFOLLOW) == 0) return errno = EEXIST, -1;
+    if (errno != ENOENT) return -1;
+  }
   return renameat(source, from, target, to);
 }
 

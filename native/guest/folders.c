@@ -44,22 +44,24 @@ int folders_add(const struct untar_entry *entry) {
 }
 
 /* From the last row to the first, so that a folder is closed to us only after those in it. */
-void folders_finish(int target) {
+int folders_finish(int target) {
   char name[PATH_BYTES];
   struct folder_row row;
   const char *last;
   for (off_t at = lseek(folder_rows, 0, SEEK_END); at >= (off_t)sizeof row;) {
     at -= (off_t)sizeof row;
-    if (pread(folder_rows, &row, sizeof row, at) != sizeof row || row.name_size >= sizeof name) return;
+    if (pread(folder_rows, &row, sizeof row, at) != sizeof row || row.name_size >= sizeof name) return errno = EIO, -1;
     at -= row.name_size;
-    if (pread(folder_rows, name, row.name_size, at) != (ssize_t)row.name_size) return;
+    if (pread(folder_rows, name, row.name_size, at) != (ssize_t)row.name_size) return errno = EIO, -1;
     name[row.name_size] = 0;
     int parent = open_parent(target, name, false, &last);
-    int fd = parent < 0 ? -1 : walk_folder(parent, last);
+    int fd = parent < 0 ? -1 : walk_folder(parent, last), error = errno;
     if (parent >= 0) close(parent);
-    if (fd < 0) continue; /* user code took it away meanwhile */
+    if (fd < 0 && (error == ENOENT || walk_shut(error))) continue; /* user code took it away meanwhile */
+    if (fd < 0) return errno = error, -1;
     fchmod(fd, row.mode);
     set_time(fd, -1, "", row.mtime);
     close(fd);
   }
+  return 0;
 }

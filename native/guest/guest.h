@@ -10,7 +10,7 @@
 
 /* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
 enum {
-  WIRE_VERSION = 5,
+  WIRE_VERSION = 6,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
   TO_HOST_PAYLOAD_BYTES = 1024 * 1024,
@@ -385,6 +385,7 @@ int walk_parent(const char *path, bool make_parents, char *last);
 int walk_folder(int folder, const char *name);
 struct stat;
 int walk_file(int folder, const char *name, struct stat *info);
+bool walk_shut(int error);
 typedef int walk_visit(int folder, const char *name, void *about);
 int walk_each(int folder, int depth, walk_visit *one, void *about);
 

@@ -18,9 +18,10 @@
 /* Follows the archive's end, so that the host learns what is not in it. */
 struct trailer {
   uint64_t entries, skipped, unreadable, changed;
+  uint8_t mark[8]; /* an archive that does not end with it is not whole */
 };
 
-static struct trailer told;
+static struct trailer told = {.mark = {'p', 'a', 'c', 'k', 'e', 'd', '\r', '\n'}};
 static uint64_t bytes_left;
 static bool exact;
 static char shown[PATH_BYTES + 256];
@@ -127,7 +128,8 @@ static int write_bytes(int fd, uint64_t size) {
   for (uint64_t left = size; left > 0;) {
     size_t wanted = left < sizeof buffer ? (size_t)left : sizeof buffer;
     ssize_t got = short_of ? 0 : read(fd, buffer, wanted);
-    if (got <= 0) {
+    if (got < 0) return -1;
+    if (got == 0) {
       if (!short_of) told.changed++, memset(buffer, 0, sizeof buffer);
       short_of = true;
       got = (ssize_t)wanted;
@@ -143,9 +145,15 @@ static int unreadable(const struct stat *info) {
   return exact ? write_entry(TAR_UNREADABLE, shown, "", info) : 0;
 }
 
+/* After a call that failed on a name. */
+static int passed_over(const struct stat *info) {
+  if (errno == ENOENT) return 0;
+  return walk_shut(errno) ? unreadable(info) : -1;
+}
+
 static int pack_file(int folder, const char *name, struct stat info) {
   int fd = walk_file(folder, name, &info);
-  if (fd < 0) return errno == ENOENT ? 0 : unreadable(&info);
+  if (fd < 0) return passed_over(&info);
   const char *first = exact ? hard_link_of(&info, shown) : NULL;
   int result = write_entry(first ? TAR_HARD_LINK : TAR_FILE, shown, first ? first : "", &info);
   if (result == 0 && !first) result = write_bytes(fd, (uint64_t)info.st_size);
@@ -157,7 +165,7 @@ static int pack_file(int folder, const char *name, struct stat info) {
 static int pack_link(int folder, const char *name, const struct stat *info) {
   char target[PATH_BYTES];
   ssize_t size = readlinkat(folder, name, target, sizeof target - 1);
-  if (size < 0) return unreadable(info);
+  if (size < 0) return errno == EINVAL ? unreadable(info) : passed_over(info); /* EINVAL: no link any more */
   target[size] = 0;
   return write_entry(TAR_LINK, shown, target, info);
 }
@@ -172,7 +180,7 @@ static int pack_one(int folder, const char *name, size_t length, int depth) {
   memcpy(shown + length, name, size + 1);
   if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
     info = (struct stat){0};
-    return !exact || errno == ENOENT ? 0 : unreadable(&info); /* gone meanwhile, or in a folder that only tells names */
+    return passed_over(&info); /* gone meanwhile, or in a folder that only tells names */
   }
   if (exact && depth == 0 && info.st_uid != USER_ID) return 0;
   if (S_ISLNK(info.st_mode)) return pack_link(folder, name, &info);
@@ -184,7 +192,7 @@ static int pack_one(int folder, const char *name, size_t length, int depth) {
   strcpy(shown + length + size, "/");
   if (write_entry(TAR_FOLDER, shown, "", &info) < 0) return -1;
   int inner = walk_folder(folder, name);
-  if (inner < 0) return unreadable(&info);
+  if (inner < 0) return errno == ENOENT || walk_shut(errno) ? unreadable(&info) : -1;
   return pack_folder(inner, length + size + 1, depth + 1);
 }
 

@@ -152,6 +152,7 @@ int restore(const struct spec *spec) {
   snprintf(temporary, sizeof temporary, ".caisson-restore-%d", getpid());
   if (folders_open(root, temporary) < 0 || unlinkat(root, temporary, 0) < 0) return -1;
   int result = restore_all(root, spec), error = errno;
-  folders_finish(root); /* also after a failure: folders that were opened for the work are closed again */
+  /* Also after a failure: folders that were opened for the work are closed again. */
+  if (folders_finish(root) < 0 && result == 0) return -1;
   return errno = error, result;
 }

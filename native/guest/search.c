@@ -13,7 +13,6 @@
 enum { BUFFER_BYTES = 256 * 1024, TEXT_BYTES = 1024, LINE_BYTES = 4096, CONTEXT_BYTES = 64 };
 
 /* A match: this, then the path, then the line. The last row has END in place of a path's size. */
-static const uint32_t END = UINT32_MAX;
 struct match {
   uint32_t mode, path_size, line_size, truncated;
   uint64_t line, column; /* of END: files that were read, matches */
@@ -100,7 +99,7 @@ static int search_lines(int fd) {
   struct scan s = {.line = 1};
   size_t from = 0;
   bool skip = false; /* the rest of a line that was told */
-  if (refill(&s, fd, 0) < 0) return errno == ECANCELED ? -1 : 0;
+  if (refill(&s, fd, 0) < 0) return -1;
   for (;;) {
     if (!(wanted->flags & FLAG_BINARY) && memchr(buffer + from, 0, s.have - from)) return 0;
     for (;;) {
@@ -125,14 +124,14 @@ static int search_lines(int fd) {
     size_t context = keep > line_bytes ? line_bytes : keep;
     count_lines(&s, keep);
     from = context;
-    if (refill(&s, fd, keep - context) < 0) return errno == ECANCELED ? -1 : 0;
+    if (refill(&s, fd, keep - context) < 0) return -1;
   }
 }
 
 static int search_file(int folder, const char *name) {
   struct stat info;
   int fd = walk_file(folder, name, &info);
-  if (fd < 0) return 0; /* unreadable or replaced */
+  if (fd < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   if ((uint64_t)info.st_size > wanted->file_bytes) return close(fd), truncated = true, 0;
   files_read++;
   int result = search_lines(fd), error = errno;
@@ -161,7 +160,7 @@ static int search_one(int folder, const char *name, void *about) {
   if (aborted) return errno = ECANCELED, -1;
   if (at->length + size + 2 > PATH_BYTES) return truncated = true, 0;
   memcpy(shown + at->length, name, size + 1);
-  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return 0; /* gone meanwhile */
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   if (name_matches(name)) {
     int result = 0;
     if (!wanted->text) result = tell(info.st_mode, 0, 0, "", 0);
@@ -171,7 +170,7 @@ static int search_one(int folder, const char *name, void *about) {
   if (!S_ISDIR(info.st_mode)) return 0;
   if (at->depth == DEPTH_MAX) return truncated = true, 0;
   int inner = walk_folder(folder, name);
-  if (inner < 0) return 0;
+  if (inner < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   strcpy(shown + at->length + size, "/");
   struct level below = {at->length + size + 1, at->depth + 1};
   return walk_each(inner, below.depth, search_one, &below);

@@ -109,7 +109,7 @@ bool tree_scan(struct tree_sum *sums) {
   DIR *proc = opendir("/proc");
   if (!proc) die("/proc");
   struct dirent *entry;
-  while ((entry = readdir(proc))) {
+  while (errno = 0, (entry = readdir(proc))) {
     const char *pid = entry->d_name;
     if (pid[0] < '1' || pid[0] > '9' || !strcmp(pid, "1")) continue;
     if (!read_file(pid, "status", status, sizeof status)) {
@@ -125,6 +125,7 @@ bool tree_scan(struct tree_sum *sums) {
     if (sum->with_cpu) sum->cpu_us += cpu_us(pid);
     if (sum->kill) kill(atoi(pid), SIGKILL);
   }
+  if (errno) moved = true;
   closedir(proc);
   return moved;
 }

@@ -102,8 +102,7 @@ static int place(int root, const struct spec *spec) {
   }
   if (target < 0 && (target = make_target(spec->path)) < 0) return -1;
   if (place_move(root, target) < 0) return -1;
-  folders_finish(target);
-  return 0;
+  return folders_finish(target);
 }
 
 static int open_rows(int top, const char *aside) {

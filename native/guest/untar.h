@@ -31,6 +31,6 @@ int set_time(int fd, int folder, const char *name, struct timespec mtime);
 /* Folders get their mode and time last, when nothing is put into them any more. Kept in a file, not in memory. */
 int folders_open(int folder, const char *name);
 int folders_add(const struct untar_entry *entry);
-void folders_finish(int target);
+int folders_finish(int target);
 
 #endif

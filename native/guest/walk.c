@@ -108,14 +108,23 @@ int walk_file(int folder, const char *name, struct stat *info) {
   return fd;
 }
 
-/* Shows every name in a folder, which it closes, until one is answered with other than 0; that is returned. */
+/* True where a name that is there cannot be opened for a reason of its own: the user may not, or another kind of file took
+   its place. ENOENT means that it is gone. Any other error says nothing about the name (EMFILE, ENOMEM, EIO): to pass over it
+   would be to report a tree that is not the one on the disk (S90). */
+bool walk_shut(int error) {
+  return error == EACCES || error == EPERM || error == ELOOP || error == ENOTDIR || error == ENXIO;
+}
+
+/* Shows every name in a folder, which it closes, until one is answered with other than 0; that is returned. A folder that
+   cannot be read to its end is -1. */
 int walk_each(int folder, int depth, walk_visit *one, void *about) {
   DIR *list = depth > DEPTH_MAX ? (errno = ENAMETOOLONG, NULL) : fdopendir(folder);
   struct dirent *entry;
   int result = list ? 0 : -1;
-  while (result == 0 && (entry = readdir(list)))
+  while (result == 0 && (errno = 0, entry = readdir(list)))
     if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) result = one(folder, entry->d_name, about);
   int error = errno;
+  if (result == 0 && error) result = -1;
   if (list) closedir(list);
   else close(folder);
   return errno = error, result;

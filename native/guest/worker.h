@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 enum { IN = 0, OUT = 1, DEPTH_MAX = 128 };
+#define END UINT32_MAX /* in place of a path's size: the last row */
 
 /* file.c */
 extern volatile sig_atomic_t aborted;

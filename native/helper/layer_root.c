@@ -49,7 +49,7 @@ static void take_entries(const struct launch *launch, const char *path) {
   int listed = merged < 0 ? -1 : openat(merged, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = listed < 0 ? NULL : fdopendir(listed);
   if (list == NULL) fail("cannot list the image");
-  for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+  for (struct dirent *entry; (errno = 0, entry = readdir(list)) != NULL;) {
     const char *name = entry->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || layer_root_is_own(name)) continue;
     if (fstatat(merged, name, &info, AT_SYMLINK_NOFOLLOW) != 0) fail("cannot look at %s of the image", name);
@@ -60,6 +60,7 @@ static void take_entries(const struct launch *launch, const char *path) {
     else
       copy_link(launch, merged, name);
   }
+  if (errno != 0) fail("cannot list the image");
   closedir(list);
   close(merged);
 }

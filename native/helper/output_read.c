@@ -75,7 +75,7 @@ static void send_folder(struct reader *reader, int fd, unsigned depth) {
     return;
   }
   const struct dirent *entry;
-  while (reader->whole && (entry = readdir(folder)) != NULL) {
+  while (reader->whole && (errno = 0, entry = readdir(folder)) != NULL) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     if (reader->files == 0) {
       reader->whole = false;
@@ -84,6 +84,7 @@ static void send_folder(struct reader *reader, int fd, unsigned depth) {
     reader->files--;
     send_entry(reader, fd, entry->d_name, depth);
   }
+  if (reader->whole && errno != 0) reader->whole = false;
   closedir(folder);
 }
 

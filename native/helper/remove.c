@@ -40,7 +40,7 @@ char *unlink_entries(int fd) {
   DIR *list = own < 0 ? NULL : fdopendir(own);
   char *folder = NULL;
   if (list == NULL) fail("cannot list a folder");
-  for (struct dirent *entry; folder == NULL && (entry = readdir(list)) != NULL;) {
+  for (struct dirent *entry; folder == NULL && (errno = 0, entry = readdir(list)) != NULL;) {
     const char *name = entry->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(fd, name, 0) == 0) continue;
     if (errno != EISDIR && errno != EPERM) fail("cannot remove %s", name);
@@ -49,6 +49,7 @@ char *unlink_entries(int fd) {
     folder = strdup(name);
     if (folder == NULL) fail_with(ENOMEM, "no memory");
   }
+  if (folder == NULL && errno != 0) fail("cannot list a folder");
   closedir(list);
   return folder;
 }

@@ -102,7 +102,12 @@ static void add_file(struct walker *walker, int parent, const char *name, size_t
 
 static void walk_folder(struct walker *walker, int fd, size_t length, unsigned depth);
 
-/* A folder that is gone, became a link or may not be read is left out: the next look will see what it is then. */
+/* A name that is gone, became a link or may not be read is left out: the next look will see what it is then. After any other
+   error nothing is known of it. */
+static void leave_out(struct walker *walker) {
+  if (errno != ENOENT && errno != EACCES && errno != ELOOP && errno != ENOTDIR) walker->whole = false;
+}
+
 static void walk_subfolder(struct walker *walker, int parent, const char *name, size_t length, unsigned depth) {
   struct stat info;
   if (depth >= walker->limits.depth) {
@@ -110,7 +115,7 @@ static void walk_subfolder(struct walker *walker, int parent, const char *name, 
     return;
   }
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) return leave_out(walker);
   if (fstat(fd, &info) == 0 && info.st_dev == walker->device)
     walk_folder(walker, fd, length, depth + 1);
   else
@@ -131,7 +136,7 @@ static void walk_entry(struct walker *walker, int parent, const struct dirent *e
   walker->found->names++;
   if (entry->d_type == DT_DIR && !walker->limits.all)
     return walk_subfolder(walker, parent, entry->d_name, length, depth);
-  if (fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) return leave_out(walker);
   bool wanted = S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || walker->limits.all;
   if (wanted && info.st_dev == walker->device) add_file(walker, parent, entry->d_name, length, &info);
   if (S_ISDIR(info.st_mode)) walk_subfolder(walker, parent, entry->d_name, length, depth);

@@ -27,7 +27,7 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 5,
+  version: 6,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,

@@ -23,6 +23,8 @@ const meanings: Record<string, { code: ErrorCode; text: string }> = {
   ENOEXEC: { code: "invalid", text: "it is not a program this machine can run" },
   E2BIG: { code: "too_large", text: "arguments and environment are too long" },
   EAGAIN: { code: "limit_exceeded", text: "the process limit is reached" },
+  EMFILE: { code: "limit_exceeded", text: "too many files are open in the sandbox" },
+  ENFILE: { code: "limit_exceeded", text: "too many files are open in the sandbox" },
   ENOMEM: { code: "limit_exceeded", text: "the memory limit is reached" },
 };
 

@@ -4,6 +4,8 @@ import type { FileInfo, FileType } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
 
 const rowBytes = 32;
+/** In place of a name's size, in the last row of a list. */
+const endMark = 0xffff_ffff;
 
 const types = new Map<number, FileType>([
   [constants.S_IFREG, "file"],
@@ -16,7 +18,8 @@ export function typeOfMode(mode: number): FileType {
 }
 
 export interface Row {
-  info: FileInfo;
+  /** Undefined in the row that ends a list. */
+  info: FileInfo | undefined;
   /** Bytes of the row with its names. */
   size: number;
 }
@@ -26,6 +29,7 @@ export function parseRow(bytes: Buffer): Row | undefined {
   if (bytes.length < rowBytes) return undefined;
   const nameSize = bytes.readUInt32LE(4);
   const targetSize = bytes.readUInt32LE(8);
+  if (nameSize === endMark) return { info: undefined, size: rowBytes };
   if (nameSize > sandboxLimits.pathBytes || targetSize > sandboxLimits.pathBytes)
     throw new AppError("unavailable", "the sandbox sent a file row that cannot be");
   const size = rowBytes + nameSize + targetSize;

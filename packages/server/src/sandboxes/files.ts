@@ -91,11 +91,13 @@ export class WireFiles implements SandboxFiles {
   }
 
   async list(path: string, options: { recursive?: boolean } = {}): Promise<FileInfo[]> {
-    return this.#rows("list", { path: checkPath(path), recursive: options.recursive ?? false });
+    const { rows, whole } = await this.#rows("list", { path: checkPath(path), recursive: options.recursive ?? false });
+    if (!whole) throw new AppError("unavailable", `${path}: the sandbox did not end its list`);
+    return rows;
   }
 
   async stat(path: string): Promise<FileInfo> {
-    const [info] = await this.#rows("stat", { path: checkPath(path) });
+    const [info] = (await this.#rows("stat", { path: checkPath(path) })).rows;
     if (info === undefined) throw new AppError("unavailable", `${path}: the sandbox told nothing of it`);
     return info;
   }
@@ -142,8 +144,9 @@ export class WireFiles implements SandboxFiles {
     return stream;
   }
 
-  async #rows(kind: StreamKind, spec: StreamSpec): Promise<FileInfo[]> {
+  async #rows(kind: StreamKind, spec: StreamSpec): Promise<{ rows: FileInfo[]; whole: boolean }> {
     const rows: FileInfo[] = [];
+    let whole = false;
     let rest: Buffer = Buffer.alloc(0);
     let total = 0;
     let failure: unknown;
@@ -155,7 +158,8 @@ export class WireFiles implements SandboxFiles {
           throw new AppError("too_large", `${spec.path}: a listing past ${sandboxLimits.listBytes} bytes`);
         rest = Buffer.concat([rest, chunk]); // a copy: the receive buffer is written again
         for (let row = parseRow(rest); row !== undefined; row = parseRow(rest)) {
-          rows.push(this.#redactor.value(row.info));
+          if (row.info === undefined) whole = true;
+          else rows.push(this.#redactor.value(row.info));
           rest = rest.subarray(row.size);
         }
       } catch (error) {
@@ -169,6 +173,6 @@ export class WireFiles implements SandboxFiles {
       throw failure ?? error;
     });
     if (failure !== undefined) throw failure;
-    return rows;
+    return { rows, whole };
   }
 }

@@ -7,7 +7,9 @@ import type { Redactor } from "../core/redaction.ts";
 import type { Wire } from "../core/wire.ts";
 import { workerOutput } from "./worker-output.ts";
 
-const trailerBytes = 32;
+const trailerBytes = 40;
+/** Ends the trailer: an archive without it is not whole. */
+const endMark = Buffer.from("packed\r\n");
 
 function parseTrailer(bytes: Buffer): PackSummary {
   const [entries, skipped, unreadable, changed] = [0, 8, 16, 24].map((at) => Number(bytes.readBigUInt64LE(at)));
@@ -57,7 +59,8 @@ class PackedFolder implements Told<Buffer, PackSummary> {
       held = Buffer.concat([rest, chunk.subarray(cut)]); // a copy: the chunk's buffer is written again
       if (cut > 0) yield Buffer.from(chunk.subarray(0, cut));
     }
-    if (held.length !== trailerBytes) throw new AppError("unavailable", `${this.#path}: the sandbox sent no archive`);
+    if (!held.subarray(-endMark.length).equals(endMark) || held.length !== trailerBytes)
+      throw new AppError("unavailable", `${this.#path}: the sandbox sent no whole archive`);
     this.summary = parseTrailer(held);
   }
 }

@@ -8,7 +8,7 @@ const summary = { entries: 0, skipped: 0, unreadable: 0, changed: 0 };
 /** What a guest that user code has taken over may send. */
 function packed(
   members: TarMember[],
-  told: PackSummary | undefined = summary,
+  told: PackSummary | undefined = { ...summary, entries: members.length },
   tail = tarEnd,
 ): Told<Buffer, PackSummary> {
   return {
@@ -63,6 +63,11 @@ describe("a packed workspace", () => {
     await expect(scanPacked(packed([file("a")], summary, Buffer.alloc(512)), () => undefined)).rejects.toThrow(/cut/);
     const silent = { ...packed([file("a")]), summary: undefined };
     await expect(scanPacked(silent, () => undefined)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("[S90] is refused where it holds fewer names than were packed", async () => {
+    const missing = packed([file("a")], { ...summary, entries: 2 });
+    await expect(scanPacked(missing, () => undefined)).rejects.toMatchObject({ code: "unavailable" });
   });
 
   it("is refused past the number of names and bytes that a snapshot may have", async () => {

@@ -33,9 +33,11 @@ export async function scanPacked(
 ): Promise<ScannedWorkspace> {
   const reader = new TarReader(packed, { depth: snapshotLimits.depth, exact: true });
   const entries: TreeEntry[] = [];
+  let read = 0;
   let totalBytes = 0;
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
+      read++;
       totalBytes += found.size;
       checkSize(entries.length, totalBytes, limits);
       const body = await readBody(reader, found, take);
@@ -47,7 +49,7 @@ export async function scanPacked(
   } finally {
     await reader.close();
   }
-  if (packed.summary === undefined) throw nonsense();
+  if (packed.summary?.entries !== read) throw nonsense(); // not all that was packed
   return { entries: withLeaders(entries), totalBytes, summary: packed.summary };
 }
 
