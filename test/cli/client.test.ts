@@ -64,7 +64,13 @@ describe("the command line of a daemon", () => {
     expect(run).toEqual({ code: 7, stdout: "value\n", stderr: "oops\n" });
     expect((await caisson(["exec", "--input", id, "cat"], "typed")).stdout).toBe("typed");
     expect(await said("exec", "--language", "python", id, "print(6*7)")).toBe("42");
-    expect((await caisson(["exec", "--timeout", "0.2", id, "sleep 100"])).code).toBe(124);
+    expect(await caisson(["exec", "--timeout", "0.2", id, "sleep 100"])).toMatchObject({
+      code: 124,
+      stderr: expect.stringMatching(/^caisson: ended after 0\.\d+ s by its time limit \(--timeout\)\n$/),
+    });
+    expect((await caisson(["exec", id, "curl -s http://other.example.com/ >/dev/null"])).stderr).toBe(
+      "caisson: other.example.com:80 was refused: no rule lets out other.example.com (--allow-domain other.example.com:80)\n",
+    );
     const json = JSON.parse(await said("exec", "--json", id, "echo x >file"));
     expect(json.files_changed).toMatchObject([{ path: "file", action: "created" }]);
     expect(await said("ls")).toContain(id);

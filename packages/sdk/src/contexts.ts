@@ -1,4 +1,5 @@
 import { type LiveOptions, readLive } from "./live.ts";
+import type { RunMet } from "./run.ts";
 import type { Transport } from "./transport.ts";
 
 export interface ContextOptions {
@@ -42,7 +43,7 @@ export interface ContextValue {
   truncated: boolean;
 }
 
-export interface ContextRunEnd {
+export interface ContextRunEnd extends RunMet {
   truncated: boolean;
   results: ContextValue[];
   error?: { name: string; message: string; traceback: string };

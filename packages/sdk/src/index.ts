@@ -71,7 +71,16 @@ export type {
   StartOptions,
   TerminalSize,
 } from "./processes.ts";
-export type { FileChange, ProcessResult, RunEnd, RunMessage, RunOptions, RunResult } from "./run.ts";
+export type {
+  FileChange,
+  NetworkRefusal,
+  ProcessResult,
+  RunEnd,
+  RunMessage,
+  RunMet,
+  RunOptions,
+  RunResult,
+} from "./run.ts";
 export type { RunRecord, SandboxStats } from "./run-record.ts";
 export type { Command, Language, Sandbox } from "./sandbox.ts";
 export type {

@@ -39,8 +39,30 @@ export interface ProcessResult {
   oom_killed: boolean;
 }
 
+/** A destination that the sandbox did not reach while a run went on. */
+export interface NetworkRefusal {
+  host: string;
+  /** 0: the name was looked up, and does not exist for the sandbox. */
+  port: number;
+  /** Denied by policy or a human, failed to be reached, or limited by what a sandbox may have at once. */
+  kind: "denied" | "failed" | "limited";
+  reason: string;
+  /** What to do about it. */
+  hint: string;
+}
+
+/** What a run met on its way. */
+export interface RunMet {
+  /** The limit that ended it; null when none did. Too much output is `truncated` and ends nothing. */
+  ended_by: "time" | "cpu_time" | "memory" | null;
+  /** One for each host and port; of all runs of the sandbox that went on at the same time. */
+  refused: NetworkRefusal[];
+  /** There were more than `refused` lists. */
+  refused_truncated: boolean;
+}
+
 /** How a run ended, its output apart. */
-export interface RunEnd extends ProcessResult {
+export interface RunEnd extends ProcessResult, RunMet {
   truncated: boolean;
   warm: boolean;
   files_changed: FileChange[];

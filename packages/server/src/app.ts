@@ -22,6 +22,7 @@ import type { ImageRecord } from "./core/image-record.ts";
 import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
+import { noRefusals } from "./core/network-refusal.ts";
 import { Once } from "./core/once.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
@@ -34,7 +35,6 @@ import type { Gate } from "./egress/gate.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
 import { HostTrust } from "./egress/inspection/host-trust.ts";
-import type { SandboxTrust } from "./egress/inspection/sandbox-trust.ts";
 import { openPolicies, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
@@ -210,7 +210,7 @@ export class Caisson implements AsyncDisposable {
     const policies = await this.policies();
     const { background } = this.#options;
     const redactor = new ValueRedactor();
-    let trust: SandboxTrust | undefined;
+    let own: Gate | undefined;
     const records = this.#options.records && {
       ...this.#options.records,
       redact: (text: string) => redactor.text(this.#options.records?.redact?.(text) ?? text),
@@ -221,11 +221,12 @@ export class Caisson implements AsyncDisposable {
       openGate: async (created, wire) => {
         await guarded;
         const gate = await openGate({ ...this.#way, policies }, created, wire);
-        trust = gate.trust;
+        own = gate;
         this.#gates.set(created.id, gate);
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));
       },
-      trust: () => trust,
+      trust: () => own?.trust,
+      watchRefusals: () => own?.refusals.watch() ?? noRefusals,
       ...surroundings(searchPath, root === undefined ? undefined : this.#imageOf(root)?.config, proxyVariables),
       runLimits: this.#options.runLimits ?? {},
       redactor,

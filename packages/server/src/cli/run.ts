@@ -7,11 +7,11 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { boxOptions, bringOutput } from "./box.ts";
 import { watchDisk } from "./disk.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { explain } from "./explain.ts";
 import { onInterrupt } from "./interrupt.ts";
-import { watchRefusals } from "./refusals.ts";
-import type { BoxPlan, RunPlan } from "./run-options.ts";
+import type { RunPlan } from "./run-options.ts";
 import { readCode, readScript } from "./script.ts";
-import { paint, type Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 import { writeOut } from "./write-out.ts";
 
 export interface RunIo {
@@ -46,14 +46,6 @@ export function exitCodeOfResult(result: Ending): number {
   return result.exit_code;
 }
 
-export function explain(io: RunIo, plan: BoxPlan, result: RunResult, refusals: readonly string[] = []): void {
-  const say = (text: string) => io.stderr.write(`${paint(io.terminal, "yellow", "caisson:")} ${text}\n`);
-  if (result.timed_out) say(`ended after ${(plan.limits.timeoutMs ?? 0) / 1000} s (--timeout)`);
-  else if (result.cpu_limit) say("ended: its CPU time is used up (--cpu-time)");
-  else if (result.oom_killed) say("out of memory (--memory)");
-  for (const refusal of refusals) say(refusal);
-}
-
 function printJson(io: RunIo, result: RunResult): Promise<void> {
   return new Promise((resolve, reject) =>
     io.stdout.write(`${JSON.stringify(result, null, 2)}\n`, (error) => (error ? reject(error) : resolve())),
@@ -70,7 +62,6 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
   try {
     await using sandbox = await caisson.createSandbox(boxOptions(plan));
     watchDisk(sandbox, io, interrupt.signal);
-    const refusals = watchRefusals(sandbox);
     const options: RunOptions = {
       env: plan.env,
       limits: plan.limits,
@@ -88,7 +79,7 @@ export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<n
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
     await bringOutput(sandbox, plan, io);
     if (plan.json) await printJson(io, result);
-    else explain(io, plan, result, refusals());
+    else explain(io, result);
     return exitCodeOfResult(result);
   } catch (error) {
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;

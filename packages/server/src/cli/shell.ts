@@ -5,9 +5,10 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { atTerminal } from "./at-terminal.ts";
 import { boxOptions, bringOutput } from "./box.ts";
 import { watchDisk } from "./disk.ts";
+import { explain } from "./explain.ts";
 import type { Interrupt } from "./interrupt.ts";
 import { makeRaw, terminalSizeOf } from "./raw-terminal.ts";
-import { exitCodeOfResult, explain, passOn, type RunIo } from "./run.ts";
+import { exitCodeOfResult, passOn, type RunIo } from "./run.ts";
 import type { ShellPlan } from "./shell-options.ts";
 
 /** Bash where there is one, without the start-up files of this machine. */
@@ -52,7 +53,7 @@ export function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<num
     const result = await converse(sandbox, plan, io, interrupt);
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
     await bringOutput(sandbox, plan, io);
-    explain(io, plan, result);
+    explain(io, result);
     return exitCodeOfResult(result);
   });
 }

@@ -1,3 +1,6 @@
+import type { NetworkRefusals } from "./network-refusal.ts";
+import type { RunEnd } from "./run-end.ts";
+
 /** Languages whose interpreters can live on between runs. */
 export const contextLanguages = ["python", "node"] as const;
 export type ContextLanguage = (typeof contextLanguages)[number];
@@ -54,7 +57,7 @@ export interface ContextEnd {
   oom_killed: boolean;
 }
 
-export interface ContextRunResult {
+export interface ContextRunResult extends NetworkRefusals {
   stdout: string;
   stderr: string;
   truncated: boolean;
@@ -63,6 +66,8 @@ export interface ContextRunResult {
   duration_ms: number;
   timed_out: boolean;
   cpu_limit: boolean;
+  /** The limit that ended the code; null when none did. */
+  ended_by: RunEnd | null;
   /** Set when the context ended during this run. */
   ended?: ContextEnd;
 }

@@ -27,6 +27,8 @@ export const gateLimits = {
   waiting: 64,
   /** Attempts of one sandbox that wait to be written down. Beyond: nothing is reached, and what is refused is not written. */
   attempts: 1_100,
+  /** Refusals that the result of one run shows. */
+  shownRefusals: 16,
   /** Of every sandbox of this process. */
   sockets: 16_384,
   /** A datagram to the resolver, and a message over TCP. */

@@ -205,8 +205,6 @@ export const contextLimits = {
 export const cliLimits = {
   /** Time that a program gets to end by itself after Ctrl-C. */
   graceMs: 2_000,
-  /** Places that a program could not reach and that are told of. */
-  refusals: 10,
   /** Names that were not copied, and are told of. */
   namesTold: 1_000,
   /** What of a script is looked at to tell whether it is text. */

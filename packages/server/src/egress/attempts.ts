@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { Destination, EgressAttempt, EgressLog } from "../core/egress.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import type { Refusal } from "./refusal.ts";
+import type { RefusalWatches } from "./refusal-watches.ts";
 
 export interface AttemptsParts {
   sandboxId: string;
   log: EgressLog;
+  watches: RefusalWatches;
   nowMs: () => number;
 }
 
@@ -39,11 +41,15 @@ export class Attempts {
     }
   }
 
+  /** Shows a refusal to the runs that go on meanwhile. */
+  show(refusal: Refusal): void {
+    this.#parts.watches.add(refusal, refusal.destination);
+  }
+
   /** A refusal stands whether or not it can be written down. */
-  async writeRefusal(
-    { kind, destination, reason, rule, layer, approval }: Refusal,
-    address: string | null,
-  ): Promise<void> {
+  async writeRefusal(refusal: Refusal, address: string | null): Promise<void> {
+    this.show(refusal);
+    const { kind, destination, reason, rule, layer, approval } = refusal;
     if (this.isFull) return void this.#unwritten++;
     const more =
       this.#unwritten === 0 ? "" : ` (and ${this.#unwritten} more before it that were refused and not written down)`;

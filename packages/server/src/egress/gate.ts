@@ -26,6 +26,7 @@ import { isNameAddress, NameTable } from "./name-table.ts";
 import type { Outlet } from "./outlet.ts";
 import { Passage, type Permit } from "./passage.ts";
 import type { World } from "./reach.ts";
+import { RefusalWatches } from "./refusal-watches.ts";
 import { reset } from "./relay.ts";
 import { impliedProtocol } from "./rule-text.ts";
 import { serveSocks } from "./socks-door.ts";
@@ -62,6 +63,8 @@ export class Gate {
   readonly #authority = new Once<Authority>();
   /** What its programs are to trust. */
   readonly trust: SandboxTrust;
+  /** Lets runs see what it refuses meanwhile. */
+  readonly refusals = new RefusalWatches();
   readonly #nameServer: NameServer;
   readonly #listeners: Listeners;
   readonly #closed = new AbortController();
@@ -74,7 +77,7 @@ export class Gate {
     this.#names = names;
     const { sandboxId, policies, log, world, nowMs } = parts;
     this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
-    this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, world, nowMs });
+    this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, watches: this.refusals, world, nowMs });
     const passage = this.#passage;
     const credentials = new Credentials(sandboxId, parts.secrets);
     this.#credentials = credentials;

@@ -61,10 +61,12 @@ export class NameServer {
 
   #tellRefusal(name: string, reason: string): void {
     const now = performance.now();
-    if (now - (this.#told.get(name) ?? Number.NEGATIVE_INFINITY) < gateLimits.lookupLogMs) return;
+    const destination = { host: name, port: 0 };
+    if (now - (this.#told.get(name) ?? Number.NEGATIVE_INFINITY) < gateLimits.lookupLogMs)
+      return this.#parts.passage.noteAgain(destination, reason);
     if (this.#told.size >= gateLimits.lookupLogNames) this.#told.clear();
     this.#told.set(name, now);
-    void this.#parts.passage.note({ host: name, port: 0 }, reason);
+    void this.#parts.passage.note(destination, reason);
   }
 
   /** RFC 7766: each message after its length. */

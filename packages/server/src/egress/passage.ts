@@ -19,6 +19,7 @@ import { Outlet } from "./outlet.ts";
 import { judgeAddress, reach, type World } from "./reach.ts";
 import { readHost } from "./read-host.ts";
 import type { Refusal } from "./refusal.ts";
+import type { RefusalWatches } from "./refusal-watches.ts";
 import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
 import { Tolls } from "./tolls.ts";
 
@@ -27,6 +28,8 @@ export interface PassageParts {
   policies: PolicySource;
   asker: Asker;
   log: EgressLog;
+  /** Of the runs that go on. */
+  watches: RefusalWatches;
   world: World;
   nowMs: () => number;
 }
@@ -180,6 +183,11 @@ export class Passage {
   /** Writes down what was refused for what it said. Port 0: a name that a program wanted to know and may not. */
   async note(destination: Destination, reason: string): Promise<void> {
     await this.#refuse({ kind: "denied", destination, rule: null, layer: null, reason });
+  }
+
+  /** Shows a refusal that the log has already. */
+  noteAgain(destination: Destination, reason: string): void {
+    this.#attempts.show({ kind: "denied", destination, rule: null, layer: null, reason });
   }
 
   /** After a change of policy: cuts what it no longer allows (NET-10). */

@@ -2,11 +2,11 @@
 import type { Approval } from "../core/approval.ts";
 import type { Destination, EgressLayer } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
+import type { RefusalKind } from "../core/network-refusal.ts";
 import { refused } from "../core/refusal.ts";
 
 export interface Refusal {
-  /** `denied` by policy or a human, `failed` to be reached, `limited` by what a sandbox may have at once. */
-  kind: "denied" | "failed" | "limited";
+  kind: RefusalKind;
   destination: Destination;
   /** A sentence. */
   reason: string;
@@ -21,6 +21,11 @@ const titles = {
   denied: "Not allowed by the network policy of this sandbox",
   failed: "Allowed, but not reached",
   limited: "A limit is reached",
+} as const;
+
+const hints = {
+  failed: "policy allows it, but the host could not be reached: check the name and the port, or try again later",
+  limited: "close connections, or wait until some have ended, and try again",
 } as const;
 
 export interface RefusalAnswer {
@@ -47,9 +52,11 @@ export function errorOf({ kind, destination, reason, rule, layer, approval }: Re
   const details = { host, port, layer };
   if (kind !== "denied")
     return new AppError(kind === "failed" ? "unavailable" : "limit_exceeded", reason, {
+      hint: hints[kind],
       details: { ...details, rule },
     });
-  const place = port === 443 ? host : `${host}:${port}`;
+  // Port 0 stands for a lookup: the name is likely wanted on the usual port.
+  const place = port === 443 || port === 0 ? host : `${host}:${port}`;
   const ask = `ask with request_egress, or have an operator run: caisson egress ${place}`;
   return refused({ kind: "egress", what: `${host}:${port}`, why: reason, rule, approval, ask, details });
 }

@@ -1,6 +1,8 @@
 import type { ContextEnd, ContextError, ContextResult, ContextRunOptions, ContextRunResult } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
+import type { NetworkRefusals } from "../core/network-refusal.ts";
+import { endedBy } from "../core/run-end.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
@@ -71,6 +73,7 @@ export class ContextRun implements KernelListener {
   async complete(): Promise<ContextRunResult> {
     const { code, stdin, timeoutMs, cpuTimeMs, signal } = this.#request;
     const startMs = performance.now();
+    using refusals = this.#sandbox.watchRefusals();
     let graceTimer: NodeJS.Timeout | undefined;
     const stop = (why: string) => {
       this.interrupt();
@@ -92,7 +95,8 @@ export class ContextRun implements KernelListener {
       const end = await Promise.race([this.#answered.promise.then(() => undefined), this.#kernel.ended]);
       if (end === undefined) await Promise.allSettled(this.#waits); // a dead context waits for no listener
       if (this.#failure !== undefined) throw this.#failure.error;
-      return this.#describe(performance.now() - startMs, guard.fired, end);
+      const seen = this.#sandbox.redactor.value(refusals.seen());
+      return { ...this.#describe(performance.now() - startMs, guard.fired, end), ...seen };
     } finally {
       signal?.removeEventListener("abort", cancel);
       clearTimeout(timer);
@@ -163,7 +167,11 @@ export class ContextRun implements KernelListener {
     this.interrupt();
   }
 
-  #describe(durationMs: number, cpuLimit: boolean, end: ContextEnd | undefined): ContextRunResult {
+  #describe(
+    durationMs: number,
+    cpuLimit: boolean,
+    end: ContextEnd | undefined,
+  ): Omit<ContextRunResult, keyof NetworkRefusals> {
     const { stdout, stderr } = this.#captures;
     const error = end === undefined ? this.#error : { name: "ContextEnded", message: end.reason, traceback: "" };
     return {
@@ -175,6 +183,7 @@ export class ContextRun implements KernelListener {
       duration_ms: Math.round(durationMs * 1000) / 1000,
       timed_out: this.#timedOut,
       cpu_limit: cpuLimit,
+      ended_by: endedBy({ timed_out: this.#timedOut, cpu_limit: cpuLimit, oom_killed: end?.oom_killed ?? false }),
       ...(end === undefined ? {} : { ended: end }),
     };
   }

@@ -1,6 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
+import { endedBy } from "../core/run-end.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import { checkTerminal } from "../core/terminal.ts";
 import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
@@ -91,15 +92,17 @@ function memoryLimit(sandbox: Sandbox, { memoryBytes }: Partial<RunLimits>): { m
   return Number.isFinite(least) ? { memoryBytes: least } : {};
 }
 
-type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated">;
+type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated" | "refused" | "refused_truncated">;
 
 async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitRecord): Promise<Ending> {
   const [found, oomKilled] = await Promise.all([sandbox.endRun(request.trackFiles !== false), sandbox.oomKilled()]);
   if (exit.startError !== null) {
     throw notStarted(exit.startError, request.command, request.cwd ?? sandbox.folder);
   }
+  const ended = toProcessResult(exit, oomKilled);
   return {
-    ...toProcessResult(exit, oomKilled),
+    ...ended,
+    ended_by: endedBy(ended),
     warm: exit.warm,
     files_changed: sandbox.redactor.value(found.changes),
     files_changed_truncated: found.truncated,
@@ -159,6 +162,7 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
     if (wait === undefined) consumed();
     else void wait.then(consumed);
   });
+  const refusals = sandbox.watchRefusals();
   const abort = () => stream.killTree();
   const guard = new CpuGuard(sandbox, limits.cpuTimeMs, abort);
   request.signal?.addEventListener("abort", abort, { once: true });
@@ -170,12 +174,13 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
         const ended = output.end();
         if (ended !== undefined) await ended;
         const ending = await describeEnd(sandbox, request, guard.fired ? { ...exit, cpuLimit: true } : exit);
-        return { ...ending, ...output.result() };
+        return { ...output.result(), ...ending, ...sandbox.redactor.value(refusals.seen()) };
       },
       (error) => tellLoss(sandbox, error),
     )
     .finally(() => {
       guard[Symbol.dispose]();
+      refusals[Symbol.dispose]();
       request.signal?.removeEventListener("abort", abort);
       if (failure !== undefined) throw failure.error;
     });

@@ -1,6 +1,7 @@
 import type { CreatedSandbox, Engine } from "../core/engine.ts";
 import type { Events } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
+import type { RefusalWatch } from "../core/network-refusal.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { RunLimits } from "../core/run.ts";
@@ -15,6 +16,8 @@ export interface SandboxParts {
   openGate: (created: Pick<CreatedSandbox, "id" | "ownerFolder">, wire: Wire) => Promise<void>;
   /** Whom its programs are to trust on their way out, once there is one: said by variables, in place before a run begins. */
   trust: () => { variables(): Readonly<Record<string, string>>; placed(): Promise<void> } | undefined;
+  /** Collects what the network refuses from now on. */
+  watchRefusals: () => RefusalWatch;
   /** What every run finds in its environment. */
   environment: Readonly<Record<string, string>>;
   /** Where runs begin that name no folder. */

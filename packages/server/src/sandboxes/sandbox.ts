@@ -15,6 +15,7 @@ import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import type { FreezeOptions, LayerInfo } from "../core/layer.ts";
 import { wireLimits } from "../core/limits.ts";
+import type { RefusalWatch } from "../core/network-refusal.ts";
 import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { changeLimits } from "../core/request.ts";
@@ -376,6 +377,11 @@ export class Sandbox implements AsyncDisposable {
       ?.placed()
       .catch(() => undefined);
     return this.#tracking.begin(trackFiles);
+  }
+
+  /** Collects what the network refuses until it is disposed of. */
+  watchRefusals(): RefusalWatch {
+    return this.#parts.watchRefusals();
   }
 
   endRun(trackFiles: boolean): Promise<Changes> {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import { amount } from "./amount.ts";
-import { runFields } from "./run.ts";
+import { endedBy, networkRefusals, runFields } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
@@ -58,6 +58,8 @@ export const contextRunResult = z
       }),
     ),
     error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).optional(),
+    ended_by: endedBy,
+    ...networkRefusals,
     duration_ms: z.number(),
     timed_out: z.boolean(),
     cpu_limit: z.boolean(),

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
+import { refusalKinds } from "../core/network-refusal.ts";
 import type { RunLimits } from "../core/run.ts";
+import { runEnds } from "../core/run-end.ts";
 import { amount, toBytes, toMs } from "./amount.ts";
 import { environment, filePath, priority } from "./sandbox.ts";
 
@@ -57,12 +59,41 @@ export const fileChange = z
   })
   .meta({ id: "FileChange" });
 
+export const endedBy = z
+  .enum(runEnds)
+  .nullable()
+  .describe("the limit that ended it; null when none did. Too much output is `truncated` and ends nothing");
+
+/** Refusals of a sandbox from the start of a run to its end. */
+export const networkRefusals = {
+  refused: z
+    .array(
+      z
+        .object({
+          host: z.string(),
+          port: z.number().int().describe("0: the name was looked up, and does not exist for the sandbox"),
+          kind: z
+            .enum(refusalKinds)
+            .describe(
+              "denied by policy or a human, failed to be reached, or limited by what a sandbox may have at once",
+            ),
+          reason: z.string(),
+          hint: z.string().describe("what to do about it"),
+        })
+        .meta({ id: "NetworkRefusal" }),
+    )
+    .describe("destinations that the sandbox did not reach while this ran, one for each host and port"),
+  refused_truncated: z.boolean().describe("there were more than `refused` lists"),
+};
+
 export const runResult = z
   .object({
-    ...processResult,
     stdout: z.string(),
     stderr: z.string(),
     truncated: z.boolean(),
+    ...processResult,
+    ended_by: endedBy,
+    ...networkRefusals,
     warm: z.boolean(),
     files_changed: z.array(fileChange),
     files_changed_truncated: z.boolean(),

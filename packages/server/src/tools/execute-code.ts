@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
+import { explainRun, type LimitNames } from "../core/run-end.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
@@ -18,15 +19,22 @@ import { defineTool, type ToolContent } from "./tool.ts";
 const { cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains } = runFields;
 const { results, error } = contextRunResult.shape;
 
+const limitNames: LimitNames = {
+  time: "timeout_seconds",
+  cpu_time: "resource_limits.cpu_time_seconds",
+  memory: "resource_limits.memory_mb, or the session's limit",
+  output: "resource_limits.max_output_bytes",
+};
+
 /** What a run of either kind gives. */
 const codeResult = runResult.extend({
-  ...where,
   cpu_ms: processResult.cpu_ms.optional(),
   max_rss: processResult.max_rss.optional(),
   state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
   results: results.optional().describe("stateful: the last expression's value, and what display() was given"),
   error: error.describe("stateful: the exception, with its traceback"),
   findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
+  ...where,
 });
 
 export const executeCode = defineTool({
@@ -111,6 +119,7 @@ export const executeCode = defineTool({
     const { images, ...values } = "results" in result ? showResults(result.results) : { images: [] };
     const advice = await adviseOn(call, language, code, result);
     const structured = { ...result, ...output, ...values, ...advice, ...whereOf(record) };
-    return { structured, content: [...images, ...left] };
+    const said = explainRun(structured, limitNames).map((text) => ({ type: "text" as const, text }));
+    return { structured, content: [...said, ...images, ...left] };
   },
 });

@@ -35,11 +35,12 @@ export async function runInContext(
     throw error;
   });
   const found = await sandbox.endRun(true);
-  const { stdout, stderr, truncated, results, error, duration_ms, timed_out, cpu_limit, ended } = done;
+  const { ended, error, ...rest } = done;
   return {
+    ...rest,
+    ...(error && { error }),
     exit_code: error === undefined ? 0 : (ended?.exit_code ?? 1),
     signal: ended?.signal ?? null,
-    ...{ stdout, stderr, truncated, results, ...(error && { error }), duration_ms, timed_out, cpu_limit },
     oom_killed: ended?.oom_killed ?? false,
     warm: !isNew,
     files_changed: sandbox.redactor.value(found.changes),

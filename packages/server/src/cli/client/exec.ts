@@ -3,6 +3,7 @@ import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { sandboxLimits } from "../../core/limits.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { explain, runLimitNames } from "../explain.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { exitCodeOfResult, passOn, type RunIo } from "../run.ts";
@@ -42,6 +43,8 @@ async function readAll(input: NodeJS.ReadStream): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
+const limitNames = { ...runLimitNames, cpu_time: "the run's limit", memory: "the sandbox's limit" };
+
 /** Hands output on as it comes. Ctrl-C leaves the stream, which ends the run. */
 async function follow(messages: AsyncIterable<RunMessage>, io: RunIo, stop: AbortController): Promise<number> {
   const pass = passOn(io);
@@ -49,7 +52,10 @@ async function follow(messages: AsyncIterable<RunMessage>, io: RunIo, stop: Abor
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
     for await (const message of messages) {
-      if (message.type === "result") return exitCodeOfResult(message);
+      if (message.type === "result") {
+        explain(io, message, limitNames);
+        return exitCodeOfResult(message);
+      }
       await pass(message.type, Buffer.from(message.data));
     }
   } catch (error) {

@@ -1,0 +1,33 @@
+/** `denied` by policy or a human, `failed` to be reached, `limited` by what a sandbox may have at once. */
+export const refusalKinds = ["denied", "failed", "limited"] as const;
+export type RefusalKind = (typeof refusalKinds)[number];
+
+/** A destination that the network did not let a run reach. */
+export interface NetworkRefusal {
+  host: string;
+  /** 0: the name was looked up, and does not exist for the sandbox. */
+  port: number;
+  kind: RefusalKind;
+  reason: string;
+  /** What the agent can do about it. */
+  hint: string;
+}
+
+/** Refusals of a sandbox from the start of a run to its end, as the run's result shows them. */
+export interface NetworkRefusals {
+  /** One for each host and port, in the order of the first attempts. */
+  refused: NetworkRefusal[];
+  /** There were more than the list holds. */
+  refused_truncated: boolean;
+}
+
+/** Collects refusals until it is disposed of. */
+export interface RefusalWatch extends Disposable {
+  seen(): NetworkRefusals;
+}
+
+/** For a sandbox without a gate. */
+export const noRefusals: RefusalWatch = {
+  seen: () => ({ refused: [], refused_truncated: false }),
+  [Symbol.dispose]: () => undefined,
+};
