@@ -6,7 +6,7 @@ import { admin, logOf, openImages, openRegistries, runIn, type TestImages, type 
 const spec = `name: made
 description: a test
 aliases: [registry.example/made:1]
-debian: [tool, python3]
+debian: [tool, python3>=3.12]
 env: { GREETING: hello, HOME: /elsewhere, http_proxy: "http://elsewhere.example" }
 files:
   /etc/tool.conf: |
@@ -105,6 +105,13 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     expect(service.events.at(-1)).toMatchObject({ type: "image.failed", data: { step: "debian: download" } });
     await expect(service.fleet.create(admin, { image: "wrong" })).rejects.toMatchObject({ code: "not_found" });
   }, 120_000);
+
+  it("[IMG-02] that needs a newer Python than apt has is refused with the setting that helps", async () => {
+    const { record } = await service.images.importSpec(admin, "name: newer\ndebian: [python3>=3.12.2]\n");
+    expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "failed", step: "debian: index" });
+    expect(service.images.get("newer").error).toContain("python3 3.12.2 or newer");
+    expect(service.images.get("newer").error).toContain("have 3.12.1; images.apt in the configuration");
+  });
 
   it("[IMG-04] whose line fails says which, what it said, and leaves nothing", async () => {
     const before = await service.caisson.layers();

@@ -19,9 +19,11 @@ describe("the catalogue", () => {
   it("[IMG-02] has Skills Runtime and Data Science, each a small file that is read without a complaint", () => {
     expect(errors).toEqual([]);
     const skills = entry("skills-runtime").spec;
-    expect(skills.debian).toEqual(expect.arrayContaining(["python3", "nodejs", "git", "curl", "jq"]));
+    expect(skills.debian).toEqual(expect.arrayContaining(["python3>=3.12", "nodejs", "git", "curl", "jq"]));
     expect(skills.pip).toEqual(expect.arrayContaining(["requests", "pyyaml", "pillow", "openpyxl"]));
     expect(skills.aliases).toContain("mcpgateway/sandbox-python:3.12");
+    // A name that says 3.12 has no older Python.
+    expect(entry("data-science").spec.debian).toContain("python3>=3.12");
     const wanted = ["pandas", "numpy", "scipy", "scikit-learn", "matplotlib"];
     expect(entry("data-science").spec.pip).toEqual(expect.arrayContaining(wanted));
     for (const { text } of catalogue) expect(text.split("\n").length).toBeLessThan(60);
@@ -30,7 +32,7 @@ describe("the catalogue", () => {
 
 const imports = {
   "skills-runtime":
-    "python3 -c 'import requests, yaml, PIL.Image, openpyxl, docx, pypdf' && node -e 'require(\"typescript\")' && git --version && curl --version && jq --version",
+    "python3 -c 'import sys; assert sys.version_info >= (3, 12); import requests, yaml, PIL.Image, openpyxl, docx, pypdf' && node -e 'require(\"typescript\")' && git --version && curl --version && jq --version",
   "data-science":
     "python3 -c 'import numpy, pandas, scipy.stats, sklearn.linear_model, matplotlib.pyplot as plot; plot.plot([1, 2]); plot.savefig(\"x.png\")'",
 };

@@ -84,6 +84,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
     "packages.keep_mb": keepMb,
     "web.search": search,
     "images.registries": imageRegistries,
+    "images.apt": apt,
   } = configuration.settings;
   readToolSets(configuration.settings["mcp.tools"]);
   imageRegistries.forEach(readRegistry);
@@ -91,6 +92,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const found = await findPackages({
     host: hostFiles(variables, checkAllowRule),
     hosts: hosts.length === 0 ? [] : await readRules(hosts),
+    apt,
     checkFolder: (folder) => checkFolder(folder, "input", layout.home),
     log: (text) => log("caisson", text),
   });

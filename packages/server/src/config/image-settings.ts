@@ -1,5 +1,11 @@
 /** Settings of where images come from. */
 export const imageSettings = {
+  "images.apt": {
+    type: "list",
+    default: [],
+    env: "CAISSON_IMAGES_APT",
+    help: "lines of sources.list that images are made from; unless given this machine's own, with Debian 13 in place of older releases",
+  },
   "images.registries": {
     type: "list",
     default: [],

@@ -42,7 +42,19 @@ mkdir -p state/lists/partial cache/archives/partial log apt/trusted.gpg.d apt/pr
 : >status
 # A source that is out of reach is apt's to warn of: what it had is missed by name below.
 apt-get update || true
-ls state/lists/*_Packages* >/dev/null 2>&1 || { echo "no source of apt can be reached" >&2; exit 1; }`,
+ls state/lists/*_Packages* >/dev/null 2>&1 || {
+  echo "no source of apt can be used; images.apt in the configuration names others" >&2
+  exit 1
+}
+for least; do
+  name=\${least%%>=*}
+  least=\${least#*>=}
+  found=$(apt-cache policy "$name" | sed -n 's/^  Candidate: //p' | grep -vxF '(none)' || true)
+  if ! dpkg --compare-versions "\${found:-0}" ge "$least"; then
+    echo "this needs $name $least or newer, and the sources of apt have \${found:-none}; images.apt in the configuration names others" >&2
+    exit 1
+  fi
+done`,
 };
 
 const download: Script = {
@@ -108,8 +120,9 @@ rm -rf .build .caisson boot dev home lost+found media mnt proc root run sys tmp 
 
 /** The tree of packages, whose own programs then do what is left. */
 export function debianScripts({ debian, pip, npm }: ImageSpec): Script[] {
-  const words = [...everywhere, ...debian];
+  const least = debian.filter((word) => word.includes(">="));
+  const words = [...everywhere, ...debian.map((word) => word.replace(/>=.*$/, ""))];
   if (pip.length > 0) words.push("python3", "python3-pip");
   if (npm.length > 0) words.push("npm");
-  return [index, { ...download, words }, unpack, alternatives, clean];
+  return [{ ...index, words: least }, { ...download, words }, unpack, alternatives, clean];
 }

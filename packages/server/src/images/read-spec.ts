@@ -27,7 +27,7 @@ const packageOf = (pattern: RegExp) =>
     )
     .max(buildLimits.packages)
     .default([]);
-const debianPackage = /^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/;
+const debianPackage = /^[a-z0-9][a-z0-9+.-]+(>?=[A-Za-z0-9.+:~-]+)?$/;
 const pipPackage =
   /^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?((===?|~=|!=|[<>]=?)[A-Za-z0-9.*+!-]+(,(===?|~=|!=|[<>]=?)[A-Za-z0-9.*+!-]+)*)?$/;
 const npmPackage = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*(@[A-Za-z0-9^~.*+-]+)?$/;

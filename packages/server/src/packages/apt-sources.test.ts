@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { aptFolder } from "../core/apt.ts";
 import { AppError } from "../core/errors.ts";
 import { readAptConf } from "./apt-conf.ts";
-import { readAptSources } from "./apt-sources.ts";
+import { type AptHost, readAptSources } from "./apt-sources.ts";
 
-async function read(files: Record<string, string>) {
-  const found = await readAptSources({
+async function read(files: Record<string, string>, lines: readonly string[] = []) {
+  const host: AptHost = {
     bytes: async (path) => (files[path] === undefined ? undefined : Buffer.from(files[path])),
     names: async (folder) =>
       Object.keys(files).flatMap((path) => (path.startsWith(`${folder}/`) ? [path.slice(folder.length + 1)] : [])),
@@ -13,7 +13,8 @@ async function read(files: Record<string, string>) {
       if (draft.host === "localhost") throw new AppError("invalid", "it is the sandbox itself");
       return draft;
     },
-  });
+  };
+  const found = await readAptSources(host, lines);
   const text = (path: string) =>
     Buffer.from(found.files.find((file) => file.path === path)?.base64 ?? "", "base64").toString();
   return { ...found, text, sources: text("sources.list.d/host.sources") };
@@ -81,6 +82,47 @@ describe("what apt is configured for on this machine", () => {
     const beside = await read({ "/etc/apt/sources.list": `${line}deb http://good.example/ x main\n` });
     expect(beside).toMatchObject({ problem: null, hosts: [{ host: "good.example", port: 80, protocol: "http" }] });
     expect(JSON.stringify(beside)).not.toContain("secret");
+  });
+
+  const suitesOf = (sources: string) => [...sources.matchAll(/^Suites: (.*)$/gm)].map(([, suites]) => suites);
+
+  it("has Debian 13 in place of older releases, from the same mirrors with the same keys", async () => {
+    const { sources, left, hosts } = await read({
+      "/etc/apt/sources.list":
+        "deb http://a.example/debian bookworm main contrib\ndeb http://a.example/debian bookworm-backports main\ndeb http://a.example/security buster/updates main\n",
+      "/etc/apt/sources.list.d/b.sources":
+        "Types: deb\nURIs: http://b.example/debian\nSuites: bullseye oldstable bullseye-updates bullseye-security\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n",
+      "/etc/apt/sources.list.d/c.list":
+        "deb http://c.example/apt cloud-sdk-bookworm main\ndeb http://d.example nodistro main\n",
+    });
+    expect(suitesOf(sources)).toEqual([
+      "trixie",
+      "trixie-security",
+      "trixie trixie-updates trixie-security",
+      "nodistro",
+    ]);
+    expect(sources).toContain("Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg");
+    expect(hosts.map(({ host }) => host)).toEqual(["a.example", "b.example", "d.example"]);
+    expect(left.join()).toMatch(/bookworm-backports.*cloud-sdk-bookworm/);
+  });
+
+  it("is left as it is where it is of that release, of a newer one or of Ubuntu", async () => {
+    const suites = ["trixie", "trixie-backports", "forky", "stable", "sid", "noble-updates", "jammy"];
+    const { sources } = await read({
+      "/etc/apt/sources.list": suites.map((suite) => `deb http://a.example/debian ${suite} main\n`).join(""),
+    });
+    expect(suitesOf(sources)).toEqual(suites);
+  });
+
+  it("gives way to lines of the configuration, as they are", async () => {
+    const files = { "/etc/apt/sources.list": "deb http://a.example/debian bookworm main\n", "/etc/keys/k.gpg": "KEY" };
+    const { sources, hosts, text } = await read(files, [
+      "deb [signed-by=/etc/keys/k.gpg] http://b.example/ bookworm main",
+    ]);
+    expect(suitesOf(sources)).toEqual(["bookworm"]);
+    expect(hosts).toEqual([{ host: "b.example", port: 80, protocol: "http" }]);
+    expect(text("keys/0-k.gpg")).toBe("KEY");
+    await expect(read(files, ["http://b.example/ trixie"])).rejects.toThrow("images.apt: ");
   });
 
   it("is nothing where there is no apt", async () => {

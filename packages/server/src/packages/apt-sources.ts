@@ -7,6 +7,7 @@ import { readAptConf } from "./apt-conf.ts";
 import { type AptEntry, readListFile, readSourcesFile } from "./apt-lists.ts";
 import { readBytes } from "./built-in.ts";
 import type { HostFiles } from "./host-files.ts";
+import { newerDebian } from "./newer-debian.ts";
 import { Sources } from "./place-source.ts";
 
 export interface AptHost extends Pick<HostFiles, "checkHost"> {
@@ -35,13 +36,23 @@ const proxy = /^acquire::(http|https)::proxy(::[a-z0-9.-]+)?$/;
 const fields = ["architectures", "trusted", "check-valid-until", "by-hash", "valid-until-max", "allow-weak"];
 const seenEverywhere = "/usr/"; // the builder has the machine's own
 
-export async function readAptSources(host: AptHost): Promise<AptSources> {
+/** With `lines` of sources.list those alone, in place of the machine's own. */
+export async function readAptSources(host: AptHost, lines: readonly string[] = []): Promise<AptSources> {
+  const given = lines.flatMap(readLine);
   try {
-    return await new AptReader(host).read();
+    return await new AptReader(host).read(given);
   } catch (error) {
     if (error instanceof AppError) return { ...noApt, problem: error.message };
     throw error;
   }
+}
+
+function readLine(line: string): AptEntry[] {
+  const found = readListFile(line);
+  if (found.length > 0) return found;
+  throw new AppError("invalid", `images.apt: ${JSON.stringify(line.slice(0, 200))} is no line of sources.list`, {
+    hint: "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.example/debian trixie main",
+  });
 }
 
 class AptReader {
@@ -55,8 +66,8 @@ class AptReader {
     this.#sources = new Sources("apt", host);
   }
 
-  async read(): Promise<AptSources> {
-    const entries = await this.#entries();
+  async read(given: readonly AptEntry[]): Promise<AptSources> {
+    const entries = given.length > 0 ? given : this.#newer(await this.#entries());
     const texts: string[] = [];
     for (const entry of entries.slice(0, buildLimits.aptSources)) {
       try {
@@ -83,6 +94,15 @@ class AptReader {
       if (read !== undefined) found.push(...read((await this.#text(`/etc/apt/sources.list.d/${name}`)) ?? ""));
     }
     return found;
+  }
+
+  #newer(entries: readonly AptEntry[]): AptEntry[] {
+    return entries.flatMap((own) => {
+      const { entry, left } = newerDebian(own);
+      for (const suite of left)
+        this.#left.push(`apt's suite ${suite.slice(0, 80)} is left out: images are made of Debian 13`);
+      return entry ?? [];
+    });
   }
 
   /** As a paragraph that apt in the sandbox reads. */

@@ -20,15 +20,17 @@ export interface FindParts {
   host: HostFiles;
   /** That files come from beside the registries. */
   hosts: readonly RuleDraft[];
+  /** Sources of images, in place of this machine's own. */
+  apt?: readonly string[];
   /** Refuses what no sandbox may be given. */
   checkFolder: (folder: NamedFolder) => Promise<void>;
   log: (text: string) => void;
 }
 
 /** What this machine says about packages, for a daemon that sees nothing of it: folders by the paths in sandboxes alone. */
-export async function findPackages({ host, hosts, checkFolder, log }: FindParts): Promise<FoundPackages> {
+export async function findPackages({ host, hosts, apt: lines, checkFolder, log }: FindParts): Promise<FoundPackages> {
   const found = await readRegistries(host);
-  const apt = await readAptSources(aptHost(host));
+  const apt = await readAptSources(aptHost(host), lines);
   for (const left of apt.left) log(left);
   const folders: PackageFolder[] = [];
   for (const manager of packageManagers) {
