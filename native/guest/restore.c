@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Makes the workspace what a snapshot says, from an archive of the host's own making (FLAG_EXACT): removals, folders,
@@ -144,10 +145,17 @@ static int restore_all(int root, const struct spec *spec) {
   return more;
 }
 
+/* The host says how far the work goes past what it frees. It is refused before anything is removed. */
+static bool fits(int root, const struct spec *spec) {
+  struct statvfs room;
+  return spec->length == 0 || fstatvfs(root, &room) < 0 || spec->length <= room.f_bavail * room.f_frsize;
+}
+
 int restore(const struct spec *spec) {
   struct stat info;
   int root = walk_open("", O_RDONLY | O_DIRECTORY);
   if (root < 0 || fstat(root, &info) < 0) return -1;
+  if (!fits(root, spec)) return errno = ENOSPC, -1;
   if ((info.st_mode & 0700) != 0700 && fchmod(root, info.st_mode | 0700) < 0) return -1;
   snprintf(temporary, sizeof temporary, ".caisson-restore-%d", getpid());
   if (folders_open(root, temporary) < 0 || unlinkat(root, temporary, 0) < 0) return -1;

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,17 +8,13 @@ import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, ordinary, soak } from "../harness.ts";
 import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
+import { mountDisk } from "./small-disk.ts";
 
 const MiB = 1024 ** 2;
 const alice = callerOf("alice");
 const bob = callerOf("bob");
 
 const isFull = ({ fleet }: TestFleet) => fleet.pools().some(({ ready, size }) => ready === size);
-
-function mountDisk(folder: string, bytes: number): Disposable {
-  execFileSync("/usr/bin/mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "none", folder]);
-  return { [Symbol.dispose]: () => void execFileSync("/usr/bin/umount", ["--lazy", folder]) };
-}
 
 /** A signal stops a process some time after it was sent, thread by thread. */
 function standsStill(pid: number): boolean {

@@ -1,4 +1,5 @@
 import type { Checkpoint, LoadOptions } from "./checkpoint.ts";
+import type { DiskRoom } from "./disk-room.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "./layer.ts";
 import type { FileWatch } from "./watch.ts";
 
@@ -181,10 +182,15 @@ export interface Engine extends AsyncDisposable {
   stop(id: string): Promise<void>;
   /** Makes a new boundary around the workspace of a kept sandbox that was stopped or has ended, and becomes its owner. */
   start(id: string, options?: StartOptions): Promise<CreatedSandbox>;
-  /** As stop; and the next start finds the workspace as it was made: empty or that of its base, without an input folder. */
+  /**
+   * As stop; and the next start finds the workspace as it was made: empty or that of its base, without an input folder.
+   * What the next start needs is asked for first: where there is no room nothing ends and nothing is removed (S93).
+   */
   reset(id: string): Promise<void>;
   /** Makes the volume of a sandbox a layer, with or without an owner; it is stopped for that and given up, unless copied. */
   freeze(id: string, options: FreezeOptions): Promise<LayerInfo>;
+  /** The disk that all engines of the data folder share. */
+  diskRoom(): Promise<DiskRoom>;
   /** Of the data folder, whichever engine froze them. */
   layers(): Promise<LayerInfo[]>;
   /** Refused while a sandbox or another layer needs it. */

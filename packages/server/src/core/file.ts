@@ -35,7 +35,8 @@ export interface SandboxFiles {
   /** A tar archive, plain or gzip, into a folder. Whole, or refused with nothing left. */
   unpack(path: string, archive: Archive, options?: UnpackOptions): Promise<void>;
   /** Makes the workspace what a tar archive of our own says (tar-writer.ts): removals, folders, files, links. */
-  restore(archive: AsyncIterable<Uint8Array>): Promise<void>;
+  /** Refused before anything changes where fewer bytes are free than are needed. */
+  restore(archive: AsyncIterable<Uint8Array>, neededBytes: number): Promise<void>;
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary>;
   /** Resolves once the watch stands: what happens from then on is told. */
   watch(path?: string, options?: WatchOptions): Promise<FileWatch>;

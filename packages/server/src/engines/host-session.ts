@@ -141,6 +141,7 @@ export class HostSession {
     start: async ({ engine, id, options }) => withoutPaths(await (await this.#open(engine)).start(id, options)),
     reset: async ({ engine, id }) => nothing((await this.#open(engine)).reset(id)),
     freeze: async ({ engine, id, options }) => (await this.#open(engine)).freeze(id, options),
+    diskRoom: async ({ engine }) => (await this.#open(engine)).diskRoom(),
     layers: async ({ engine }) => (await this.#open(engine)).layers(),
     removeLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).removeLayer(layer)),
     releaseLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).releaseLayer(layer)),

@@ -5,6 +5,7 @@
 
 import type { Checkpoint, LoadOptions } from "../core/checkpoint.ts";
 import type { Check as HostCheck } from "../core/diagnosis.ts";
+import type { DiskRoom } from "../core/disk-room.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -59,6 +60,7 @@ interface Verbs {
   start: [OfSandbox & { options: StartOptions }, WithoutPaths<CreatedSandbox>];
   reset: [OfSandbox, null];
   freeze: [OfSandbox & { options: FreezeOptions }, LayerInfo];
+  diskRoom: [{ engine: EngineName }, DiskRoom];
   layers: [{ engine: EngineName }, LayerInfo[]];
   removeLayer: [{ engine: EngineName; layer: string }, null];
   releaseLayer: [{ engine: EngineName; layer: string }, null];
@@ -150,6 +152,7 @@ export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
   start: shape({ engine, id, options: startOptions }),
   reset: ofSandbox,
   freeze: shape({ engine, id, options: freezeOptions }),
+  diskRoom: shape({ engine }),
   layers: shape({ engine }),
   removeLayer: shape({ engine, layer: matching(layerId) }),
   releaseLayer: shape({ engine, layer: matching(layerId) }),

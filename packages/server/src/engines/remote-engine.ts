@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Checkpoint, LoadOptions } from "../core/checkpoint.ts";
+import type { DiskRoom } from "../core/disk-room.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -66,6 +67,10 @@ export class RemoteEngine implements Engine {
     const layer = await this.#client.request("freeze", { ...this.#of(id), options });
     if (options.copy !== true) this.#client.disown(id, "the sandbox was frozen");
     return layer;
+  }
+
+  diskRoom(): Promise<DiskRoom> {
+    return this.#client.request("diskRoom", { engine: this.name });
   }
 
   layers(): Promise<LayerInfo[]> {

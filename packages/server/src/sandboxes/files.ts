@@ -126,9 +126,9 @@ export class WireFiles implements SandboxFiles {
     return unpackArchive(this.#wire, checkPath(path), archive, options);
   }
 
-  restore(archive: AsyncIterable<Uint8Array>): Promise<void> {
+  restore(archive: AsyncIterable<Uint8Array>, neededBytes: number): Promise<void> {
     this.#touched();
-    return restoreWorkspace(this.#wire, archive);
+    return restoreWorkspace(this.#wire, archive, neededBytes);
   }
 
   search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {

@@ -68,6 +68,28 @@ describe("a plan of a restore", () => {
   });
 });
 
+describe("the room that a restore needs", () => {
+  const MiB = 1024 ** 2;
+  const big = (path: string, sha256: string, mebibytes: number) => file(path, sha256, { size: mebibytes * MiB });
+  const needed = (live: TreeEntry[], wanted: TreeEntry[]) => planRestore(live, wanted).neededBytes / MiB;
+
+  it("[S93] is what is written past what went before", () => {
+    expect(needed([big("a", "1", 8)], [big("b", "2", 10)])).toBe(2);
+    expect(needed([big("a", "1", 8)], [big("b", "2", 6)])).toBe(0);
+    expect(needed([folder("d"), big("d/a", "1", 8), big("d/b", "2", 4)], [big("b", "3", 14)])).toBe(2);
+  });
+
+  it("[S93] has an old file and its new one at the same time, and no more than one of them", () => {
+    expect(needed([big("a", "1", 8)], [big("a", "2", 8)])).toBe(8);
+    expect(needed([big("a", "1", 8), big("b", "1", 8)], [big("a", "2", 8), big("b", "2", 8)])).toBe(8);
+  });
+
+  it("[S93] is little for a file of holes, whose chunks are alike", () => {
+    const hole = file("h", "1", { size: 1000 * MiB, chunks: Array(500).fill("zeros") });
+    expect(needed([], [hole])).toBeLessThanOrEqual(2);
+  });
+});
+
 describe("changes between two trees", () => {
   it("are what was made, what is different and what is gone; a time alone is none", () => {
     const before = [file("a", "1"), file("b", "1"), hard("c", "b"), folder("d"), file("e", "1")];

@@ -11,6 +11,8 @@ export interface RestorePlan {
   /** Whose bytes were right, but not mode or time. */
   changed: number;
   writtenBytes: number;
+  /** How far the workspace grows on the way, at least: an old file stays until the new one is written. */
+  neededBytes: number;
 }
 
 /** Compares by type, size, hash and target, then by mode and time; names only what is different. */
@@ -31,6 +33,9 @@ class Planner {
   readonly #claims = new Map<string, string>();
   /** First names of wanted files that stay in the workspace as they are, with the live file's. */
   readonly #kept = new Map<string, string>();
+  /** What live files free, by the names that lose them. */
+  readonly #freed = new Map<string, number>();
+  #removedBytes = 0;
   #foldersDiffer = 0;
   #removedFolder = "\0";
   #sealedFolder = "\0";
@@ -47,6 +52,7 @@ class Planner {
       return;
     }
     if (live !== undefined && this.#mustGo(live, wanted)) this.#remove(live);
+    else if (live?.type === "file") this.#freed.set(path, blocks(live.size));
     if (wanted === undefined) return;
     if (wanted.type === "directory") this.#folder(live, wanted);
     else if (wanted.type === "link") this.#link(live, wanted);
@@ -61,7 +67,8 @@ class Planner {
     return live.type === "unreadable" && wanted.type === "directory";
   }
 
-  #remove({ path }: TreeEntry): void {
+  #remove({ path, size }: TreeEntry): void {
+    this.#removedBytes += blocks(size);
     if (path.startsWith(this.#removedFolder)) return;
     this.#removedFolder = `${path}/`;
     this.#removals.push({ type: "removal", path });
@@ -104,6 +111,7 @@ class Planner {
       written: this.#writes.length + this.#links.length,
       changed: this.#changes.length,
       writtenBytes: this.#writes.reduce((total, { size }) => total + size, 0),
+      neededBytes: this.#neededBytes(),
     };
     if (plan.removed + plan.written + plan.changed + this.#foldersDiffer === 0) return plan;
     const add = (member: TarMember, chunks: readonly string[] = []) => plan.members.push({ member, chunks });
@@ -115,6 +123,26 @@ class Planner {
     for (const entry of this.#links) add(member(entry, "hard-link"));
     return plan;
   }
+
+  #neededBytes(): number {
+    let grown = -this.#removedBytes;
+    let most = 0;
+    for (const entry of this.#writes) {
+      grown += leastBytes(entry);
+      most = Math.max(most, grown);
+      grown -= this.#freed.get(entry.path) ?? 0;
+    }
+    return most;
+  }
+}
+
+const blockBytes = 4096;
+const blocks = (size: number) => Math.ceil(size / blockBytes) * blockBytes;
+
+/** Holes take no room, and a chunk of zeros is the same one again and again. */
+function leastBytes({ size, chunks }: TreeEntry): number {
+  const distinct = new Set(chunks).size;
+  return distinct === chunks.length ? blocks(size) : Math.floor((size * distinct) / chunks.length / 2);
 }
 
 function member({ path, mode, mtimeNs, size, target }: TreeEntry, type: TarMember["type"]): TarMember {

@@ -4,10 +4,18 @@ import type { Wire } from "../core/wire.ts";
 import { sendBody } from "./body.ts";
 import { settle } from "./worker-output.ts";
 
-/** Sends an archive of our own making to a worker with the user's rights. What fails leaves the workspace in between. */
-export async function restoreWorkspace(wire: Wire, archive: AsyncIterable<Uint8Array>): Promise<void> {
+/**
+ * Sends an archive of our own making to a worker with the user's rights. The worker refuses it before it removes anything
+ * where fewer bytes are free than are needed; what fails later leaves the workspace in between.
+ */
+export async function restoreWorkspace(
+  wire: Wire,
+  archive: AsyncIterable<Uint8Array>,
+  neededBytes: number,
+): Promise<void> {
   let said: Buffer = Buffer.alloc(0);
-  const stream = wire.open("restore", { path: "", depth: snapshotLimits.depth, exact: true }, (channel, chunk) => {
+  const spec = { path: "", depth: snapshotLimits.depth, exact: true, length: neededBytes };
+  const stream = wire.open("restore", spec, (channel, chunk) => {
     said = Buffer.concat([said, chunk]).subarray(0, archiveLimits.refusalBytes);
     stream.consumed(channel, chunk.length);
   });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { checkDiskRoom } from "../core/disk-room.ts";
 import type {
   Changes,
   Containment,
@@ -310,9 +311,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#ending.stop(() => this.#parts.engine.stop(this.id));
   }
 
-  /** As stop, and the workspace is emptied. */
-  reset(): Promise<void> {
-    return this.#ending.stop(() => this.#parts.engine.reset(this.id));
+  /** As stop, and the workspace is emptied. It goes on as it is where the disk has no room for what comes then (S93). */
+  async reset(): Promise<void> {
+    await this.checkDisk("a workspace that is made anew");
+    await this.#ending.stop(() => this.#parts.engine.reset(this.id));
+  }
+
+  /** Refuses what writes to the workspace while the machine's disk cannot keep all promises. */
+  async checkDisk(what: string): Promise<void> {
+    checkDiskRoom(await this.#parts.engine.diskRoom(), what);
   }
 
   /** As stop, and its workspace becomes a layer: the next start lies on it, or the sandbox is gone unless it is kept. */

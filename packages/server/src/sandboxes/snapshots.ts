@@ -22,6 +22,7 @@ import { readManifest } from "./tree-manifest.ts";
 export interface Workspace {
   readonly id: string;
   readonly files: SandboxFiles;
+  checkDisk(what: string): Promise<void>;
 }
 
 export interface SnapshotParts {
@@ -105,6 +106,7 @@ export class Snapshots {
   restore(caller: Caller, workspace: Workspace, id: string): Promise<RestoreOutcome> {
     return this.#reading(caller, id, ({ manifest }) =>
       this.#inTurn(workspace, async () => {
+        await workspace.checkDisk(`snapshot ${id}`);
         const outcome = await restoreTree(this.#parts.blobs, workspace.files, manifest);
         const { removed, written, changed } = outcome;
         const detail = { snapshot_id: id, removed, written, changed };

@@ -27,15 +27,15 @@ export async function takeTree(
   return tree;
 }
 
-/** Makes a workspace what it was. Only what is different is sent. */
+/** Makes a workspace what it was. Only what is different is sent, and nothing is removed for what cannot fit (S93). */
 export async function restoreTree(
   blobs: Blobs,
   files: SandboxFiles,
   manifest: string,
-): Promise<Omit<RestorePlan, "members">> {
+): Promise<Omit<RestorePlan, "members" | "neededBytes">> {
   const wanted = await Array.fromAsync(readManifest(blobs, manifest));
   const live = await scanWorkspace(files, () => undefined);
-  const { members, ...plan } = planRestore(live.entries, wanted);
-  if (members.length > 0) await files.restore(treeArchive(blobs, members));
+  const { members, neededBytes, ...plan } = planRestore(live.entries, wanted);
+  if (members.length > 0) await files.restore(treeArchive(blobs, members), neededBytes);
   return plan;
 }

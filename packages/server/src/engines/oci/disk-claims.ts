@@ -1,5 +1,6 @@
 import { open, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
+import type { DiskRoom } from "../../core/disk-room.ts";
 import { errnoOf } from "../../core/errors.ts";
 
 export const imageName = "workspace.img";
@@ -8,16 +9,22 @@ const nextName = "next.img";
 /** A file that takes no disk, beside what is being written: its size is how much there will be. */
 const claimName = "claim";
 
-/** What every engine of a data folder has promised of the disk and not written yet: it is read off the files themselves. */
-export async function claimedBytes(engineFolder: string): Promise<number> {
+/** What every engine of a data folder has promised of the disk, and what of it is written: read off the files themselves. */
+export async function countBytes(engineFolder: string): Promise<Pick<DiskRoom, "claimedBytes" | "writtenBytes">> {
   const sandboxes = join(engineFolder, "sandboxes");
-  let bytes = 0;
+  let claimedBytes = 0;
+  let writtenBytes = 0;
   for (const name of await readdir(sandboxes))
-    for (const image of [imageName, nextName]) bytes += await unwritten(join(sandboxes, name, image));
+    for (const image of [imageName, nextName]) {
+      const file = await statIfThere(join(sandboxes, name, image));
+      if (file === undefined) continue;
+      claimedBytes += Math.max(0, file.size - file.blocks * 512);
+      writtenBytes += file.blocks * 512;
+    }
   for (const parent of ["layers", "checkpoints"])
     for (const name of await namesIn(join(engineFolder, parent)))
-      if (name.startsWith(".")) bytes += await unwrittenOf(join(engineFolder, parent, name));
-  return bytes;
+      if (name.startsWith(".")) claimedBytes += await unwrittenOf(join(engineFolder, parent, name));
+  return { claimedBytes, writtenBytes };
 }
 
 export async function claimFile(path: string, sizeBytes: number): Promise<void> {
@@ -55,9 +62,17 @@ export async function takeNext(folder: string, sizeBytes: number): Promise<boole
   }
 }
 
-async function unwritten(path: string): Promise<number> {
-  const file = await statIfThere(path);
-  return file === undefined ? 0 : Math.max(0, file.size - file.blocks * 512);
+/** What it held is free again, and claimed again in the same moment as far as anybody counts. False where there is no image. */
+export async function emptyClaim(folder: string, sizeBytes: number): Promise<boolean> {
+  const image = join(folder, imageName);
+  try {
+    await truncate(image, 0);
+    await truncate(image, sizeBytes);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
 }
 
 async function unwrittenOf(draft: string): Promise<number> {

@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { checkDiskRoom, type DiskRoom, showGibibytes } from "../../core/disk-room.ts";
 import { AppError } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { findProgram } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
 import {
-  claimedBytes,
   claimFile,
   claimIn,
   claimNext,
+  countBytes,
   dropNext,
+  emptyClaim,
   imageName,
   statIfThere,
   takeNext,
@@ -19,7 +21,6 @@ import {
 
 const BLOCK_BYTES = 4096;
 const INODE_BYTES = 256;
-const gibibytes = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 /** Workspaces are sparse ext4 images, filled from a template of their size. */
 export class WorkspaceDisk {
@@ -62,8 +63,25 @@ export class WorkspaceDisk {
   async reserve(folder: string, storageBytes: number): Promise<void> {
     const sizeBytes = Math.ceil(storageBytes / BLOCK_BYTES) * BLOCK_BYTES;
     if (await takeNext(folder, sizeBytes)) return;
-    await claimFile(join(folder, imageName), sizeBytes);
-    await this.#check(`a workspace of ${gibibytes(sizeBytes)}`, sizeBytes);
+    const image = join(folder, imageName);
+    await claimFile(image, sizeBytes);
+    try {
+      await this.#check(`a workspace of ${showGibibytes(sizeBytes)}`, sizeBytes);
+    } catch (error) {
+      await rm(image, { force: true });
+      throw error;
+    }
+  }
+
+  /** Room for a workspace that is about to be made anew: what its image holds becomes a claim again, so there is none to find. */
+  async reserveAnew(folder: string, storageBytes: number): Promise<void> {
+    if ((await statIfThere(join(folder, imageName))) === undefined) await this.reserve(folder, storageBytes);
+    else await this.#check("a workspace that is made anew", 0);
+  }
+
+  /** Empties an image that has its claim. False where there is none: its room is to be reserved. */
+  empty(folder: string, storageBytes: number): Promise<boolean> {
+    return emptyClaim(folder, Math.ceil(storageBytes / BLOCK_BYTES) * BLOCK_BYTES);
   }
 
   /** As reserve, for the image that a sandbox goes on with when its own has become a layer. */
@@ -80,24 +98,20 @@ export class WorkspaceDisk {
   /** As reserve, for what `write` writes into a folder that has no name yet. */
   async withRoom<T>(draft: string, bytes: number, write: () => Promise<T>): Promise<T> {
     await claimIn(draft, bytes);
-    await this.#check(gibibytes(bytes), bytes);
+    await this.#check(showGibibytes(bytes), bytes);
     const written = await write();
     await unclaim(draft);
     return written;
   }
 
   async #check(what: string, sizeBytes: number): Promise<void> {
-    const freeBytes = (await this.freeBytes()) - engineLimits.diskReserveBytes;
-    const promisedBytes = await claimedBytes(this.#engineFolder);
-    if (promisedBytes <= freeBytes) return;
-    throw new AppError(
-      "limit_exceeded",
-      `no disk for ${what}: with it ${gibibytes(promisedBytes)} would be promised, and ${gibibytes(Math.max(0, freeBytes))} are free`,
-      {
-        hint: "ask for less storage, destroy sandboxes, remove layers and checkpoints, or free disk where CAISSON_HOME lies",
-        details: { sizeBytes, claimedBytes: promisedBytes, freeBytes, reserveBytes: engineLimits.diskReserveBytes },
-      },
-    );
+    checkDiskRoom(await this.room(), what, sizeBytes);
+  }
+
+  async room(): Promise<DiskRoom> {
+    const reserveBytes = engineLimits.diskReserveBytes;
+    const freeBytes = (await this.freeBytes()) - reserveBytes;
+    return { freeBytes, reserveBytes, ...(await countBytes(this.#engineFolder)) };
   }
 
   async freeBytes(): Promise<number> {

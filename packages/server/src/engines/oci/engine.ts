@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Checkpoint, LoadOptions } from "../../core/checkpoint.ts";
+import type { DiskRoom } from "../../core/disk-room.ts";
 import type {
   AttachedSandbox,
   Changes,
@@ -44,6 +45,7 @@ import { releaseLayer } from "./release-layer.ts";
 import { removeLayer } from "./remove-layer.ts";
 import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
+import { resetBoundary } from "./reset.ts";
 import { restartBoundary } from "./restart.ts";
 import { isSandboxId, newSandboxId, traysFolder } from "./sandbox-folder.ts";
 import { describe, forgetUnsaved, saveKept, saveUnsaved, startBoundary } from "./start.ts";
@@ -138,7 +140,7 @@ class OciEngine implements Engine {
   }
 
   async reset(id: string): Promise<void> {
-    await this.#end(id, (live) => stopBoundary(this.#parts, checkKept(live), true));
+    await this.#end(id, (live) => resetBoundary(this.#parts, checkKept(live)));
     await removePassing(this.#parts).catch(this.#onError);
   }
 
@@ -152,14 +154,9 @@ class OciEngine implements Engine {
     }
   }
 
-  layers(): Promise<LayerInfo[]> {
-    return describeLayers(this.#parts);
-  }
-
-  removeLayer(id: LayerId): Promise<void> {
-    return removeLayer(this.#parts, id);
-  }
-
+  diskRoom = (): Promise<DiskRoom> => this.#parts.disk.room();
+  layers = (): Promise<LayerInfo[]> => describeLayers(this.#parts);
+  removeLayer = (id: LayerId): Promise<void> => removeLayer(this.#parts, id);
   releaseLayer = (id: LayerId): Promise<void> => releaseLayer(this.#parts, id);
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {

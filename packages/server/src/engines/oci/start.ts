@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -13,7 +12,7 @@ import type { EngineParts } from "./parts.ts";
 import { type KeptRecord, type LayersOfSandbox, noLayers, type SandboxRecord, writeRecord } from "./record.ts";
 import { explainWithoutCgroups, noStorageLimit } from "./rootless.ts";
 import { makeOwnerFolder, ownersPaths, writeBundle } from "./sandbox-folder.ts";
-import { keepUidRange, reserveUidRange } from "./uid-range.ts";
+import { keepUidRange, lostUidRange, reserveUidRange } from "./uid-range.ts";
 import { summarise, verifyStarted } from "./verify.ts";
 
 interface Prepared extends Volume {
@@ -196,9 +195,7 @@ async function findBase({ privilege }: EngineParts, live: Live): Promise<number>
   if (live.base === undefined) {
     live.base = (await reserveUidRange(privilege.pool, live.folder)).base;
   } else if (!(await keepUidRange(privilege.pool, live.base, live.folder))) {
-    throw new AppError("unavailable", `the user ids of sandbox ${live.id} belong to another sandbox`, {
-      hint: "the machine was restarted since, and another data folder took them: destroy that sandbox first",
-    });
+    throw lostUidRange(live.id);
   }
   return live.base;
 }
@@ -225,9 +222,10 @@ async function prepareVolume(
   if (unlimited !== null && hasBase) throw noBase(unlimited);
   if (unlimited !== null) return { isImage: false, unlimited };
   if (!isAnew) return { isImage: false, unlimited: "it was made on a host that had no loop devices" };
-  if (!isNew) await rm(image, { force: true });
-  await disk.reserve(live.folder, spec.limits.storageBytes);
-  return { isImage: true, template: await disk.template(spec.limits.storageBytes), unlimited };
+  const { storageBytes } = spec.limits;
+  // Its claim is as old as the image, or as the reset that asked for room before it took the old files.
+  if (isNew || !(await disk.empty(live.folder, storageBytes))) await disk.reserve(live.folder, storageBytes);
+  return { isImage: true, template: await disk.template(storageBytes), unlimited };
 }
 
 /** Both at once; when one fails the other is still waited for, so that nothing goes on behind a removal. */

@@ -1,4 +1,4 @@
-import { readdir, rename, rm, truncate } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { geteuid } from "node:process";
 import { errnoOf } from "../../core/errors.ts";
@@ -46,7 +46,7 @@ export async function stopBoundary(parts: EngineParts, live: Live, emptied: bool
   live.exit.resolve("the sandbox was stopped");
   await clearBoundary({ folder, cgroup, helper: parts.helper });
   if (kept.emptied || emptied) {
-    await emptyImage(join(folder, imageName), kept.limits.storageBytes);
+    await parts.disk.empty(folder, kept.limits.storageBytes);
     await discardFolder(folder, parts.helper);
     await removeTree(join(folder, ownerName), parts.helper);
   }
@@ -54,16 +54,6 @@ export async function stopBoundary(parts: EngineParts, live: Live, emptied: bool
 
 function backToOrigin<R extends Pick<SandboxRecord, "layers"> | undefined>(record: R): R {
   return record && { ...record, layers: { ...record.layers, base: record.layers.origin } };
-}
-
-/** Its place on the disk stays claimed; the next start formats it by filling it anew. */
-async function emptyImage(image: string, sizeBytes: number): Promise<void> {
-  try {
-    await truncate(image, 0);
-    await truncate(image, sizeBytes);
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
-  }
 }
 
 /** A plain folder leaves its place at once, and is then taken apart. */

@@ -61,6 +61,12 @@ export async function keepUidRange(pool: UidPool, base: number, folder: string):
   }
 }
 
+export function lostUidRange(id: string): AppError {
+  return new AppError("unavailable", `the user ids of sandbox ${id} belong to another sandbox`, {
+    hint: "the machine was restarted since, and another data folder took them: destroy that sandbox first",
+  });
+}
+
 /** The range of a sandbox whose record does not tell. */
 export async function findUidRange(pool: UidPool, folder: string): Promise<UidRange | undefined> {
   for (const slot of (await listIfThere(pool.registry)).filter(isSlot))

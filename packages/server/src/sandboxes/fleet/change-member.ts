@@ -24,13 +24,22 @@ export async function changeMember(
   if (lifetimeMs !== undefined) checkLifetime(lifetimeMs, settings);
   await member.turn.take(async () => {
     member.checkThere();
-    const limits = resolveSandboxLimits({ ...member.record.limits, ...changes.limits });
-    if (changes.limits !== undefined && member.sandbox !== undefined) await member.sandbox.updateLimits(limits);
-    if (env !== undefined && member.sandbox !== undefined) equipment.setPlain(member.sandbox, env);
+    const { record: before, sandbox } = member;
+    const limits = resolveSandboxLimits({ ...before.limits, ...changes.limits });
+    if (changes.limits !== undefined) await sandbox?.updateLimits(limits);
+    if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, env);
     const changed = { ...defined({ env, labels }), ...member.retime(changes), limits };
-    member.record = { ...member.record, ...changed };
+    member.record = { ...before, ...changed };
     const what = Object.keys(changes).sort().join(",");
-    await ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+    try {
+      await ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+    } catch (error) {
+      member.retime({ idleTimeoutMs: before.idleTimeoutMs, lifetimeMs: before.expiresAtMs - before.createdAtMs });
+      member.record = before;
+      if (changes.limits !== undefined) await sandbox?.updateLimits(before.limits);
+      if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, before.env);
+      throw error;
+    }
     if (env !== undefined) await ledger.noteEnvironment(member.record, caller);
   });
 }

@@ -183,7 +183,10 @@ export class Lifecycle {
     }
   }
 
-  /** An empty workspace, or that of its template, in which nothing runs yet but what its warm-up left. It is stopped on the way: a start is what gives it one. */
+  /**
+   * An empty workspace, or that of its template, in which nothing runs yet but what its warm-up left. It is stopped on the
+   * way: a start is what gives it one. What can refuse it comes first: room on the disk, and the log (S93).
+   */
   reset(member: Member, actor: Actor): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
@@ -191,12 +194,13 @@ export class Lifecycle {
       const { template } = member.record;
       const warmUp = template === null ? null : this.#parts.warmUpOf(template.id);
       if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
+      await member.sandbox?.checkDisk("a workspace that is made anew");
+      const changes = { template: template && { ...template, memory: false, why: warmUp && "it was reset" } };
+      const detail = { workspace: template === null ? "empty" : "template" };
+      await ledger.update({ ...member.record, ...changes }, changes, { type: "sandbox.reset", actor, detail });
+      member.record = { ...member.record, ...changes };
       await this.#end(member, actor, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
       if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
-      const changes = { template: template && { ...template, memory: false, why: warmUp && "it was reset" } };
-      member.record = { ...member.record, ...changes };
-      const detail = { workspace: template === null ? "empty" : "template" };
-      await ledger.update(member.record, changes, { type: "sandbox.reset", actor, detail });
       await this.#running(member, actor, warmUp);
     });
   }
