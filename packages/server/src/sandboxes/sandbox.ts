@@ -266,9 +266,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#parts.chronicle.records(this.id);
   }
 
-  stats(): Promise<SandboxStats> {
-    return this.#parts.engine.stats(this.id);
-  }
+  readonly stats = (): Promise<SandboxStats> => this.#parts.engine.stats(this.id);
 
   get paused(): boolean {
     return this.wire.paused;
@@ -287,9 +285,7 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
-  checkNotPaused(): void {
-    this.wire.checkNotPaused();
-  }
+  readonly checkNotPaused = (): void => this.wire.checkNotPaused();
 
   /** Resolves with the reason when the sandbox is gone, asked for or not. */
   get lost(): Promise<string> {
@@ -318,9 +314,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Refuses what writes to the workspace while the machine's disk cannot keep all promises. */
-  async checkDisk(what: string): Promise<void> {
-    checkDiskRoom(await this.#parts.engine.diskRoom(), what);
-  }
+  readonly checkDisk = async (what: string) => checkDiskRoom(await this.#parts.engine.diskRoom(), what);
 
   /** As stop, and its workspace becomes a layer: the next start lies on it, or the sandbox is gone unless it is kept. */
   async freeze(options: Omit<FreezeOptions, "copy">): Promise<LayerInfo> {
@@ -362,9 +356,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#tracking.runs - this.contexts.idle;
   }
 
-  touchFiles(): void {
-    this.#tracking.touch();
-  }
+  readonly touchFiles = (): void => this.#tracking.touch();
 
   /**
    * gVisor keeps what it made for a process that has ended for the next one, and that is what takes it longest: so the first
