@@ -12,6 +12,16 @@ import { connectStdio, openStdioHome, ownedFolders, type StdioHome } from "./std
 const run = async (client: Client, code: string) =>
   (await client.callTool({ name: "execute_code", arguments: { code } })).structuredContent;
 
+/** Of the two products that Caisson takes the place of. */
+const seedTools = [
+  ...["execute_code", "install_package", "validate_code", "create_session", "terminate_session", "bridge_data"],
+  ...["list_runtimes", "set_resource_limits", "sandbox_stats", "inspect_state", "get_artifacts", "request_egress"],
+  ...["audit_execution", "web_search", "fetch_webpage", "browser_fetch", "host_exec", "request_host_access"],
+  ...["list_host_access", "host_file_read", "host_file_write", "host_file_list", "host_file_copy", "run_sandbox_code"],
+  ...["validate_json_data", "validate_csv_data", "create_state_snapshot", "restore_state_snapshot"],
+  ...["list_state_snapshots", "delete_state_snapshot", "get_sandbox_metrics"],
+];
+
 describe("caisson mcp without a daemon", () => {
   let place: StdioHome;
   beforeAll(async () => {
@@ -110,11 +120,35 @@ describe("caisson mcp without a daemon", () => {
 });
 
 describe.skipIf(!engines.includes("gvisor"))("caisson mcp on gVisor", () => {
-  it("serves a client, and leaves nothing when its input ends", async () => {
+  it("[MCP-02] [MCP-03] caisson serve has all the tools of the two products, and leaves nothing when its input ends", async () => {
     await using place = await openStdioHome("gvisor");
     const { client, transport } = await connectStdio(place.variables, "2026-07-28", { args: ["serve"] });
     await client.connect(transport);
     expect(await run(client, "print(6 * 7)")).toMatchObject({ stdout: "42\n", engine: "gvisor" });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining([...seedTools]));
+    expect(client.getInstructions()).not.toContain("There are more");
     await client.close();
+  });
+
+  it("[MCP-06] with fewer tools says how to get more: at its start, and when one of them is called", async () => {
+    await using place = await openStdioHome("gvisor");
+    const configured = { ...place.variables, CAISSON_MCP_TOOLS: "core,data" };
+    const lean = [
+      { args: ["mcp"], variables: place.variables, has: "core" },
+      { args: ["serve"], variables: configured, has: "core, data" },
+    ];
+    for (const [index, { args, variables, has }] of lean.entries()) {
+      const { client, transport } = await connectStdio(variables, eras[index] ?? "2026-07-28", { args });
+      await client.connect(transport);
+      expect(client.getInstructions()).toContain(`You have the tools of ${has}. There are more in the sets sessions, `);
+      expect(client.getInstructions()).toContain("caisson serve, or caisson mcp --tools all");
+      const sets = has.replace(", ", ",");
+      await expect(client.callTool({ name: "web_search", arguments: { query: "x" } })).rejects.toThrow(
+        `the tool 'web_search' is in the set web, which you do not have: it comes with caisson mcp --tools ${sets},web `,
+      );
+      await expect(client.callTool({ name: "no_such", arguments: {} })).rejects.toThrow("there is no tool 'no_such'");
+      await client.close();
+    }
   });
 });

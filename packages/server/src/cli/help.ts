@@ -12,7 +12,7 @@ export const commands = {
   down: "end the daemon; its sandboxes live on",
   status: "say whether a daemon runs, and where",
   mcp: "serve agents over standard input and output, or write a client's configuration",
-  serve: "the same; with --transport http, as the daemon does",
+  serve: "serve agents as mcp does, with all tools; with --transport http, as the daemon does",
   runs: "list what was run, and what came of it",
   audit: "verify the audit log, list or export it, with or without the daemon",
   doctor: "say what works on this machine, and what to do about the rest",

@@ -147,13 +147,13 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         return serveMcp(await load(environment, plan), environment.variables, plan, io);
       });
     case "serve":
-      return withPlan(parseMcp(rest, serveOptionSpecs), serveHelpText, io, async ({ transport, ...plan }) => {
-        if (transport === "http") return dispatch(["up", ...configWords(plan)], environment, io);
-        return dispatch(
-          ["mcp", ...configWords(plan), ...(plan.tools ? ["--tools", plan.tools.join()] : [])],
-          environment,
-          io,
-        );
+      return withPlan(parseMcp(rest, serveOptionSpecs), serveHelpText, io, async (plan) => {
+        const { serveMcp, toolsOf } = await import("./mcp/serve.ts");
+        const configuration = await load(environment, plan);
+        const tools = toolsOf(configuration, plan, ["all"]);
+        if (plan.transport === "stdio") return serveMcp(configuration, environment.variables, { ...plan, tools }, io);
+        const variables = { ...environment.variables, CAISSON_MCP_TOOLS: tools.join() };
+        return dispatch(["up", ...configWords(plan)], { ...environment, variables }, io);
       });
     case "completion":
       return withPlan((await import("./completion.ts")).completion(rest), completionHelpText, io, async (script) => {

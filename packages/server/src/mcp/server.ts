@@ -4,6 +4,7 @@ import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Tool, ToolSet } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
+import { moreTools } from "../tools/tool-sets.ts";
 import type { ToolCalls } from "./tool-calls.ts";
 import type { Traces } from "./traces.ts";
 
@@ -43,7 +44,7 @@ const instructions = [
   "Caisson is your computer: a sealed Linux sandbox whose files last between calls.",
   "Run code with execute_code; put what the user should get into /workspace/output.",
   "The network is closed until a policy or a human opens it: a refusal says which rule decided and how to ask.",
-].join(" ");
+];
 
 /** Nobody else's cache may hold what one key was answered. */
 const list = { ttlMs: mcpLimits.listTtlMs, cacheScope: "private" } as const;
@@ -56,7 +57,7 @@ export function buildServer({ version, offers, verify }: ServerParts, client: Mc
       capabilities: { logging: {} },
       cacheHints: { "server/discover": list, "tools/list": list, "prompts/list": list },
       requestState: { verify },
-      instructions,
+      instructions: [...instructions, ...moreTools(client.sets)].join(" "),
     },
   );
   server.server.setRequestHandler("logging/setLevel", async ({ params }) => {

@@ -121,7 +121,7 @@ export class ToolRun {
         ...(streams && { progress }),
         ...(asks && { answering }),
       };
-      return toCallResult(await callTool(tool, call, given));
+      return toCallResult(tool, await callTool(tool, call, given));
     } catch (error) {
       return toErrorResult(report(error));
     }

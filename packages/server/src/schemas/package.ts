@@ -40,11 +40,11 @@ export const installBody = z
 
 export const installOutcome = z
   .object({
+    installed: z.array(installedPackage),
+    output: z.string().describe("the end of what the package manager said"),
     exit_code: z.number().int(),
     timed_out: z.boolean(),
     oom_killed: z.boolean(),
     duration_ms: z.number(),
-    installed: z.array(installedPackage),
-    output: z.string().describe("the end of what the package manager said"),
   })
   .meta({ id: "InstallOutcome" });

@@ -32,12 +32,12 @@ export const bridgeData = defineTool({
     from_key: name.optional(),
   }),
   output: z.object({
-    ...where,
+    value: z.unknown().optional().describe("when it was read"),
     key: z.string(),
     language: z.enum(contextLanguages),
     action: z.enum(["set", "copied", "read"]),
     size_bytes: z.number().describe("of the JSON"),
-    value: z.unknown().optional().describe("when it was read"),
+    ...where,
   }),
   run: async (call, input) => {
     const { key, value, from_session, from_language, from_key } = input;

@@ -43,11 +43,11 @@ export const browserFetch = defineTool({
     session_id: sessionId,
   }),
   output: z.object({
+    content: z.string(),
+    title: z.string().nullable(),
     url: z.string().describe("after redirects"),
     status: z.number().nullable().describe("of HTTP"),
-    title: z.string().nullable(),
     complete: z.boolean().describe("false: the time was over while it still loaded"),
-    content: z.string(),
     offset: z.number(),
     total_chars: z.number(),
     truncated: z.boolean(),

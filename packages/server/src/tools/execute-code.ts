@@ -18,6 +18,7 @@ import { defineTool, type ToolContent } from "./tool.ts";
 
 const { cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains } = runFields;
 const { results, error } = contextRunResult.shape;
+const { stdout, stderr } = runResult.shape;
 
 const limitNames: LimitNames = {
   time: "timeout_seconds",
@@ -27,13 +28,15 @@ const limitNames: LimitNames = {
 };
 
 /** What a run of either kind gives. */
-const codeResult = runResult.extend({
-  cpu_ms: processResult.cpu_ms.optional(),
-  max_rss: processResult.max_rss.optional(),
-  state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
+const codeResult = z.object({
+  ...{ stdout, stderr },
   results: results.optional().describe("stateful: the last expression's value, and what display() was given"),
   error: error.describe("stateful: the exception, with its traceback"),
   findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
+  ...runResult.shape,
+  cpu_ms: processResult.cpu_ms.optional(),
+  max_rss: processResult.max_rss.optional(),
+  state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
   ...where,
 });
 

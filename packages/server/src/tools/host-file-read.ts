@@ -16,9 +16,9 @@ export const hostFileRead = defineTool({
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ path: hostPath }),
   output: z.object({
-    path: z.string(),
     content: z.string(),
     encoding: fileEncoding,
+    path: z.string(),
     size_bytes: z.number().int(),
   }),
   run: async ({ caller, parts }, { path }) => {

@@ -33,14 +33,14 @@ export const inspectState = defineTool({
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId }),
   output: z.object({
-    session_id: z.string(),
-    sandbox_id: z.string().nullable().describe("null: the session has not been used yet"),
     status: z.enum(sandboxStates).nullable(),
     interpreters: z.array(interpreterState),
     environment: z.record(z.string(), z.string()),
     processes: z.number().describe("that were started in the background and still run"),
     sessions: z.array(sessionRow),
     sessions_truncated: z.boolean(),
+    session_id: z.string(),
+    sandbox_id: z.string().nullable().describe("null: the session has not been used yet"),
   }),
   run: async (call, { session_id = call.session }) => {
     const { caller, parts } = call;

@@ -24,7 +24,7 @@ export const listFiles = defineTool({
     limit: z.number().int().min(1).max(entries.max).default(entries.default),
     session_id: sessionId,
   }),
-  output: z.object({ path: z.string(), files: z.array(fileInfo), truncated: z.boolean(), ...where }),
+  output: z.object({ files: z.array(fileInfo), path: z.string(), truncated: z.boolean(), ...where }),
   run: async (call, { path, recursive, limit, session_id }) => {
     const record = await existingSession(call, session_id);
     const found = await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.list(path, { recursive }));

@@ -30,10 +30,10 @@ export const processOutput = defineTool({
     session_id: sessionId,
   }),
   output: z.object({
-    process_id: z.string(),
-    channel: z.enum(channels),
     data: z.string(),
     encoding: z.enum(["utf8", "base64"]),
+    process_id: z.string(),
+    channel: z.enum(channels),
     offset: z.number(),
     next_offset: z.number(),
     ended: z.boolean().describe("nothing more will come"),

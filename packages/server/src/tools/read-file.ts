@@ -25,9 +25,9 @@ export const readFile = defineTool({
     session_id: sessionId,
   }),
   output: z.object({
-    path: z.string(),
     content: z.string(),
     encoding: z.enum(["utf8", "base64"]),
+    path: z.string(),
     size_bytes: z.number(),
     offset: z.number(),
     next_offset: z.number().nullable().describe("null: this was the end"),

@@ -6,10 +6,10 @@ import { sessionId, where } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 const output = runResult.extend({
-  ...where,
   success: z.boolean().describe("whether it ended with 0"),
   execution_time_sec: z.number(),
   findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
+  ...where,
 });
 
 export const runSandboxCode = defineTool({

@@ -29,9 +29,9 @@ export const setResourceLimits = defineTool({
     timeout_seconds: z.number().positive().max(mostSeconds).optional(),
   }),
   output: z.object({
-    ...where,
     ...shown.shape,
     timeout_seconds: z.number(),
+    ...where,
   }),
   run: async (call, input) => {
     const { memory_mb, cpus, max_processes: processes, timeout_seconds: timeout } = input;

@@ -26,9 +26,9 @@ export const webSearch = defineTool({
     session_id: sessionId,
   }),
   output: z.object({
+    results: z.array(z.object({ title: z.string(), url: z.string(), snippet: z.string() })),
     query: z.string(),
     provider: z.enum(providerNames),
-    results: z.array(z.object({ title: z.string(), url: z.string(), snippet: z.string() })),
     failed: z.array(
       z.object({
         provider: z.enum(providerNames),

@@ -2,13 +2,18 @@ import { AppError } from "../../core/errors.ts";
 import { formatOptions, type OptionSpecs, parseOptions } from "../options.ts";
 import { configOption, helpOption } from "../report-options.ts";
 
-const tools = { type: "string", value: "SETS", help: "sets of tools, as core,files; all of them: all" } as const;
+const tools = {
+  type: "string",
+  value: "SETS",
+  help: "sets of tools, such as core,files, or all (default: core)",
+} as const;
 
 export const mcpOptionSpecs = { tools, config: configOption, help: helpOption } as const satisfies OptionSpecs;
 
 export const serveOptionSpecs = {
-  transport: { type: "string", short: "t", value: "KIND", help: "stdio, the usual one, or http: the daemon" },
+  transport: { type: "string", short: "t", value: "KIND", help: "stdio (default), or http: the daemon" },
   ...mcpOptionSpecs,
+  tools: { ...tools, help: "sets of tools, such as core,files (default: all)" },
 } as const satisfies OptionSpecs;
 
 export interface McpPlan {
@@ -55,7 +60,8 @@ ${formatOptions(mcpOptionSpecs)}
 export function serveHelpText(): string {
   return `usage: caisson serve [OPTIONS]
 
-Serves the Model Context Protocol: on standard input and output as caisson mcp does, or over HTTP as caisson up does.
+Serves the Model Context Protocol with all tools: on standard input and output as caisson mcp does with the set core, or over
+HTTP as caisson up does. --tools, and mcp.tools in the configuration, choose fewer.
 
 ${formatOptions(serveOptionSpecs)}
 `;

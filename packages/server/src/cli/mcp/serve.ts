@@ -30,6 +30,15 @@ export async function serveMcp(
   return 0;
 }
 
+/** Sets of tools: those that an option names, else the configured ones, else the usual ones of the command. */
+export function toolsOf(
+  { settings, origins }: Configuration,
+  { tools }: McpPlan,
+  usual: readonly string[],
+): readonly string[] {
+  return tools ?? (origins["mcp.tools"] === "default" ? usual : settings["mcp.tools"]);
+}
+
 /** What serves the client is loaded while its first sandbox starts. */
 async function openAlone(
   configuration: Configuration,
