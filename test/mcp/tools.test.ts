@@ -43,7 +43,7 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     expect(await read("missing")).toMatchObject({ message: expect.stringContaining("NameError") });
     expect(await read("large")).toMatchObject({ error: "too_large" });
     await run({ session_id, code: "import json\njson.dumps = lambda *a, **k: '[' * 200_000 + ']' * 200_000" });
-    expect(await read("large")).toMatchObject({ error: "invalid", message: expect.stringContaining("deeper") });
+    expect(await read("large")).toMatchObject({ error: "too_large", message: expect.stringContaining("64 deep") });
   });
 
   it("a label that is no time gives runs neither more of it nor less", async () => {

@@ -60,9 +60,9 @@ export const httpLimits = {
   stalledEveryMs: 30_000,
   /** Of one stream, before its source must wait. */
   streamBufferBytes: 64 * KiB,
-  /** Of a body that nobody wanted, read after the answer so that its connection lives on. */
-  discardBytes: 16 * MiB,
-  discardMs: 5_000,
+  /** Bytes and time of a refused body that is read on, since most clients read no answer before they have sent all. */
+  discardBytes: 128 * MiB,
+  discardMs: 15_000,
   /** A comment goes out this often on a stream that is silent. */
   heartbeatMs: 15_000,
   page: { default: 100, min: 1, max: 1_000 },

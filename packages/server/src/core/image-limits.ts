@@ -2,6 +2,12 @@
 const MiB = 1024 ** 2;
 const GiB = 1024 * MiB;
 
+/** What a root image may take from the host's /etc. */
+export const imageLimits = {
+  etcFiles: 4096,
+  etcFileBytes: 4 * MiB,
+} as const;
+
 export const buildLimits = {
   /** Records, those of failures included. */
   images: 200,

@@ -114,7 +114,10 @@ export const sandboxLimits = {
   codeBytes: 4 * MiB,
   pathBytes: 4096,
   listBytes: 64 * MiB,
+  /** Of one run. */
   arguments: 4096,
+  /** Of one environment that a caller names; a run's comes on top of its sandbox's. The guest takes 4,096 in all. */
+  variables: 1_000,
 } as const;
 
 /** A terminal's size, in characters. */
@@ -280,12 +283,6 @@ export const serviceLimits = {
   /** The daemon's user where the machine lets none be made: just below those of sandboxes. */
   unnamedUid: 1_879_048_191,
 } as const satisfies Record<string, number | Range>;
-
-/** What a root image may take from the host's /etc. */
-export const imageLimits = {
-  etcFiles: 4096,
-  etcFileBytes: 4 * MiB,
-} as const;
 
 /** Following a workspace's files. */
 export const watchLimits = {

@@ -1,8 +1,8 @@
 /** Limits of the tools that agents call, and of the door they come through. */
 export const toolLimits = {
-  /** Names of an input, and of each object right in it: a schema looks at every one. */
+  /** Names of an input, and names and items in it where a schema looks at every one: not in fields that hold data. */
   names: 1_000,
-  dataNames: 100_000,
+  values: 20_000,
   /** What is told of an input that does not fit. */
   issues: 16,
   issueCharacters: 300,

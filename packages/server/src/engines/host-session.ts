@@ -2,8 +2,10 @@ import type { Socket } from "node:net";
 import type { CreatedSandbox, DiskNews, Engine, EngineName } from "../core/engine.ts";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { parseJson } from "../core/parse-json.ts";
 import { matching, shape, within } from "../core/shape.ts";
 import { type HostFolders, withFolder } from "./host-folders.ts";
 import { HostWatches } from "./host-watches.ts";
@@ -246,7 +248,7 @@ async function nothing(done: Promise<void>): Promise<null> {
 
 function parse(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line, jsonLimits.request);
   } catch (cause) {
     throw new AppError("invalid", "a message is not JSON", { cause });
   }

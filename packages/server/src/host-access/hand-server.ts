@@ -3,7 +3,9 @@ import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import type { HostHand } from "../core/host.ts";
 import { hostLimits } from "../core/host-limits.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { parseJson } from "../core/parse-json.ts";
 import { type Gives, type HandVerb, type Takes, toHand, toProblem, verbs } from "./protocol.ts";
 
 export class HandServer {
@@ -37,7 +39,8 @@ export class HandServer {
   #receive(chunk: Buffer): void {
     this.#reader.push(chunk);
     try {
-      for (let line = this.#reader.next(); line !== undefined; line = this.#reader.next()) this.#take(JSON.parse(line));
+      for (let line = this.#reader.next(); line !== undefined; line = this.#reader.next())
+        this.#take(parseJson(line, jsonLimits.request));
     } catch (error) {
       this.#onError(error);
       this.#socket.destroy();

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { nextTick } from "node:process";
 import { AppError } from "../core/errors.ts";
+import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
 import { NotJson, NotTaken } from "./problem.ts";
 import { watchBody } from "./request-body.ts";
 
 export interface BodyLimits {
   bytes: number;
+  shape: JsonBounds;
   /** How long it may stand still. */
   idleMs: number;
 }
@@ -19,54 +21,67 @@ export function readJson(
   const { "content-length": length, "content-type": type, "transfer-encoding": encoding } = request.headers;
   if (encoding === undefined && (length === undefined || length === "0")) return done(undefined);
   if (!isJson(type)) return done(new NotTaken());
-  if (Number(length) > limits.bytes) return done(tooLarge());
-  const finish = (bytes: Buffer) => {
-    let body: unknown;
-    try {
-      body = parse(bytes.toString());
-    } catch {
-      return done(new NotJson());
-    }
-    done(undefined, body);
-  };
+  if (Number(length) > limits.bytes) return done(tooLarge(limits));
   // A small body comes with its head, and is there when that is dealt with: to take it then needs none of a stream's events.
   nextTick(() => {
-    if (request.readableLength === Number(length)) return finish(request.read());
-    watchBody(request, limits.idleMs);
-    gather(request, limits).then(finish, done);
+    const body = new Body(limits);
+    if (request.readableLength !== Number(length)) {
+      watchBody(request, limits.idleMs);
+      return void gather(request, body).then((value) => done(undefined, value), done);
+    }
+    let value: unknown;
+    try {
+      body.add(request.read());
+      value = body.parse();
+    } catch (error) {
+      return done(error);
+    }
+    done(undefined, value);
   });
 }
 
-async function gather(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of request.iterator({ destroyOnReturn: false })) {
-    bytes += piece.length;
-    if (bytes > limits.bytes) throw tooLarge();
-    pieces.push(piece);
+async function gather(request: IncomingMessage, body: Body): Promise<unknown> {
+  for await (const piece of request.iterator({ destroyOnReturn: false })) body.add(piece);
+  return body.parse();
+}
+
+/** A body as it comes. What is past its limits is refused before the rest of it is held. */
+class Body {
+  readonly #limits: BodyLimits;
+  readonly #scan: JsonScan;
+  readonly #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(limits: BodyLimits) {
+    this.#limits = limits;
+    this.#scan = new JsonScan(limits.shape);
   }
-  return Buffer.concat(pieces);
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#limits.bytes) throw tooLarge(this.#limits);
+    const why = this.#scan.push(piece);
+    if (why !== undefined) throw new AppError("too_large", `the body has ${why}`);
+    this.#pieces.push(piece);
+  }
+
+  /** Nothing that would reach a prototype where it is copied into another object. */
+  parse(): unknown {
+    if (this.#bytes === 0) return undefined; // of chunks
+    if (this.#scan.namesPrototype) throw new NotJson();
+    const text = Buffer.concat(this.#pieces).toString();
+    try {
+      return JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
+    } catch {
+      throw new NotJson();
+    }
+  }
 }
 
 function isJson(type: string | undefined): boolean {
   return type === "application/json" || /^application\/json[ \t]*(;|$)/i.test(type ?? "");
 }
 
-function tooLarge(): AppError {
-  return new AppError("too_large", "the body is too large");
-}
-
-/** Nothing that would reach a prototype where it is copied into another object. */
-function parse(text: string): unknown {
-  if (text === "") return undefined; // of chunks
-  const json = text.startsWith("\ufeff") ? text.slice(1) : text;
-  // Names may be written in other letters.
-  const mayHarm = json.includes("__proto__") || json.includes("constructor") || json.includes("\\u");
-  return mayHarm ? JSON.parse(json, refuseHarmful) : JSON.parse(json);
-}
-
-function refuseHarmful(name: string, value: unknown): unknown {
-  const isPrototype = name === "constructor" && typeof value === "object" && value !== null && "prototype" in value;
-  if (name === "__proto__" || isPrototype) throw new NotJson();
-  return value;
+function tooLarge({ bytes }: BodyLimits): AppError {
+  return new AppError("too_large", `the body has more than ${bytes} bytes`);
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { AppError } from "../core/errors.ts";
 import { fleetLimits } from "../core/fleet-limits.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
 import { boundedStream } from "./bounded-stream.ts";
@@ -59,7 +59,8 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
       method: "POST",
       summary: "Takes a message of the Model Context Protocol",
       body: z.unknown().meta({ id: "McpMessage", examples: [{ jsonrpc: "2.0", id: 1, method: "tools/list" }] }),
-      bodyBytes: httpLimits.codeBodyBytes,
+      bodyBytes: mcpLimits.messageBytes,
+      bodyShape: jsonLimits.data,
       responses: {
         200: { description: "its answer, or a stream that ends with it", media },
         202: { description: "taken" },

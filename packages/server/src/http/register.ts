@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { entryOf } from "../core/audit.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { type Caller, isAllowed, type Permission, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { authenticate, readPriority } from "./door.ts";
@@ -58,9 +59,12 @@ function takesJson({ method, raw }: Route): boolean {
 
 /** Without Fastify's parsers and hooks between here and a handler, which take longer than what is needed of them. */
 function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
-  const limits = { bytes: route.bodyBytes ?? httpLimits.jsonBytes, idleMs: parts.bodyIdleMs };
-  readJson(request.raw, limits, (error, body) => {
-    if (error !== undefined) return void reply.header("connection", "close").send(error); // more of it may come
+  const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
+  readJson(request.raw, { bytes, shape, idleMs: parts.bodyIdleMs }, (error, body) => {
+    if (error !== undefined) {
+      discardRest(request.raw); // a client reads no answer before it has sent its body
+      return void reply.send(error);
+    }
     request.body = body;
     respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
   });

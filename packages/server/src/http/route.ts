@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Note } from "../core/audit.ts";
 import type { AppError } from "../core/errors.ts";
+import type { JsonBounds } from "../core/json-scan.ts";
 import type { Caller, Permission } from "../core/principal.ts";
 import type { Problem } from "./problem.ts";
 
@@ -71,6 +72,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** A body of any bytes, handed on as a stream. */
   raw?: readonly string[];
   bodyBytes?: number;
+  /** Of a JSON body that holds data of any form. */
+  bodyShape?: JsonBounds;
   responses: Readonly<Record<number, Response>>;
   /** Statuses of its problems beside those that follow from what it is. */
   problems?: readonly number[];

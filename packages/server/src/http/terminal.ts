@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { terminalLimits } from "../core/limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import type { Principal } from "../core/principal.ts";
 import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -99,7 +101,7 @@ async function serve(fleet: Fleet<Sandbox>, call: TerminalCall, socket: Socket):
       const typed = new Typed(socket, (data) => run.write(data));
       socket.on("message", (data: Buffer, isBinary) => {
         if (isBinary) return typed.add(data);
-        const told = message.safeParse(parseJson(data));
+        const told = message.safeParse(readMessage(data));
         if (!told.success) return socket.close(1007, "not a message of a terminal");
         if (told.data.type === "resize") run.resize(told.data);
         else run.signal(told.data.signal);
@@ -120,9 +122,9 @@ function show(socket: Socket, chunk: Buffer): Promise<void> | undefined {
   return new Promise((resolve) => socket.send(Buffer.from(chunk), () => resolve()));
 }
 
-function parseJson(data: Buffer): unknown {
+function readMessage(data: Buffer): unknown {
   try {
-    return JSON.parse(data.toString());
+    return parseJson(data, jsonLimits.terminal);
   } catch {
     return undefined;
   }

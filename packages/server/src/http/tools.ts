@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
 import { type ToolSet, toolSets } from "../tools/tool.ts";
@@ -68,6 +69,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
       // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
       body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
       bodyBytes: httpLimits.codeBodyBytes,
+      bodyShape: jsonLimits.data,
       problems: [422, 504],
       responses: {
         200: {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
-import { imageLimits } from "../core/limits.ts";
+import { imageLimits } from "../core/image-limits.ts";
 import { copyPublic, makeFolder } from "./copy-public.ts";
 
 /** Written, not copied: nothing here says anything of the host. */

@@ -1,9 +1,10 @@
 import type { Readable, Writable } from "node:stream";
-import type { JSONRPCMessage } from "@modelcontextprotocol/server";
+import { type JSONRPCMessage, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ToolSet } from "../tools/tool.ts";
+import { boundedLines } from "./bounded-lines.ts";
 import type { Changes } from "./changes.ts";
 import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
 import { readListen } from "./listen.ts";
@@ -26,7 +27,8 @@ export function serveClient(
   const { caller, session, sets, stdin, stdout, onError } = client;
   const { changes, follow } = parts;
   const opened = new AsyncDisposableStack();
-  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: mcpLimits.messageBytes });
+  const lines = opened.use(boundedLines(stdin, (why) => void stdout.write(`${refusalOf(why)}\n`)));
+  const transport = new StdioServerTransport(lines, stdout, { maxBufferSize: 2 * mcpLimits.messageBytes });
   const handle = serveStdio(
     ({ era }) => {
       const server = buildServer(parts, { caller: () => caller, session, sets });
@@ -41,6 +43,12 @@ export function serveClient(
   opened.defer(() => handle.close());
   followListens(transport, (message) => readListen(message, caller, follow), onError);
   return opened;
+}
+
+/** JSON-RPC 2.0, section 5: of a message whose id nobody reads. */
+function refusalOf(why: string): string {
+  const error = { code: ProtocolErrorCode.InvalidRequest, message: `the message has ${why}` };
+  return JSON.stringify({ jsonrpc: "2.0", id: null, error });
 }
 
 type Listen = Awaited<ReturnType<typeof readListen>>;

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { jsonLimits } from "../core/json-limits.ts";
 import { ociLimits } from "../core/oci-limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import { indexTypes, manifestTypes } from "./media-types.ts";
 import { refuseImage } from "./refusal.ts";
 
@@ -72,7 +74,7 @@ function parse(what: string, bytes: Buffer): unknown {
   if (bytes.length > ociLimits.documentBytes)
     throw refuseImage(`its ${what} is larger than ${ociLimits.documentBytes} bytes`, "limit_exceeded");
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return parseJson(bytes, jsonLimits.data);
   } catch {
     throw refuseImage(`its ${what} is no JSON`);
   }

@@ -1,7 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ErrandAnswer } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { registryLimits } from "../core/oci-limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import type { RegistryWay } from "../core/registry-way.ts";
 import { type Challenge, readChallenge } from "./challenge.ts";
 import { readBounded } from "./read-bounded.ts";
@@ -141,7 +143,7 @@ function mayPass(error: unknown): boolean {
 function tokenIn(body: Buffer, host: string): string {
   let read: unknown;
   try {
-    read = JSON.parse(body.toString("utf8"));
+    read = parseJson(body, jsonLimits.request);
   } catch {
     read = undefined;
   }

@@ -1,6 +1,8 @@
 import { AppError } from "../core/errors.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import type { InstalledPackage } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import type { Workspace } from "./installer.ts";
 
 /** A JSON file that a program of the sandbox wrote; undefined where there is none. */
@@ -12,10 +14,10 @@ export async function readReport(sandbox: Pick<Workspace, "files">, path: string
       pieces.push(Buffer.from(piece));
       bytes += piece.length;
     }
-    return bytes >= packageLimits.reportBytes ? undefined : JSON.parse(Buffer.concat(pieces).toString("utf8"));
+    return bytes >= packageLimits.reportBytes ? undefined : parseJson(Buffer.concat(pieces), jsonLimits.data);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    if (error instanceof AppError && (error.code === "not_found" || error.code === "invalid")) return undefined;
+    if (error instanceof AppError && ["not_found", "invalid", "too_large"].includes(error.code)) return undefined;
     throw error;
   }
 }

@@ -19,6 +19,10 @@ describe("a kernel's message", () => {
   it.each([
     ["json that is none", { json: "{" }],
     ["json too deep to walk", { json: `${"[".repeat(1000)}${"]".repeat(1000)}` }],
+    [
+      "[S84] json with more names than anybody reads",
+      { json: `{${Array.from({ length: 60_001 }, (_, n) => `"${n}":1`)}}` },
+    ],
     ["a picture that is none", { png: "AAAA" }],
     ["a picture with more than base64", { png: `${png}<script>` }],
     ["html past its limit", { html: "x".repeat(contextLimits.richChars + 1) }],

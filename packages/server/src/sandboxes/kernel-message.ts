@@ -1,6 +1,7 @@
 import type { ContextError, ContextResult } from "../core/context.ts";
-import { isDeeper } from "../core/json-depth.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 
 /** What no honest kernel says: its context is ended. */
 export class KernelViolation extends Error {}
@@ -22,10 +23,9 @@ function text(value: unknown, chars: number): string {
 }
 
 /** A tree that nobody can walk without care is left out. */
-function parseJson(source: string): { json: unknown } | undefined {
+function parseTree(source: string): { json: unknown } | undefined {
   try {
-    const json: unknown = JSON.parse(source);
-    return isDeeper(json, contextLimits.jsonDepth) ? undefined : { json };
+    return { json: parseJson(source, { ...jsonLimits.data, depth: contextLimits.jsonDepth }) };
   } catch {
     return undefined;
   }
@@ -45,7 +45,7 @@ function parseResult(fields: Fields): KernelMessage {
     const part = fields[key];
     if (part === undefined) continue;
     const value = text(part, richChars + 1);
-    const json = key === "json" ? parseJson(value) : undefined;
+    const json = key === "json" ? parseTree(value) : undefined;
     if (value.length > richChars || (key === "png" && !isPng(value)) || (key === "json" && json === undefined)) {
       result.truncated = true;
       continue;
@@ -78,7 +78,7 @@ function parseEnd(fields: Fields): KernelMessage {
 export function parseKernelMessage(bytes: Buffer): KernelMessage {
   let fields: unknown;
   try {
-    fields = JSON.parse(bytes.toString("utf8"));
+    fields = parseJson(bytes, jsonLimits.request);
   } catch {
     throw new KernelViolation("a message that is no JSON");
   }

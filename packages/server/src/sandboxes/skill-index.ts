@@ -1,5 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
+import { jsonLimits } from "../core/json-limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import { type InstalledSkill, readReference, skillIndex, skillName } from "../core/skill.ts";
 import { skillLimits } from "../core/snapshot-limits.ts";
 
@@ -26,7 +28,7 @@ export async function readIndex(files: SandboxFiles): Promise<InstalledSkill[]> 
 function parseIndex(text: string): InstalledSkill[] {
   let found: unknown;
   try {
-    found = JSON.parse(text);
+    found = parseJson(text, jsonLimits.request);
   } catch {
     return [];
   }

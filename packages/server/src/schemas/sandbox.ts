@@ -4,6 +4,7 @@ import { type SandboxLimits, warmChoices } from "../core/engine.ts";
 import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
 import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { hasMoreNames } from "../core/json-crowd.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
@@ -23,7 +24,20 @@ export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);
 
 export const priority = z.number().int().min(queueLimits.priority.min).max(queueLimits.priority.max);
 
-export const environment = z.record(name, value).describe("environment variables");
+/** Counted before each of them is looked at. */
+export const environment = z
+  .preprocess(
+    (given, context) => {
+      if (hasMoreNames(given, sandboxLimits.variables))
+        context.addIssue({
+          code: "custom",
+          message: `an environment has at most ${sandboxLimits.variables} variables`,
+        });
+      return given;
+    },
+    z.record(name, value).meta({ maxProperties: sandboxLimits.variables }),
+  )
+  .describe("environment variables");
 
 const labels = z
   .record(name, z.string().max(1024))

@@ -31,6 +31,7 @@ export const bridgeData = defineTool({
     from_language: z.enum(contextLanguages).optional(),
     from_key: name.optional(),
   }),
+  data: ["value"],
   output: z.object({
     value: z.unknown().optional().describe("when it was read"),
     key: z.string(),

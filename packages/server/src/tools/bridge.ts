@@ -1,7 +1,9 @@
 import type { ContextLanguage } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { isDeeper } from "../core/json-depth.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
+import { parseJson } from "../core/parse-json.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
@@ -39,9 +41,7 @@ export async function getVariable(call: ToolCall, { record, language, name }: Pl
   if (typeof text !== "string")
     throw new AppError("invalid", `'${name}' is no JSON`, { hint: "make it of objects, lists, texts and numbers" });
   if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
-  const value = parse(name, text);
-  if (isDeeper(value, contextLimits.jsonDepth)) throw tooDeep();
-  return value;
+  return parse(name, text);
 }
 
 function toText(value: unknown): string {
@@ -53,8 +53,9 @@ function toText(value: unknown): string {
 
 function parse(name: string, text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseJson(text, { ...jsonLimits.data, depth: contextLimits.jsonDepth });
+  } catch (error) {
+    if (error instanceof AppError) throw error;
     throw new AppError("invalid", `'${name}' is no JSON`);
   }
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
-import { hasMoreNames, isNames } from "../core/json-crowd.ts";
+import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { requirePermission } from "../core/principal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Tool, ToolCall, ToolResult } from "./tool.ts";
@@ -13,6 +13,7 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
   try {
     requirePermission(principal, tool.permission);
     checkNames(given);
+    checkCrowd(tool, given);
     const input = tool.input.safeParse(given ?? {});
     if (!input.success) throw badInput(tool, input.error);
     const result = await tool.run({ ...call, caller: { ...call.caller, gone: call.signal } }, input.data);
@@ -25,13 +26,16 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
 
 /** Before a schema is busy with them. */
 export function checkNames(given: unknown): void {
-  const { names, dataNames } = toolLimits;
-  const isTooMuch = (value: unknown) => hasMoreNames(value, dataNames);
-  if (hasMoreNames(given, names) || (isNames(given) && Object.values(given).some(isTooMuch)))
-    throw new AppError(
-      "too_large",
-      `a tool takes no more than ${names} names, and ${dataNames} in each of its objects`,
-    );
+  if (hasMoreNames(given, toolLimits.names))
+    throw new AppError("too_large", `a tool takes no more than ${toolLimits.names} names`);
+}
+
+/** Likewise in all that a schema looks into. */
+function checkCrowd({ name, data = [] }: Tool, given: unknown): void {
+  if (!isNames(given)) return;
+  const fields = Object.entries(given).flatMap(([field, value]) => (data.includes(field) ? [] : [value]));
+  if (isCrowded(fields, toolLimits.values))
+    throw new AppError("too_large", `${name} takes no more than ${toolLimits.values} names and items`);
 }
 
 /** Strangers choose how much there is to say, and the names in it. */

@@ -54,6 +54,8 @@ interface ToolShape<Input extends z.ZodType, Output extends z.ZodType> {
   description: string;
   hints: ToolHints;
   input: Input;
+  /** Fields of the input that hold data of any form. */
+  data?: readonly string[];
   output: Output;
   run(call: ToolCall, input: z.output<Input>): Promise<ToolResult<z.input<Output>>>;
 }

@@ -20,6 +20,7 @@ export const validateJsonData = defineTool({
       .union([z.string(), z.record(z.string(), z.unknown()), z.boolean()])
       .describe(`${schemaNames.join(", ")}, or a schema`),
   }),
+  data: ["data", "schema_name_or_dict"],
   output: z
     .object({
       valid: z.boolean(),

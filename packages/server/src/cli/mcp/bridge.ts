@@ -1,8 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 import type { Caisson, RpcMessage } from "@caisson/sdk";
-import { messageOf } from "../../core/errors.ts";
+import { AppError, messageOf } from "../../core/errors.ts";
+import { jsonLimits } from "../../core/json-limits.ts";
 import { LineReader } from "../../core/line-reader.ts";
 import { mcpLimits } from "../../core/mcp-limits.ts";
+import { parseJson } from "../../core/parse-json.ts";
 import { randomId } from "../../core/random-id.ts";
 import { writeOut } from "../write-out.ts";
 
@@ -27,10 +29,7 @@ export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts):
   let underWay = 0;
   const pass = async (line: string) => {
     const message = readMessage(line);
-    if (message === undefined) {
-      const error = { code: -32_700, message: "this is no message of JSON-RPC" };
-      return tell({ jsonrpc: "2.0", id: null, error });
-    }
+    if (typeof message === "string") return tell({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } });
     underWay += 1;
     if (underWay >= mcpLimits.underWay) stdin.pause();
     await connection.send(message);
@@ -62,12 +61,14 @@ export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts):
   };
 }
 
-function readMessage(line: string): RpcMessage | undefined {
+/** A message, or why there is none. */
+function readMessage(line: string): RpcMessage | string {
+  const wrong = "this is no message of JSON-RPC";
   try {
-    const message: unknown = JSON.parse(line);
+    const message: unknown = parseJson(line, jsonLimits.data);
     const isObject = typeof message === "object" && message !== null && !Array.isArray(message);
-    return isObject && "jsonrpc" in message ? (message as RpcMessage) : undefined;
-  } catch {
-    return undefined;
+    return isObject && "jsonrpc" in message ? (message as RpcMessage) : wrong;
+  } catch (error) {
+    return error instanceof AppError ? error.message : wrong;
   }
 }

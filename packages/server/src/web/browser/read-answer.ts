@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { browserLimits } from "../../core/browser-limits.ts";
 import { AppError } from "../../core/errors.ts";
+import { jsonLimits } from "../../core/json-limits.ts";
+import { parseJson } from "../../core/parse-json.ts";
 
 const { headCharacters, urlCharacters, pictureBytes, width, wholeHeight } = browserLimits;
 
@@ -54,7 +56,7 @@ export function readAnswer(output: string): Failed | Shown {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text, jsonLimits.request);
   } catch {
     throw wrong();
   }

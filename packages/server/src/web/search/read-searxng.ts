@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../core/errors.ts";
+import { jsonLimits } from "../../core/json-limits.ts";
+import { parseJson } from "../../core/parse-json.ts";
 import { webLimits } from "../../core/web-limits.ts";
 import { oneLine } from "../one-line.ts";
 import { linkOf } from "../page-address.ts";
@@ -30,7 +32,7 @@ export function readSearxng(text: string, base: string): FoundResults {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text, jsonLimits.data);
   } catch {
     return undefined;
   }
