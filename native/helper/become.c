@@ -77,12 +77,15 @@ void become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count) 
   if (setuid(0) == 0) errno = EPERM, become_fail("root can be had back");
 }
 
-/* UID, GID, the data folder, then the program and its arguments as they are seen in the view. Descriptors from `first` on are closed. */
-void become(char **arguments, unsigned first) {
+/* The last of the daemon's descriptors (packages/server/src/host/daemon-sockets.ts). */
+#define LAST_DESCRIPTOR 6
+
+/* UID, GID, the data folder, then the program and its arguments as they are seen in the view. */
+void become(char **arguments) {
   uid_t uid = (uid_t)strtoul(arguments[0], NULL, 10);
   gid_t gid = (gid_t)strtoul(arguments[1], NULL, 10);
   if (uid == 0 || gid == 0) errno = EINVAL, become_fail("the daemon is never root");
-  syscall(SYS_close_range, first, ~0U, 0); /* Node opens everything to be closed by exec; a kernel without the call trusts that */
+  syscall(SYS_close_range, LAST_DESCRIPTOR + 1, ~0U, 0); /* Node opens everything to be closed by exec; a kernel without the call trusts that */
   become_apart();
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) become_show(arguments[2], parts[i].name, parts[i].flags, parts[i].bound);
   become_closed();

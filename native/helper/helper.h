@@ -85,7 +85,7 @@ void rootless_activate(void);
 NORETURN void rootless_enter(char **arguments);
 
 /* become.c: each step ends this process where it fails. */
-NORETURN void become(char **arguments, unsigned first_closed);
+NORETURN void become(char **arguments);
 NORETURN void become_fail(const char *what);
 void become_apart(void);
 void become_show(const char *home, const char *name, unsigned long flags, bool bound);

@@ -7,7 +7,7 @@
 
 static int usage(void) {
   fputs("usage: caisson-helper serve | enter NEWUIDMAP NEWGIDMAP UID COUNT GID COUNT | become UID GID HOME PROGRAM ARGS... |\n"
-        "  become-with-host UID GID HOME PROGRAM ARGS... | become-host UID GID GROUPS apart|among HOME PROGRAM ARGS... |\n"
+        "  become-host UID GID GROUPS apart|among HOME PROGRAM ARGS... |\n"
         "  hold | sha256 | sha256-portable\n",
         stderr);
   return 64;
@@ -34,8 +34,7 @@ static int print_sha256(bool portable) {
 
 int main(int argc, char **argv) {
   if (argc == 8 && strcmp(argv[1], "enter") == 0) rootless_enter(argv + 2);
-  if (argc >= 6 && strcmp(argv[1], "become") == 0) become(argv + 2, 3);
-  if (argc >= 6 && strcmp(argv[1], "become-with-host") == 0) become(argv + 2, 4);
+  if (argc >= 6 && strcmp(argv[1], "become") == 0) become(argv + 2);
   if (argc >= 8 && strcmp(argv[1], "become-host") == 0) become_host(argv + 2);
   if (argc != 2) return usage();
   if (strcmp(argv[1], "serve") == 0) return serve();

@@ -1,16 +1,17 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createNetServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ApiError } from "@caisson/sdk";
 import { LocalError, openLocal } from "@caisson/sdk/local";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEnvironment } from "../../packages/server/src/config/env.ts";
 import { Up, upTimeoutMs } from "../daemon/up.ts";
-import { root } from "../harness.ts";
+import { ordinary, root } from "../harness.ts";
 
 const refusal = (opening: Promise<unknown>): Promise<unknown> =>
   opening.then(
@@ -83,6 +84,54 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
     mute.close();
     await rm(home, { recursive: true });
     expect(error).toMatchObject({ code: "unavailable", message: "the daemon of this data folder did not answer" });
+  });
+
+  it("[S85] sends the key over the Unix socket of the data folder, and not to the address of the daemon", async () => {
+    const way = vi.spyOn(globalThis, "fetch");
+    await using sandbox = await (await openLocal({ home: up.home, variables: {} })).createSandbox({
+      engine: "container",
+    });
+    const bytes = randomBytes(3 * 1024 ** 2);
+    await sandbox.files.write("big", bytes);
+    expect(Buffer.from(await new Response(await sandbox.files.read("big")).bytes()).equals(bytes)).toBe(true);
+    const typed: Buffer[] = [];
+    const terminal = await sandbox.terminal({ command: "cat", onOutput: (data) => typed.push(Buffer.from(data)) });
+    terminal.write(`${"x".repeat(60_000)}\n${"y".repeat(300)}\nend\n\x04`.replace(/.{1000}/g, "$&\n"));
+    expect(await terminal.ended).toMatchObject({ exit_code: 0 });
+    expect(Buffer.concat(typed).toString().match(/y/g)?.length).toBe(600); // the echo, and what cat wrote
+    expect(way).not.toHaveBeenCalled();
+    way.mockRestore();
+  });
+
+  it.skipIf(ordinary)("[S85] sends no key to a socket that another account has made, or could replace", async () => {
+    const home = await mkdtemp("/var/tmp/caisson-foreign-");
+    const run = join(home, "run");
+    await mkdir(run);
+    await writeFile(join(home, "admin-key"), "csn_of_the_administrator_0123456789");
+    const sent: string[] = [];
+    const api = createServer((request, response) => {
+      sent.push(String(request.headers["x-api-key"]));
+      response.writeHead(200, { "content-type": "application/json" }).end("[]");
+    }).listen(join(run, "api"));
+    const control = createNetServer((socket) => socket.end('{"address":"http://127.0.0.1:1"}')).listen(
+      join(run, "control"),
+    );
+    await Promise.all([once(api, "listening"), once(control, "listening")]);
+    const keys = async () => (await openLocal({ home, variables: {} })).keys.list();
+    for (const path of [home, run, join(run, "api")]) {
+      await chown(path, 65_534, 65_534);
+      expect(String(await refusal(keys()))).toContain(`${path} belongs to uid 65534`);
+      await chown(path, 0, 0);
+    }
+    await chmod(run, 0o777);
+    expect(String(await refusal(keys()))).toContain(`${run} can be written by every user`);
+    expect(sent).toEqual([]);
+    await chmod(run, 0o711);
+    expect(await keys()).toEqual([]);
+    expect(sent).toEqual(["csn_of_the_administrator_0123456789"]);
+    api.close();
+    control.close();
+    await rm(home, { recursive: true });
   });
 
   it("says so where the key is gone", async () => {

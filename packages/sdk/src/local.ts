@@ -4,35 +4,27 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { Caisson } from "./caisson.ts";
-import { CaissonError, type ErrorCode } from "./error.ts";
+import { LocalError } from "./local-error.ts";
+import { localFetch } from "./local-fetch.ts";
+import { findSocket } from "./local-socket.ts";
+import { LocalWebSocket } from "./local-web-socket.ts";
 import type { ClientOptions } from "./transport.ts";
 
-export interface LocalOptions extends Omit<ClientOptions, "url" | "key"> {
+export interface LocalOptions extends Omit<ClientOptions, "url" | "key" | "fetch" | "openSocket"> {
   /** The data folder, in place of CAISSON_HOME. */
   home?: string;
   /** In place of the variables of this process. */
   variables?: Readonly<Record<string, string | undefined>>;
 }
 
-/** There is no daemon that this program may use. */
-export class LocalError extends CaissonError {
-  override readonly name = "LocalError";
-  readonly code: ErrorCode;
-  readonly hint: string;
-
-  constructor(code: ErrorCode, message: string, hint: string, cause?: unknown) {
-    super(message, { cause });
-    this.code = code;
-    this.hint = hint;
-  }
-}
+export { LocalError };
 
 const maxAnswerCharacters = 65_536;
 const defaultTimeoutMs = 60_000;
 
 /**
  * The daemon that CAISSON_URL and CAISSON_API_KEY name, or that of the data folder, with its administrator's key. That key
- * goes to no address that somebody has named.
+ * goes to the Unix socket in the data folder, and to no address.
  */
 export async function openLocal(options: LocalOptions = {}): Promise<Caisson> {
   const found = await findLocal(options);
@@ -45,11 +37,14 @@ export async function openLocal(options: LocalOptions = {}): Promise<Caisson> {
 export async function findLocal(options: LocalOptions = {}): Promise<Caisson | undefined> {
   const { home: _, variables = process.env, ...rest } = options;
   const home = homeOf(options);
-  const named = variables.CAISSON_URL || undefined;
-  const url = named ?? (await addressOf(home, rest.timeoutMs));
-  if (url === undefined) return undefined;
-  const key = variables.CAISSON_API_KEY ?? (named === undefined ? await adminKeyOf(home) : undefined);
-  return new Caisson({ ...rest, url, ...(key === undefined ? {} : { key }) });
+  const url = variables.CAISSON_URL || undefined;
+  const given = variables.CAISSON_API_KEY;
+  if (url !== undefined) return new Caisson({ ...rest, url, ...(given === undefined ? {} : { key: given }) });
+  const address = await addressOf(home, rest.timeoutMs);
+  const socket = address === undefined ? undefined : await findSocket(home);
+  if (address === undefined || socket === undefined) return undefined;
+  const way = { fetch: localFetch(socket), openSocket: (url: URL) => LocalWebSocket.open(socket, url) };
+  return new Caisson({ ...rest, url: address, key: given ?? (await adminKeyOf(home)), ...way });
 }
 
 function homeOf({ home, variables = process.env }: LocalOptions): string {

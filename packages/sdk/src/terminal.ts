@@ -31,7 +31,7 @@ export class Terminal implements Disposable {
     const path = `${sandboxPath}/terminal`;
     // A WebSocket cannot send a header, so a ticket stands in for the key.
     const { ticket } = await transport.json<{ ticket: string }>("POST", `${path}/ticket`);
-    const socket = new WebSocket(transport.socketUrl(path, { ...query, ticket }));
+    const socket = transport.openSocket(path, { ...query, ticket });
     socket.binaryType = "arraybuffer";
     const opened = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<TerminalEnd>();

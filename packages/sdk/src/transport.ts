@@ -14,6 +14,8 @@ export interface ClientOptions {
   /** How often a call is tried again that may be repeated without a second effect. */
   retries?: number;
   fetch?: typeof fetch;
+  /** Opens WebSockets, in place of the global class. */
+  openSocket?: (url: URL) => WebSocket;
 }
 
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
@@ -75,11 +77,11 @@ export class Transport {
     return this.#fetch(this.#url(path), { redirect: "manual", ...init, headers });
   }
 
-  /** For what cannot be fetched: a WebSocket. */
-  socketUrl(path: string, query: Query): URL {
+  /** For what cannot be fetched. */
+  openSocket(path: string, query: Query): WebSocket {
     const url = this.#url(path, query);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    return url;
+    return this.#options.openSocket?.(url) ?? new WebSocket(url);
   }
 
   /** Of a path that the daemon gave. */

@@ -1,20 +1,21 @@
 /** The daemon's process: parses what strangers send, and has no right beyond its own folder and the engine's verbs (S23). */
 import { readFile } from "node:fs/promises";
-import { createServer, isIPv6 } from "node:net";
+import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { Caisson } from "./app.ts";
 import { AuditRetention } from "./audit/retention.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import { systemClock } from "./core/clock.ts";
-import { AppError, errnoOf } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
-import { type HostSettings, hostSocket } from "./core/host.ts";
+import type { HostSettings } from "./core/host.ts";
+import { httpLimits } from "./core/http-limits.ts";
 import { serviceLimits } from "./core/limits.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { CompileInCalm } from "./host/compile-in-calm.ts";
+import { daemonDescriptors } from "./host/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
 import { compileAfter, optimizeSoon } from "./host/optimize-soon.ts";
@@ -33,9 +34,8 @@ export interface DaemonConfiguration {
   /** The data folder as this process sees it. */
   home: string;
   version: string;
-  listen: { host: string; port: number };
-  /** For browsers; 0: the one after the API's, if nobody has it. */
-  portsPort: number;
+  /** There is a socket for browsers. */
+  browsers: boolean;
   hosts: readonly string[];
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
@@ -61,7 +61,6 @@ export interface DaemonConfiguration {
 
 /** What the supervisor is told. */
 export interface DaemonReady {
-  address: string;
   /** Of the local administrator. */
   adminKey: string;
   /** The path of the one-time link, on a first start. */
@@ -79,12 +78,11 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { home, version, hosts, origins } = configuration;
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
-  await checkFree(configuration.listen);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   const { fleet: settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
-  const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(hostSocket));
+  const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
   const given = { settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
   const service = opened.use(
@@ -110,14 +108,16 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { http, keyring } = opened.use(doors);
   const keyFile = join(daemon, "admin-key");
   const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
-  const address = await listen(http, configuration.listen);
-  await listenForBrowsers(doors.ports, configuration);
-  opened.defer(() => drain(http, service));
+  const local = await listen(http);
+  if (configuration.browsers) await listenForBrowsers(doors.ports);
+  opened.defer(() => {
+    local.close();
+    return drain(http, service);
+  });
   fleet.uses.onBegin = opened.use(new CompileInCalm(compileAfter)).begin;
   const kept = opened.move();
   optimizeSoon();
   const told: DaemonReady = {
-    address,
     adminKey: (await readFile(keyFile, "utf8")).trim(),
     setupPath: isFirst ? http.issueSetupLink() : null,
   };
@@ -135,45 +135,23 @@ async function drain({ app }: HttpApp, { fleet, approvals }: Service): Promise<v
   await fleet.drain(serviceLimits.drainMs);
 }
 
-type Place = DaemonConfiguration["listen"];
-
-/** Before anything is opened: the most likely thing to be wrong. */
-async function checkFree({ host, port }: Place): Promise<void> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen({ host, port }, resolve)).catch(
-    (error: unknown) => {
-      throw explainListen(error, { host, port });
-    },
+/** Answers on the sockets that the supervisor has bound; returns the server of the one for this machine's clients. */
+async function listen({ app }: HttpApp): Promise<Server> {
+  const inherited = { fd: daemonDescriptors.api, host: "127.0.0.1" }; // the descriptor decides; a host keeps Fastify from asking for names
+  await app.listen(inherited);
+  // Both sockets have one HTTP server, and so the same checks and limits.
+  const local = createServer({ allowHalfOpen: true }, (socket) => app.server.emit("connection", socket));
+  local.maxConnections = httpLimits.connections;
+  await new Promise<void>((resolve, reject) =>
+    local.once("error", reject).listen({ fd: daemonDescriptors.local }, resolve),
   );
-  await new Promise((resolve) => server.close(resolve));
+  return local;
 }
 
-async function listen({ app }: HttpApp, place: Place): Promise<string> {
-  const { host, port } = place;
-  try {
-    await app.listen({ host, port });
-    return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  } catch (error) {
-    throw explainListen(error, place);
-  }
-}
-
-/** Where no port was asked for, a daemon whose next port is taken does without: keys reach every port by its path. */
-async function listenForBrowsers({ server }: PortServer, { portsPort, listen }: DaemonConfiguration): Promise<void> {
-  const place = { host: "127.0.0.1", port: portsPort === 0 ? Math.min(listen.port + 1, 65_535) : portsPort };
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(place, resolve)).catch(
-    (error: unknown) => {
-      const explained = explainListen(error, place, "CAISSON_PORTS_PORT");
-      if (portsPort !== 0) throw explained;
-      logError(explained);
-    },
+function listenForBrowsers({ server }: PortServer): Promise<void> {
+  return new Promise((resolve, reject) =>
+    server.once("error", reject).listen({ fd: daemonDescriptors.ports }, resolve),
   );
-}
-
-function explainListen(error: unknown, { host, port }: Place, variable = "CAISSON_PORT"): AppError {
-  if (errnoOf(error) === "EADDRINUSE")
-    return new AppError("conflict", `port ${port} of ${host} is taken`, { hint: `set ${variable} to another one` });
-  return new AppError("unavailable", `cannot listen on ${host}, port ${port}: ${errnoOf(error)}`, { cause: error });
 }
 
 await serve(start);

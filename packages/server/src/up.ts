@@ -1,4 +1,5 @@
 /** Wires `caisson up`: who starts what, as whom, from where. */
+import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { geteuid } from "node:process";
 import type { Duplex } from "node:stream";
@@ -27,6 +28,7 @@ import { runProcess, startService } from "./engines/spawn.ts";
 import { makeFolders, writePrivate } from "./host/access.ts";
 import { type AppParts, copyApp, removeOldCopies } from "./host/app-copy.ts";
 import { answerControl } from "./host/control.ts";
+import { bindDaemonSockets, type DaemonSockets } from "./host/daemon-sockets.ts";
 import { checkFolder } from "./host/folders.ts";
 import { type HostAccount, hostAccount } from "./host/host-account.ts";
 import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "./host/layout.ts";
@@ -101,8 +103,9 @@ export async function openUp({ configuration, secrets, variables, version, code,
     readPolicy(host.settings);
     for (const folder of host.settings.folders) await checkOpenFolder(folder, layout.home);
   }
+  const { listen, portsPort, ...settings } = daemonOptions(configuration);
   const told = {
-    ...daemonOptions(configuration),
+    ...settings,
     host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
     packages: {
@@ -122,6 +125,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const bin = join(configuration.root, ".build/bin");
   const helper = opened.use(await takeLock(join(bin, "caisson-helper"), layout));
   await helper.request("trays", [["folder", traysFolder()]]); // mounted before the daemon gets its own view of all mounts
+  const sockets = opened.use(bindDaemonSockets({ listen, portsPort, layout, log: (text) => log("caisson", text) }));
   const inPlace: AppParts = { code, bin, node: process.execPath };
   const parts = isRoot ? await copyApp(layout.app, inPlace) : inPlace;
   if (isRoot) await removeOldCopies(layout.app, layout.sandboxes, parts);
@@ -134,7 +138,9 @@ export async function openUp({ configuration, secrets, variables, version, code,
     startDaemon: () => {
       if (account !== undefined && told.host !== null)
         hand = startHost(layout, parts, { policy: told.host, attended: told.approvals.attended }, account, log);
-      return startDaemon(layout, parts, { ...told, version, home: layout.home }, user, log, hand?.socket);
+      const browsers = sockets.ports !== undefined;
+      const configuration = { ...told, browsers, version, home: layout.home };
+      return startDaemon(layout, parts, configuration, user, log, { ...sockets, host: hand?.socket });
     },
     onReady: async (now) => {
       ready ??= now;
@@ -145,7 +151,8 @@ export async function openUp({ configuration, secrets, variables, version, code,
   await supervisor.start();
   opened.defer(() => supervisor.stop());
   if (ready === undefined) throw new AppError("internal", "the daemon is not ready");
-  const { address, setupPath } = ready;
+  const { setupPath } = ready;
+  const address = `http://${isIPv6(listen.host) ? `[${listen.host}]` : listen.host}:${listen.port}`;
   const status = (): UpStatus => ({
     pid: process.pid,
     home: layout.home,
@@ -281,19 +288,19 @@ function startDaemon(
   configuration: DaemonConfiguration,
   user: ServiceUser | undefined,
   log: UpOptions["log"],
-  hand: Duplex | undefined,
+  { api, local, ports, host }: Omit<DaemonSockets, keyof Disposable> & { host: Duplex | undefined },
 ): Service<DaemonReady> {
+  const descriptors = [api, local, ports ?? "ignore", host ?? "ignore"] as const; // in the order of daemonDescriptors
   if (user === undefined) {
-    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], tidyHeap, hand);
-    hand?.destroy(); // the daemon's alone from now on: its end must be heard
+    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], tidyHeap, descriptors);
+    host?.destroy(); // the daemon's alone from now on: its end must be heard
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
-  const verb = hand === undefined ? "become" : "become-with-host";
-  const words = [verb, ...ids, layout.home, seen(node), ...daemonFlags, seen(join(code, "daemon.mjs"))];
-  const process = startService(join(bin, "caisson-helper"), words, tidyHeap, hand);
-  hand?.destroy();
+  const words = ["become", ...ids, layout.home, seen(node), ...daemonFlags, seen(join(code, "daemon.mjs"))];
+  const process = startService(join(bin, "caisson-helper"), words, tidyHeap, descriptors);
+  host?.destroy();
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });
 }
@@ -317,8 +324,8 @@ function startHost(
   const ids = [String(uid), String(gid), groups.join(","), isDaemons ? "apart" : "among"];
   const words = ["become-host", ...ids, layout.home, seen(node), smallHeap, seen(join(code, "host.mjs"))];
   const process = isRoot
-    ? startService(join(bin, "caisson-helper"), words, {}, "pipe")
-    : startService(node, [smallHeap, join(code, "host.mjs")], {}, "pipe");
+    ? startService(join(bin, "caisson-helper"), words, {}, ["pipe"])
+    : startService(node, [smallHeap, join(code, "host.mjs")], {}, ["pipe"]);
   const service = new Service({ name: "host", process, configuration, parseReady: (value) => value, log });
   return { service, socket: process.stdio[hostSocket] as Duplex };
 }
@@ -326,7 +333,6 @@ function startHost(
 const seenFrom = (layout: Layout) => (path: string) => path.replace(layout.home, viewOfHome);
 
 const check = shape<DaemonReady>({
-  address: matching(/^http:\/\/[0-9a-f.:[\]]{2,64}:\d{1,5}$/),
   adminKey: matching(/^[\w-]{16,256}$/),
   setupPath: (value, name) =>
     value === null ? null : (optional(matching(/^\/setup\?token=[\w-]{8,256}$/))(value, name) ?? null),

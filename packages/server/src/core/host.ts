@@ -93,5 +93,5 @@ export interface HostExecOptions {
   signal?: AbortSignal;
 }
 
-/** The descriptor in which daemon and host's process find each other. */
+/** The descriptor of the host's process that leads to the daemon. */
 export const hostSocket = 3;

@@ -7,6 +7,9 @@ const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 export type StartedProcess = ChildProcess;
 
+/** "ignore" opens /dev/null, a number is a descriptor of this process. */
+export type InheritedDescriptor = "pipe" | "ignore" | number | Duplex;
+
 export interface RunResult {
   code: number | null;
   output: string;
@@ -22,11 +25,11 @@ export function startService(
   program: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
-  /** What it has as descriptor 3: one end of a new socket, or of one that another process has the other end of. */
-  socket?: "pipe" | Duplex,
+  /** Its descriptors from 3 on. "pipe": one end of a new socket. */
+  descriptors: readonly InheritedDescriptor[] = [],
 ): StartedProcess {
   return spawn(program, args, {
-    stdio: ["pipe", "pipe", "pipe", ...(socket === undefined ? [] : [socket])],
+    stdio: ["pipe", "pipe", "pipe", ...descriptors],
     // Without it the C library keeps what each thread has freed to itself, some 10 MB in all.
     env: { ...environment, MALLOC_ARENA_MAX: "2", ...variables },
     cwd: "/",

@@ -12,6 +12,8 @@ export interface Layout {
   run: string;
   engineSocket: string;
   controlSocket: string;
+  /** The API for clients on this machine (packages/sdk/src/local-socket.ts). */
+  apiSocket: string;
   /** Code that runs with rights, copied to where only root writes. */
   app: string;
   adminKey: string;
@@ -26,6 +28,7 @@ export function layoutOf(home: string): Layout {
     run: join(home, "run"),
     engineSocket: join(home, "run/engine/socket"),
     controlSocket: join(home, "run/control"),
+    apiSocket: join(home, "run/api"),
     app: join(home, "app"),
     adminKey: join(home, "admin-key"),
     log: join(home, "daemon.log"),
