@@ -5,6 +5,7 @@ import type { AttemptEnd, EgressAttempt, EgressPolicy, LayeredPolicy } from "../
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { dial, resolveAddresses } from "../../packages/server/src/egress/dialer.ts";
 import { Gate } from "../../packages/server/src/egress/gate.ts";
+import type { Notice } from "../../packages/server/src/egress/inspection/credentials.ts";
 import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
 import { dnsQuestion } from "./hosts.ts";
 import { LoopbackTunnels } from "./tunnels.ts";
@@ -23,6 +24,7 @@ export interface FieldOptions {
   authorityPath?: string;
   secrets?: HeaderSecrets;
   downloads?: Downloads;
+  notice?: Notice;
   /** When an attempt is written down; at once unless told. */
   written?: () => Promise<void>;
 }
@@ -44,6 +46,7 @@ export async function field(options: FieldOptions) {
     tunnels,
     namesPath: options.namesPath ?? null,
     authorityPath: options.authorityPath ?? null,
+    notice: options.notice ?? (() => () => undefined),
     trust: new HostTrust(options.caFile === undefined ? [] : [options.caFile]),
     ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
     ...(options.downloads === undefined ? {} : { downloads: options.downloads }),

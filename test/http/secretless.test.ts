@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { certificate } from "../egress/certificate.ts";
 import { dnsHost, type TestDns, type WebHost, webHost } from "../egress/hosts.ts";
 import { names } from "../egress/rules.ts";
@@ -23,7 +23,8 @@ describe.each(engines)("a secret for requests to one host, on %s", (engine) => {
     dns = await dnsHost(names);
     host = await webHost({
       tls: true,
-      answer: (request, response) => void response.setHeader("x-echo", `${request.headers.authorization}`).end("done"),
+      answer: ({ headers: { authorization }, url }, response) =>
+        void response.setHeader("x-echo", `${authorization}`).end(url === "/echo" ? `got ${authorization}` : "done"),
     });
     folder = await mkdtemp(join(tmpdir(), "caisson-secretless-"));
     const caFile = join(folder, "host.pem");
@@ -71,5 +72,66 @@ describe.each(engines)("a secret for requests to one host, on %s", (engine) => {
     expect(audit).not.toContain(value);
     expect(await filesWith(server.home, Buffer.from(value))).toEqual([]);
     expect(server.errors).toEqual([]);
+  });
+
+  it("[S86] is not looked for in output, until the host sends it back: then it is masked, told and written down", async () => {
+    const value = `sk-${randomBytes(12).toString("hex")}`;
+    const deliver = { as: "header", header: "Authorization", hosts: ["allowed.example"], format: "Bearer {}" };
+    await operator.put("/api/v1/secrets/ECHO_KEY", value);
+    const rule = { port: host.port, protocol: "tls", ranges: ["127.0.0.0/8"], inspect: true };
+    const id = await operator.create({ network: { allow: [{ host: "allowed.example", ...rule }] } });
+    const binding = { target: { sandbox_id: id }, deliver: { ...deliver, variable: "ECHO" } };
+    expect((await operator.post("/api/v1/secrets/ECHO_KEY/bindings", binding)).status).toBe(201);
+    const run = async (command: string[] | string) => {
+      const { json } = await operator.post(`/api/v1/sandboxes/${id}/exec`, { command });
+      return `${json.stdout}${json.stderr}`;
+    };
+    for (const guess of [value, value.slice(0, 12), `${value.slice(0, 11)}?`])
+      expect(await run(["printf", "%s", guess])).toBe(guess);
+    const call = `import os, urllib.request
+headers = {"Authorization": "Bearer " + os.environ["ECHO"]}
+for _ in range(2): print(urllib.request.urlopen(urllib.request.Request("https://allowed.example:${host.port}/echo", headers=headers), timeout=60).read().decode())`;
+    expect(await run(["python3", "-c", call])).toBe("got Bearer ***REDACTED***\n".repeat(2));
+    expect(await run(["printf", "%s", value])).toBe("***REDACTED***");
+    const rows = await server.store.audit.search({ type: "secret.echoed", limit: 10 });
+    expect(rows.map(({ sandboxId, detail }) => [sandboxId, detail])).toEqual([
+      [id, { secret: "ECHO_KEY", host: "allowed.example" }],
+    ]);
+  });
+
+  it("[S86] that is inside is masked as a whole; its beginnings are printed as they are, and told of where they are many", async () => {
+    const value = "sk-Xq7bLm2Rt9Vw4Zc8Yn1Ks";
+    await operator.put("/api/v1/secrets/INSIDE_KEY", value);
+    const id = await operator.create();
+    const binding = { target: { sandbox_id: id }, deliver: { as: "env", variable: "INSIDE" } };
+    expect((await operator.post("/api/v1/secrets/INSIDE_KEY/bindings", binding)).status).toBe(201);
+    const exec = async (command: string) => (await operator.post(`/api/v1/sandboxes/${id}/exec`, { command })).json;
+    for (const [command, stdout] of [
+      ['printf %s "$INSIDE"', "***REDACTED***"],
+      ['printf %s "$INSIDE" | head -c 12', value.slice(0, 12)],
+      ['printf %s "$INSIDE" | head -c 11; printf ?', `${value.slice(0, 11)}?`],
+      ['printf %s "$INSIDE" | head -c 23', value.slice(0, 23)],
+    ] as const)
+      expect(await exec(command)).toMatchObject({ stdout });
+    const search = () => server.store.audit.search({ type: "secret.probing", limit: 10 });
+    expect(await search()).toEqual([]);
+    await exec('half=$(printf %s "$INSIDE" | head -c 12); for i in $(seq 100); do echo "$half$i"; done');
+    await vi.waitFor(async () => expect((await search()).map(({ sandboxId }) => sandboxId)).toEqual([id]));
+  });
+
+  it("[S86] cut by the limit of an output leaves no part of it", async () => {
+    const value = "sk-Hd5uPe0Jx3Ga6Ti9Wo2Bf";
+    await operator.put("/api/v1/secrets/CUT_KEY", value);
+    const id = await operator.create();
+    const binding = { target: { sandbox_id: id }, deliver: { as: "env", variable: "CUT" } };
+    await operator.post("/api/v1/secrets/CUT_KEY/bindings", binding);
+    for (const over of [1, 6, 12, 18]) {
+      const body = {
+        command: `head -c 1024 /dev/zero | tr '\\0' x; printf %s "$CUT"`,
+        resource_limits: { max_output_bytes: 1024 + over },
+      };
+      const { json } = await operator.post(`/api/v1/sandboxes/${id}/exec`, body);
+      expect(json.stdout).toBe(`${"x".repeat(1024)}${"***REDACTED***".slice(0, over)}`);
+    }
   });
 });

@@ -34,6 +34,7 @@ import { EventLog } from "./egress/event-log.ts";
 import type { Gate } from "./egress/gate.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
+import type { Notice } from "./egress/inspection/credentials.ts";
 import { HostTrust } from "./egress/inspection/host-trust.ts";
 import { openPolicies, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
@@ -220,7 +221,11 @@ export class Caisson implements AsyncDisposable {
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       openGate: async (created, wire) => {
         await guarded;
-        const gate = await openGate({ ...this.#way, policies }, created, wire);
+        const { id: sandboxId, ownerFolder } = created;
+        redactor.watch(() => this.#events.emit({ type: "secret.probing", sandboxId }));
+        const notice: Notice = (secret, value, host) =>
+          redactor.notice(value, () => this.#events.emit({ type: "secret.echoed", sandboxId, secret, host }));
+        const gate = await openGate({ ...this.#way, policies }, { id: sandboxId, ownerFolder, notice }, wire);
         own = gate;
         this.#gates.set(created.id, gate);
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));

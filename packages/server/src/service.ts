@@ -23,6 +23,7 @@ import { decide } from "./egress/decide.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
 import { PolicyDesk } from "./egress/policy-desk.ts";
 import type { EventFeed } from "./events/event-feed.ts";
+import { noteSecrets } from "./events/note-secrets.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
@@ -278,7 +279,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
   opened.defer(() => clearInterval(expiring));
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
-  tellFeed(caisson.events, (id) => fleet.namespaceOf(id), feed);
+  const namespaceOf = (id: string) => fleet.namespaceOf(id);
+  tellFeed(caisson.events, namespaceOf, feed);
+  noteSecrets({ events: caisson.events, namespaceOf, audit, onError });
   opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const disk = () => diskRoom(folder);
   const collection = new GarbageCollection({ collectors, disk, audit, feed, onError });

@@ -31,6 +31,10 @@ interface SandboxEvents {
   "execution.failed": { runId: string; exitCode: number | null; durationMs: number; errorCode: ErrorCode | null };
   "execution.timeout": { runId: string; durationMs: number };
   "resource.exceeded": { runId: string; resource: "memory" | "cpu_time" };
+  /** Output holds the first half of a value again and again, without the rest. */
+  "secret.probing": Record<never, never>;
+  /** A host has sent back a value that was put into a request: the sandbox has it now. */
+  "secret.echoed": { secret: string; host: string };
   /** The host's disk is nearly full: the sandbox stands still, and its limits' clocks with it. */
   "disk.low": Record<never, never>;
   /** There is room again: it goes on. */

@@ -44,6 +44,8 @@ export const feedTypes = [
   "template.ready",
   "template.failed",
   "template.deleted",
+  "secret.probing",
+  "secret.echoed",
   "disk.low",
   "disk.recovered",
   "gc.completed",

@@ -371,23 +371,3 @@ export const artifactLimits = {
   contentBytes: 64 * MiB,
   keyBytes: 4 * KiB,
 } as const;
-
-/** Taking values out of what leaves. */
-export const redactionLimits = {
-  /** Of one value. Shorter ones are ordinary words; those up to `warnBytes` may be. */
-  leastBytes: 6,
-  warnBytes: 7,
-  mostBytes: 64 * KiB,
-  values: 256,
-  /** The part of a long form that counts as the whole: what follows is taken out for as long as it goes on. */
-  headShare: 0.25,
-  headLeastBytes: 32,
-  headMostBytes: 1_024,
-  windowBytes: 32,
-  /** Held-back bytes of a stream that stands still may go out after so long, if they are few: a quarter of the shortest form, and so many at most. */
-  idleMs: 50,
-  idleShare: 0.25,
-  idleBytes: 3,
-  /** Of nested values: past what a context may nest. */
-  depth: 80,
-} as const;

@@ -8,10 +8,13 @@ export type RedactionMode = "mark" | "fill";
 export interface RedactionStream {
   /** What may go out now: parts of the chunk itself where nothing was found, never a copy of all of it. */
   push(chunk: Buffer): Buffer[];
-  /** Held back because it may be the beginning of a value. */
+  /** All that was pushed so far. */
+  readonly receivedBytes: number;
+  /** The last bytes of every text wait, as many as the longest form of a value has. */
   readonly heldBytes: number;
-  /** The little of it that may go out while nothing more comes. A value that goes on after it loses the rest. */
-  release(): Buffer[];
+  /** Lets out what waits, up to a place in the stream. A value that is whole only later loses what has not gone out. */
+  release(toBytes?: number): Buffer[];
+  /** Lets out all that waits. A part of a value is no value. */
   end(): Buffer[];
 }
 
@@ -27,4 +30,8 @@ export interface Redactor {
   text(text: string): string;
   /** Every string in it, keys too; the same object when nothing was found. */
   value<T>(value: T): T;
+  /** Looks for a value in bytes that come in pieces; once it was there it is hidden, and `found` is called. */
+  notice(value: Buffer, found: () => void): (piece: Buffer) => void;
+  /** Calls the listener when output holds halves of values again and again. */
+  watch(listener: () => void): void;
 }

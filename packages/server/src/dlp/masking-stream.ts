@@ -1,41 +1,42 @@
-import { redactionLimits } from "../core/limits.ts";
 import { type RedactionMode, type RedactionStream, redacted } from "../core/redaction.ts";
-import { blockAt, type PatternSet } from "./pattern-set.ts";
+import { redactionLimits } from "../core/redaction-limits.ts";
+import type { PartCount } from "./part-count.ts";
+import type { ValueSet } from "./value-set.ts";
 
 const mark = Buffer.from(redacted);
 const stars = Buffer.alloc(4096, "*");
 const nothing = Buffer.alloc(0);
 
-/** A long pattern whose head was found at the end of what has come: how much of it has. */
-interface Tail {
-  pattern: Buffer;
-  matched: number;
-}
-
 /**
- * Every place is looked at as the beginning of a pattern, in order, and decided once: so the outcome does not depend on
- * how the bytes were cut. What overlaps is masked as one; what touches is not.
+ * Every place is looked at as the beginning of a value once as many bytes follow it as the longest form has. So how the bytes
+ * were cut does not change the outcome, and what is held back depends on sizes alone, never on what the bytes are (S86).
+ * What overlaps is masked as one; what touches is not.
  */
 export class MaskingStream implements RedactionStream {
-  readonly #patterns: () => PatternSet | undefined;
+  readonly #values: () => ValueSet | undefined;
   readonly #fills: boolean;
-  /** From the first place that is not decided. */
+  readonly #parts: PartCount | undefined;
+  /** From the first place that is not decided: `#store` up to `#stored`, as far as there is room in it. */
   #held: Buffer = nothing;
-  /** Up to here, in `#bytes`, all is emitted or masked. */
+  #store: Buffer = nothing;
+  #stored = 0;
+  /** Of `#held`: all up to here is emitted or masked. */
   #done = 0;
   #maskEnd = 0;
-  #tails: Tail[] = [];
-  /** Up to where each long pattern has been followed: one that begins before it is not followed too. */
-  readonly #tailEnds = new Map<Buffer, number>();
-  #bytes: Buffer = nothing;
-  #at = 0;
+  /** Bytes before `#held`. */
+  #offset = 0;
   #out: Buffer[] = [];
   /** How many values were taken out. */
   masks = 0;
 
-  constructor(patterns: () => PatternSet | undefined, mode: RedactionMode) {
-    this.#patterns = patterns;
+  constructor(values: () => ValueSet | undefined, mode: RedactionMode, parts?: PartCount) {
+    this.#values = values;
     this.#fills = mode === "fill";
+    this.#parts = parts;
+  }
+
+  get receivedBytes(): number {
+    return this.#offset + this.#held.length;
   }
 
   get heldBytes(): number {
@@ -43,124 +44,86 @@ export class MaskingStream implements RedactionStream {
   }
 
   push(chunk: Buffer): Buffer[] {
+    const values = this.#values();
     if (chunk.length === 0) return [];
-    const set = this.#patterns();
-    if (set === undefined) return [chunk];
-    const before = this.#held.length;
-    this.#bytes = before === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    this.#followTails(before);
-    this.#scan(set);
-    const from = this.#at;
-    this.#emit(from);
-    this.#held = from === this.#bytes.length ? nothing : Buffer.from(this.#bytes.subarray(from));
-    this.#done = Math.max(0, this.#done - from);
-    this.#maskEnd = Math.max(0, this.#maskEnd - from);
-    for (const [pattern, end] of this.#tailEnds)
-      if (end > from) this.#tailEnds.set(pattern, end - from);
-      else this.#tailEnds.delete(pattern);
+    if (values === undefined) {
+      this.#offset += chunk.length;
+      return [chunk];
+    }
+    const beyond = values.reachBytes - 1;
+    if (chunk.length <= Math.max(beyond, redactionLimits.gatherBytes)) this.#append(chunk);
+    else {
+      this.#decide(values, Buffer.concat([this.#held, chunk.subarray(0, beyond)]), this.#held.length);
+      this.#held = chunk;
+    }
+    const size = Math.max(0, this.#held.length - beyond);
+    this.#decide(values, this.#held, size);
+    this.#held = this.#held.subarray(size);
+    if (this.#held.buffer === chunk.buffer) this.#append(nothing);
     return this.#take();
   }
 
-  release(): Buffer[] {
-    const { idleShare, idleBytes } = redactionLimits;
-    const set = this.#patterns();
-    const most = Math.min(idleBytes, Math.floor((set?.windowBytes ?? 0) * idleShare));
-    if (this.#held.length > most || this.heldBytes <= 0) return [];
-    const out = [this.#held.subarray(this.#done)];
-    this.#done = this.#held.length;
-    return out;
+  release(toBytes = this.receivedBytes): Buffer[] {
+    const values = this.#values();
+    const end = Math.min(this.#held.length, toBytes - this.#offset);
+    if (values === undefined || end <= this.#done) return [];
+    values.find(this.#held, end, (start, stop) => this.#mask(this.#held, start, stop));
+    this.#emit(this.#held, end);
+    return this.#take();
   }
 
-  /** The beginning of a value that is half there is masked too. */
   end(): Buffer[] {
-    const set = this.#patterns();
-    if (set === undefined) return [];
-    this.#bytes = this.#held;
-    const size = this.#bytes.length;
-    for (this.#at = 0; this.#at < size; this.#at++) {
-      const whole = set.walk(this.#bytes, this.#at, this.#found);
-      if ((size - this.#at) * 2 >= whole && whole !== 0) this.#mask(this.#at, size);
-    }
-    this.#emit(size);
+    const values = this.#values();
+    if (values === undefined) return [];
+    this.#decide(values, this.#held, this.#held.length);
     this.#held = nothing;
-    this.#done = this.#maskEnd = 0;
-    this.#tails = [];
-    this.#tailEnds.clear();
     return this.#take();
   }
 
-  /** Leaves `#at` at the first place that what comes next decides. */
-  #scan(set: PatternSet): void {
-    const { shifts, windowBytes } = set;
-    const bytes = this.#bytes;
-    const last = bytes.length - windowBytes;
-    const block = windowBytes - 3;
-    let at = 0;
-    for (;;) {
-      while (at <= last) {
-        const shift = shifts[blockAt(bytes, at + block)] as number;
-        if (shift === 0) break;
-        at += shift;
-      }
-      if (at >= bytes.length) break;
-      this.#at = at;
-      if (set.walk(bytes, at, this.#found) !== 0) return;
-      at++;
+  /** The places before `end`, which are not looked at again. */
+  #decide(values: ValueSet, bytes: Buffer, end: number): void {
+    if (end === 0) return;
+    values.find(bytes, end, (start, stop) => this.#mask(bytes, start, stop));
+    if (this.#parts?.wants(end) === true) this.#parts.add(values.countHalves(bytes, end));
+    this.#emit(bytes, end);
+    this.#offset += end;
+    this.#done = Math.max(0, this.#done - end);
+    this.#maskEnd = Math.max(0, this.#maskEnd - end);
+  }
+
+  /** What was emitted from the store stays as it is: new bytes come after it, or into another store. */
+  #append(chunk: Buffer): void {
+    const held = this.#held;
+    const size = held.length + chunk.length;
+    if (held.buffer !== this.#store.buffer || this.#stored + chunk.length > this.#store.length) {
+      this.#store = Buffer.allocUnsafeSlow(2 * Math.max(size, redactionLimits.gatherBytes));
+      this.#stored = held.copy(this.#store);
     }
-    this.#at = bytes.length;
+    this.#stored += chunk.copy(this.#store, this.#stored);
+    this.#held = this.#store.subarray(this.#stored - size, this.#stored);
   }
 
-  readonly #found = (pattern: Buffer, head: number): void => {
-    const end = this.#at + head;
-    this.#mask(this.#at, end);
-    if (head === pattern.length || this.#at < (this.#tailEnds.get(pattern) ?? 0)) return;
-    const tail = { pattern, matched: head };
-    if (this.#follow(tail, end)) this.#tails.push(tail);
-  };
-
-  #followTails(from: number): void {
-    this.#tails = this.#tails.filter((tail) => this.#follow(tail, from));
-  }
-
-  /** Masks what goes on like the pattern. True while it may go on. */
-  #follow(tail: Tail, from: number): boolean {
-    const { pattern } = tail;
-    let at = from;
-    while (at < this.#bytes.length && tail.matched < pattern.length && this.#bytes[at] === pattern[tail.matched]) {
-      at++;
-      tail.matched++;
-    }
-    this.#maskTo(at);
-    this.#tailEnds.set(pattern, at);
-    return at === this.#bytes.length && tail.matched < pattern.length;
-  }
-
-  #mask(start: number, end: number): void {
+  #mask(bytes: Buffer, start: number, end: number): void {
     if (start >= this.#maskEnd) {
-      this.#emit(start);
+      this.#emit(bytes, start);
       this.masks++;
       if (!this.#fills) this.#out.push(mark);
     }
-    this.#maskTo(end);
-  }
-
-  #maskTo(end: number): void {
     this.#maskEnd = Math.max(this.#maskEnd, end);
     if (this.#fills)
       for (let left = end - this.#done; left > 0; left -= stars.length) this.#out.push(stars.subarray(0, left));
     this.#done = Math.max(this.#done, end);
   }
 
-  #emit(end: number): void {
+  #emit(bytes: Buffer, end: number): void {
     if (end <= this.#done) return;
-    this.#out.push(this.#bytes.subarray(this.#done, end));
+    this.#out.push(bytes.subarray(this.#done, end));
     this.#done = end;
   }
 
   #take(): Buffer[] {
     const out = this.#out;
     this.#out = [];
-    this.#bytes = nothing;
     return out;
   }
 }

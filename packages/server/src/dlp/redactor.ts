@@ -1,9 +1,9 @@
 import { AppError } from "../core/errors.ts";
-import { redactionLimits } from "../core/limits.ts";
 import type { RedactionMode, Redactor } from "../core/redaction.ts";
+import { redactionLimits } from "../core/redaction-limits.ts";
 import { MaskingStream } from "./masking-stream.ts";
-import { PatternSet } from "./pattern-set.ts";
-import { secretForms } from "./secret-forms.ts";
+import { PartCount } from "./part-count.ts";
+import { ValueSet } from "./value-set.ts";
 
 function check(values: readonly Buffer[]): void {
   const { leastBytes, mostBytes, values: most } = redactionLimits;
@@ -17,17 +17,21 @@ function check(values: readonly Buffer[]): void {
 
 /** Compiles values once, for every stream that they must not be in. Without one no byte is looked at. */
 export class ValueRedactor implements Redactor {
-  #values = new Map<string, Buffer>();
-  #set: PatternSet | undefined;
+  readonly #values = new Map<string, Buffer>();
+  readonly #parts = new PartCount();
+  #set: ValueSet | undefined;
 
   hide(values: readonly Buffer[]): void {
     const all = new Map(this.#values);
     for (const value of values) all.set(value.toString("latin1"), value);
     if (all.size === this.#values.size) return;
     check([...all.values()]);
-    const forms = [...all.values()].flatMap(secretForms);
-    this.#set = new PatternSet([...new Map(forms.map((form) => [form.toString("latin1"), form])).values()]);
-    this.#values = all;
+    this.#add(values);
+  }
+
+  #add(values: readonly Buffer[]): void {
+    for (const value of values) this.#values.set(value.toString("latin1"), value);
+    this.#set = new ValueSet([...this.#values.values()]);
   }
 
   get hidden(): readonly Buffer[] {
@@ -39,7 +43,26 @@ export class ValueRedactor implements Redactor {
   }
 
   stream(mode: RedactionMode): MaskingStream {
-    return new MaskingStream(() => this.#set, mode);
+    return new MaskingStream(() => this.#set, mode, this.#parts);
+  }
+
+  notice(value: Buffer, found: () => void): (piece: Buffer) => void {
+    const key = value.toString("latin1");
+    if (value.length < redactionLimits.leastBytes || this.#values.has(key)) return () => undefined;
+    const set = new ValueSet([value]);
+    const stream = new MaskingStream(() => set, "fill");
+    return (piece) => {
+      if (this.#values.has(key)) return;
+      stream.push(piece);
+      stream.release();
+      if (stream.masks === 0) return;
+      this.#add([value]);
+      found();
+    };
+  }
+
+  watch(listener: () => void): void {
+    this.#parts.watch(listener);
   }
 
   text(text: string): string {

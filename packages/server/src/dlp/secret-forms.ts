@@ -29,12 +29,15 @@ function base64Cores(bytes: Buffer): string[] {
   });
 }
 
-/** As `base64` and PEM files break their lines. */
-function wrapped(bytes: Buffer): string[] {
-  const text = bytes.toString("base64");
-  return [76, 64]
-    .filter((width) => text.length > width)
-    .map((width) => text.replace(new RegExp(`.{${width}}`, "g"), "$&\n"));
+function urlSafe(core: string): string {
+  return core.replaceAll("+", "-").replaceAll("/", "_");
+}
+
+/** Those whose lines encoders break. */
+export function encodedForms(value: Buffer): Buffer[] {
+  const hex = value.toString("hex");
+  const cores = base64Cores(value);
+  return [hex, hex.toUpperCase(), ...cores, ...cores.map(urlSafe)].map((form) => Buffer.from(form));
 }
 
 const unreserved = /[A-Za-z0-9_.~-]/;
@@ -81,11 +84,10 @@ export function secretForms(value: Buffer): Buffer[] {
     hex,
     hex.toUpperCase(),
     ...cores,
-    ...wrapped(value),
-    ...cores.map((core) => core.replaceAll("+", "-").replaceAll("/", "_")),
+    ...cores.map(urlSafe),
     pairs.map((pair) => `\\x${pair}`).join(""),
     pairs.map((pair) => `\\x${pair.toUpperCase()}`).join(""),
-    ...[":", " "].map((mark) => pairs.join(mark)),
+    ...[":", " "].flatMap((mark) => [pairs.join(mark), pairs.join(mark).toUpperCase()]),
     ...escapedBytes(value),
     ...urlForms(value),
     ...(isText ? jsonForms(text) : []),

@@ -16,7 +16,7 @@ import { runErrand } from "./errand.ts";
 import { HttpDoor } from "./http-door.ts";
 import type { Authority } from "./inspection/authority.ts";
 import { openAuthority } from "./inspection/authority-file.ts";
-import { Credentials } from "./inspection/credentials.ts";
+import { Credentials, type Notice } from "./inspection/credentials.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";
 import { Inspector } from "./inspection/inspector.ts";
 import { SandboxTrust } from "./inspection/sandbox-trust.ts";
@@ -46,6 +46,8 @@ export interface GateParts {
   /** A file that outlives its owner, for the authority of the sandbox; null keeps it in memory. */
   authorityPath: string | null;
   secrets?: HeaderSecrets;
+  /** Looks for values in what hosts answer. */
+  notice: Notice;
   /** Files of registries; nothing is kept unless given. */
   downloads?: Downloads;
   nowMs: () => number;
@@ -79,7 +81,7 @@ export class Gate {
     this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
     this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, watches: this.refusals, world, nowMs });
     const passage = this.#passage;
-    const credentials = new Credentials(sandboxId, parts.secrets);
+    const credentials = new Credentials(sandboxId, parts.secrets, parts.notice);
     this.#credentials = credentials;
     this.#http = new HttpDoor({
       ...{ passage, credentials, alias: this.#alias, carryReached: this.#carryReached },

@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
 import type { Exit } from "./exit.ts";
@@ -12,7 +12,7 @@ import type { Refusal } from "./refusal.ts";
 import { join, reset } from "./relay.ts";
 
 /** Where a request goes, and with which fields. */
-export interface Way extends Pick<Filled, "fields" | "mask"> {
+export interface Way extends Pick<Filled, "fields" | "mask" | "look"> {
   target: HttpTarget;
   exit: Exit;
   permit: Permit;
@@ -37,6 +37,11 @@ function broken({ target }: Way, error: unknown): Refusal {
   const kind = error instanceof AppError && error.code === "forbidden" ? "denied" : "failed";
   const { destination } = target;
   return { kind, destination, reason: messageOf(error), rule: null, layer: null };
+}
+
+/** Each piece is looked at before the program has it: this comes before `pipe`. */
+function lookAt(answer: Readable, { look }: Pick<Way, "look">): void {
+  if (look !== undefined) answer.on("data", look);
 }
 
 /** Asks for nothing to be done, and has no body that would be gone. */
@@ -74,6 +79,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       } catch (error) {
         return fail(error);
       }
+      lookAt(answer, way);
       answer.pipe(response);
     });
     request.pipe(out);
@@ -92,11 +98,13 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
     const fields = [...mask(forwardable(answer.rawHeaders)), "Connection", "Upgrade", "Upgrade", "websocket"];
     client.write(formatHead(101, "Switching Protocols", fields));
     if (head.length > 0) socket.unshift(head);
+    lookAt(socket, way);
     join(client, socket);
   });
   out.on("response", (answer) => {
     const [words = "", ...fields] = mask([answer.statusMessage ?? "", ...forwardable(answer.rawHeaders)]);
     client.write(formatHead(answer.statusCode ?? 502, words, [...fields, "Connection", "close"]));
+    lookAt(answer, way);
     answer.pipe(client);
     answer.once("end", () => exit.done());
     client.resume();

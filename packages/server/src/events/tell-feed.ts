@@ -26,6 +26,9 @@ function told(event: SandboxEvent): Told | undefined {
       return { type, data: { files: event.files } };
     case "record.failed":
       return { type, data: { run_id: event.runId, reason: event.reason } };
+    case "secret.echoed":
+      return { type, data: { secret: event.secret, host: event.host } };
+    case "secret.probing":
     case "disk.low":
     case "disk.recovered":
       return { type, data: {} };

@@ -33,7 +33,13 @@ async function text(log: ChannelLog, offset = 0): Promise<string> {
 }
 
 const nothingHidden = {
-  stream: () => ({ push: (chunk: Buffer) => [chunk], heldBytes: 0, release: () => [], end: () => [] }),
+  stream: () => ({
+    push: (chunk: Buffer) => [chunk],
+    heldBytes: 0,
+    receivedBytes: 0,
+    release: () => [],
+    end: () => [],
+  }),
 };
 
 describe("the log of a channel", () => {

@@ -6,7 +6,7 @@ import type { OutputPiece } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
-import { CleanChannel } from "./clean-channel.ts";
+import { CleanOutput } from "./clean-output.ts";
 
 interface Segment {
   /** Offset of its first byte in the channel, and its name. */
@@ -24,7 +24,7 @@ export class ChannelLog {
   readonly #channel: OutputChannel;
   readonly #segments: Segment[];
   readonly #queue = new ChunkQueue();
-  readonly #clean: CleanChannel;
+  readonly #clean: CleanOutput<"log">;
   #file: FileHandle | undefined;
   #end: number;
   /** Bytes that come again, since they were stored and not acknowledged. */
@@ -38,7 +38,7 @@ export class ChannelLog {
 
   private constructor(folder: string, channel: OutputChannel, segments: Segment[], redactor: Pick<Redactor, "stream">) {
     // Filled, not marked: what is stored has the offsets of what came. What is held back comes again to a later owner.
-    this.#clean = new CleanChannel(redactor.stream("fill"), (piece) => this.#enqueue(piece));
+    this.#clean = new CleanOutput({ log: redactor.stream("fill") }, (_, piece) => this.#enqueue(piece));
     this.#folder = folder;
     this.#channel = channel;
     this.#segments = segments;
@@ -78,7 +78,7 @@ export class ChannelLog {
   }
 
   append(chunk: Buffer): void {
-    void this.#clean.push(chunk);
+    void this.#clean.push("log", chunk);
   }
 
   #enqueue(piece: Buffer): undefined {
@@ -102,6 +102,7 @@ export class ChannelLog {
   }
 
   async close(): Promise<void> {
+    this.#clean.close();
     await this.settle();
     const file = this.#file;
     this.#file = undefined;

@@ -1,23 +1,28 @@
 import { Transform, type TransformCallback } from "node:stream";
 import type { Redactor } from "../core/redaction.ts";
-import { CleanChannel } from "./clean-channel.ts";
+import { CleanOutput } from "./clean-output.ts";
 
 /** Bytes on their way out of a sandbox, with as many stars for each value that is hidden in it. */
 export class CleanBytes extends Transform {
-  readonly #channel: CleanChannel;
+  readonly #clean: CleanOutput<"bytes">;
 
   constructor(redactor: Redactor) {
     super();
-    this.#channel = new CleanChannel(redactor.stream("fill"), (piece) => void this.push(piece));
+    this.#clean = new CleanOutput({ bytes: redactor.stream("fill") }, (_, piece) => void this.push(piece));
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    void this.#channel.push(chunk);
+    void this.#clean.push("bytes", chunk);
     done();
   }
 
   override _flush(done: TransformCallback): void {
-    void this.#channel.end();
+    void this.#clean.end();
     done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#clean.close();
+    done(error);
   }
 }

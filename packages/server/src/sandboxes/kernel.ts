@@ -12,7 +12,7 @@ import type {
   StreamState,
   WireStream,
 } from "../core/wire.ts";
-import { CleanChannel } from "./clean-channel.ts";
+import { CleanOutput } from "./clean-output.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
 import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";
@@ -96,7 +96,7 @@ export class Kernel {
   readonly #mark: Buffer;
   readonly #ready = Promise.withResolvers<void>();
   readonly #listener: () => KernelListener;
-  readonly #clean: Record<OutputChannel, CleanChannel>;
+  readonly #clean: CleanOutput<OutputChannel>;
   readonly #streams: Record<OutputChannel, MarkedStream>;
   readonly #readBytes: Record<OutputChannel, number>;
   /** Of a copy: what comes again, and was taken apart before it was one. */
@@ -123,9 +123,8 @@ export class Kernel {
     this.#readBytes = { stdout: stdout?.bytes ?? 0, stderr: stderr?.bytes ?? 0 };
     for (const channel of channels)
       this.#again[channel] = Math.max(0, this.#readBytes[channel] - (from?.adopted.state.acknowledged[channel] ?? 0));
-    const clean = (channel: OutputChannel) =>
-      new CleanChannel(sandbox.redactor.stream("mark"), (piece) => this.#listener().output(channel, piece));
-    this.#clean = { stdout: clean("stdout"), stderr: clean("stderr") };
+    const cleaned = { stdout: sandbox.redactor.stream("mark"), stderr: sandbox.redactor.stream("mark") };
+    this.#clean = new CleanOutput(cleaned, (channel, piece) => this.#listener().output(channel, piece));
     const streams = { stdout: this.#marked("stdout", stdout?.rest), stderr: this.#marked("stderr", stderr?.rest) };
     this.#streams = streams;
     this.#stream = from?.adopted.stream ?? sandbox.wire.open("process", toSpec(sandbox, options), this.listener);
@@ -134,7 +133,7 @@ export class Kernel {
         (exit) => {
           from?.adopted.stream.release();
           for (const stream of Object.values(streams)) stream.end();
-          for (const channel of Object.values(this.#clean)) channel.end()?.catch(() => undefined);
+          this.#clean.end()?.catch(() => undefined);
           return this.#describe(exit);
         },
         (error) => tellLoss(sandbox, error),
@@ -233,7 +232,7 @@ export class Kernel {
   }
 
   #marked(channel: OutputChannel, rest?: Buffer): MarkedStream {
-    const output = (chunk: Buffer) => this.#clean[channel].push(chunk);
+    const output = (chunk: Buffer) => this.#clean.push(channel, chunk);
     return new MarkedStream(
       this.#mark,
       { output, frame: (kind, payload) => this.#frame(channel, kind, payload) },
@@ -256,7 +255,7 @@ export class Kernel {
 
   #frame(channel: OutputChannel, kind: string, payload: Buffer): void {
     // A frame comes after what was written before it, held back or not; a listener's own error is its run's to tell.
-    this.#clean[channel].end()?.catch(() => undefined);
+    this.#clean.cut(channel)?.catch(() => undefined);
     if (channel === "stderr" && kind === "S") return this.#listener().synced(Number(payload.toString("latin1")));
     if (channel === "stdout" && kind === "A") return this.#listener().interrupted();
     if (channel !== "stdout" || !"FMLW".includes(kind)) throw new KernelViolation("a frame of no known kind");

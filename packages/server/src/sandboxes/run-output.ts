@@ -2,7 +2,7 @@ import type { Redactor } from "../core/redaction.ts";
 import type { RunRequest, RunResult } from "../core/run.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
-import { CleanChannel } from "./clean-channel.ts";
+import { CleanOutput } from "./clean-output.ts";
 
 interface OutputOptions {
   outputBytes: number;
@@ -15,7 +15,7 @@ interface OutputOptions {
 /** Where the output of a run goes: to its caller's listener, or into its result. */
 export class RunOutput {
   readonly #captures: Record<OutputChannel, Capture>;
-  readonly #clean: Record<OutputChannel, CleanChannel>;
+  readonly #clean: CleanOutput<OutputChannel>;
   readonly #options: OutputOptions;
   #failed = false;
 
@@ -23,20 +23,18 @@ export class RunOutput {
     this.#options = options;
     const { outputBytes, redactor } = options;
     this.#captures = { stdout: new Capture(outputBytes), stderr: new Capture(outputBytes) };
-    const clean = (channel: OutputChannel) =>
-      new CleanChannel(redactor.stream("mark"), (piece) => this.#give(channel, piece));
-    this.#clean = { stdout: clean("stdout"), stderr: clean("stderr") };
+    const streams = { stdout: redactor.stream("mark"), stderr: redactor.stream("mark") };
+    this.#clean = new CleanOutput(streams, (channel, piece) => this.#give(channel, piece));
   }
 
   /** Undefined when the chunk is done with. Never fails. */
   take(channel: OutputChannel, chunk: Buffer): Promise<unknown> | undefined {
-    return this.#clean[channel].push(chunk);
+    return this.#clean.push(channel, chunk);
   }
 
   /** Nothing more comes. Undefined when all is done with. */
   end(): Promise<unknown> | undefined {
-    const waits = [this.#clean.stdout.end(), this.#clean.stderr.end()].filter((wait) => wait !== undefined);
-    return waits.length === 0 ? undefined : Promise.all(waits);
+    return this.#clean.end();
   }
 
   result(): Pick<RunResult, "stdout" | "stderr" | "truncated"> {

@@ -54,6 +54,8 @@ export const eventData = {
     z.strictObject({ host: text, port: count, rule: text.nullable(), reason: text.nullable() }),
   ]),
   "vault.accessed": z.strictObject({ secret: text, as: z.enum(["file", "env", "header"]) }),
+  "secret.probing": z.strictObject({}),
+  "secret.echoed": z.strictObject({ secret: text, host: text }),
   "resource.exceeded": z.strictObject({ run_id: text, resource: z.enum(["memory", "cpu_time"]) }),
   "artifact.signed": z.strictObject({ files: count }),
   "queue.backpressure": z.strictObject({ waiting: count }),

@@ -51,15 +51,17 @@ export async function handOver(
   return { bring, take: gone(held, before, kept), known: await knownValues(parts, before, [...bring, ...held]) };
 }
 
-/** Of what a sandbox had before, as far as its value is still the same: code may have kept a copy. */
+/** Of what a sandbox had inside before, as far as its value is still the same: code may have kept a copy. */
 async function knownValues(
   parts: ReaderParts,
   before: readonly DeliveryRecord[],
   now: readonly HeldSecret[],
 ): Promise<Buffer[]> {
   const known: Buffer[] = [];
-  for (const { namespace, name, version } of before) {
-    if (now.some((one) => one.name === name && one.version === version)) continue;
+  const inside = now.filter(({ delivery }) => delivery.as !== "header");
+  for (const { namespace, name, version, delivery } of before) {
+    if (delivery.as === "header") continue;
+    if (inside.some((one) => one.name === name && one.version === version)) continue;
     const read = await readValue(parts, namespace, name);
     if (read?.version === version) known.push(read.value);
     else read?.value.fill(0);

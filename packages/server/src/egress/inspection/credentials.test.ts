@@ -12,7 +12,8 @@ const secrets: HeaderSecrets = {
   reveal: async (sandboxId, asked, host) =>
     sandboxId === "s1" && asked === placeholder && host === "api.example.com" ? Buffer.from(value) : undefined,
 };
-const credentials = new Credentials("s1", secrets);
+const unheard = () => () => undefined;
+const credentials = new Credentials("s1", secrets, unheard);
 
 function fill(fields: readonly string[], { host = "api.example.com", path = "/", isInspected = true } = {}) {
   return credentials.fill(host, { path, fields, isInspected });
@@ -50,7 +51,7 @@ describe("a placeholder in a request's field", () => {
       [undefined, /no longer there/],
       [Buffer.from("line\r\nX-Other: 1"), /does not fit/],
     ] as const) {
-      const other = new Credentials("s1", { ...secrets, reveal: async () => bytes });
+      const other = new Credentials("s1", { ...secrets, reveal: async () => bytes }, unheard);
       const filled = await other.fill("api.example.com", {
         path: "/",
         fields: ["authorization", placeholder],
@@ -71,10 +72,27 @@ describe("a placeholder in a request's field", () => {
     }
   });
 
+  it("[S86] has its value looked for in what the host answers", async () => {
+    const heard: string[] = [];
+    const noticing = new Credentials("s1", secrets, (secret, looked, host) => (piece) => {
+      heard.push(`${secret} ${looked} ${host} ${piece}`);
+    });
+    const filled = await noticing.fill("api.example.com", {
+      path: "/",
+      fields: ["authorization", placeholder],
+      isInspected: true,
+    });
+    if (filled.objection !== undefined) throw new Error(filled.objection);
+    filled.look?.(Buffer.from("a body"));
+    expect(heard).toEqual([`API_KEY ${value} api.example.com a body`]);
+    const plain = await noticing.fill("api.example.com", { path: "/", fields: ["accept", "*/*"], isInspected: true });
+    expect(plain).not.toHaveProperty("look");
+  });
+
   it("leaves a request without one as it is, also where there are no secrets", async () => {
     const fields = ["authorization", "Bearer own"];
     expect(await fill(fields)).toMatchObject({ fields });
-    const none = new Credentials("s1", undefined);
+    const none = new Credentials("s1", undefined, unheard);
     expect(await none.fill("x.example", { path: "/", fields: ["a", placeholder], isInspected: false })).toMatchObject({
       fields: ["a", placeholder],
     });

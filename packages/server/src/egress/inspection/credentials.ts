@@ -13,7 +13,12 @@ export interface Filled {
   fields: readonly string[];
   /** Takes the values out of an answer's fields, whose server may have sent them back. */
   mask: (fields: readonly string[]) => string[];
+  /** Looks for the values in an answer's body, before the sandbox has it; undefined where none went out. */
+  look?: (piece: Buffer) => void;
 }
+
+/** Hears of a value that a host sends back: returns what looks at the pieces of an answer. */
+export type Notice = (secret: string, value: Buffer, host: string) => (piece: Buffer) => void;
 
 const every = new RegExp(placeholderPattern, "g");
 const basic = /^(basic +)([a-z0-9+/]+=*)$/i;
@@ -21,10 +26,12 @@ const basic = /^(basic +)([a-z0-9+/]+=*)$/i;
 export class Credentials {
   readonly #sandboxId: string;
   readonly #secrets: HeaderSecrets | undefined;
+  readonly #notice: Notice;
 
-  constructor(sandboxId: string, secrets: HeaderSecrets | undefined) {
+  constructor(sandboxId: string, secrets: HeaderSecrets | undefined, notice: Notice) {
     this.#sandboxId = sandboxId;
     this.#secrets = secrets;
+    this.#notice = notice;
   }
 
   async fill(host: string, { path, fields, isInspected }: Carrying): Promise<Filled | { objection: string }> {
@@ -35,6 +42,7 @@ export class Credentials {
     if (!isInspected) return { objection: "a secret goes out only where the rule has TLS looked into" };
     const filled: string[] = [];
     const shown = new Map<string, string>();
+    const looks: ((piece: Buffer) => void)[] = [];
     for (let i = 0; i + 1 < fields.length; i += 2) {
       const [name = "", text = ""] = [fields[i], fields[i + 1]];
       let put = text;
@@ -43,12 +51,16 @@ export class Credentials {
         if (read.objection !== undefined) return read;
         put = replace(put, placeholder, read);
         shown.set(read.value, placeholder);
+        looks.push(this.#notice(read.name, Buffer.from(read.value, "latin1"), host));
       }
       const [, , token] = basic.exec(put) ?? [];
       if (put !== text && token !== undefined) shown.set(token, "…");
       filled.push(name, put);
     }
-    return { fields: filled, mask: (answer) => answer.map((text) => mask(text, shown)) };
+    const look = (piece: Buffer) => {
+      for (const one of looks) one(piece);
+    };
+    return { fields: filled, mask: (answer) => answer.map((text) => mask(text, shown)), look };
   }
 
   async #read(host: string, field: string, placeholder: string): Promise<Read> {
@@ -64,11 +76,11 @@ export class Credentials {
     // What an HTTP field cannot hold would end it.
     if (/[^\t\x20-\x7e\x80-\xff]/.test(text))
       return { objection: `the secret ${bound.name} does not fit into a field` };
-    return { value: text, format: bound.format };
+    return { name: bound.name, value: text, format: bound.format };
   }
 }
 
-type Read = { value: string; format: string; objection?: undefined } | { objection: string };
+type Read = { name: string; value: string; format: string; objection?: undefined } | { objection: string };
 
 function object(bound: HeaderPlaceholder, host: string, field: string): string | undefined {
   if (!bound.hosts.includes(host)) return `the secret ${bound.name} is not bound to ${host}`;

@@ -120,7 +120,7 @@ async function serveStream(
   const changed = admitted.fields.filter(
     (_text, index) => index % 2 === 0 && asked.fields[index + 1] !== admitted.fields[index + 1],
   );
-  forwardStream(stream, far, { ...out, [sensitiveHeaders]: changed }, admitted.mask, (error) => {
+  forwardStream(stream, far, { ...out, [sensitiveHeaders]: changed }, admitted, (error) => {
     const cause = outlet?.errored ?? error;
     const kind = cause instanceof AppError && cause.code === "forbidden" ? "denied" : "failed";
     return { kind, destination, reason: messageOf(cause), rule: null, layer: null };

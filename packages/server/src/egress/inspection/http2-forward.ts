@@ -26,7 +26,7 @@ export function forwardStream(
   stream: ServerHttp2Stream,
   far: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
-  mask: Filled["mask"],
+  { mask, look }: Pick<Filled, "mask" | "look">,
   broken: (error: unknown) => Refusal,
 ): void {
   const hasBody = !stream.endAfterHeaders;
@@ -56,6 +56,7 @@ export function forwardStream(
     attempt([stream, out], () => {
       stream.respond(show(answer), { endStream: isWhole, waitForTrailers: !isWhole });
       isAnswered = isWhole;
+      if (look !== undefined) out.on("data", look);
       if (!isWhole) out.pipe(stream);
     });
   });

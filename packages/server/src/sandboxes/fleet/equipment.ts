@@ -78,7 +78,7 @@ export class Equipment {
     const given = this.#given.get(sandbox) ?? { held: [], variables: {} };
     const changed = new Set([...bring, ...take].map(({ bindingId }) => bindingId));
     const variables = { ...given.variables };
-    sandbox.redactor.hide([...bring.map(({ value }) => value), ...known]);
+    sandbox.redactor.hide(valuesInside({ bring, known }));
     for (const secret of take) await takeAway(sandbox, secret, variables);
     for (const secret of bring) await hand(sandbox, secret, variables);
     sandbox.setEnvironment({ ...env, ...variables });
@@ -108,6 +108,11 @@ export class Equipment {
   #generation(namespace: string): number {
     return this.#generations.get(namespace) ?? 0;
   }
+}
+
+/** What a sandbox may know. A value for requests stays outside: output is not looked through for it (S86). */
+export function valuesInside({ bring, known }: Pick<Handover, "bring" | "known">): Buffer[] {
+  return [...bring.filter(({ delivery }) => delivery.as !== "header").map(({ value }) => value), ...known];
 }
 
 type Variables = Record<string, string>;

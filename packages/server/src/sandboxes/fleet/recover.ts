@@ -8,7 +8,7 @@ import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
 import { runsInBackground } from "../runs-in-background.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Equipment } from "./equipment.ts";
+import { type Equipment, valuesInside } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
@@ -66,7 +66,7 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
 async function attach(parts: RecoverParts, member: Member): Promise<void> {
   let sandbox: Sandbox;
   const secrets = await parts.equipment.prepare(undefined, member.record);
-  const hide = secrets === undefined ? [] : [...secrets.bring.map(({ value }) => value), ...secrets.known];
+  const hide = secrets === undefined ? [] : valuesInside(secrets);
   try {
     sandbox = await parts.maker.attachSandbox(member.record.id, { hide, ...rootOf(member.record) });
   } catch (error) {
