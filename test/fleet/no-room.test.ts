@@ -80,9 +80,9 @@ describe.each(engines)("a sandbox whose files are to be replaced (%s)", (engine)
     await using own = await makeHome();
     await using test = await own.open({ engine });
     const { fleet, storage } = test;
-    const large = (await fleet.create(alice, { limits: { storageBytes: 64 * MiB } })).record.id;
+    const large = (await fleet.create(alice, { limits: { storageBytes: 44 * MiB } })).record.id;
     const little = (await fleet.create(alice, {})).record.id;
-    await inside(test, large).exec("head -c 40000000 /dev/urandom > big");
+    await inside(test, large).exec("head -c 24000000 /dev/urandom > big");
     const snapshot = await fleet.use(alice, large, (sandbox) => storage.snapshots.create(alice, sandbox));
     const { exec } = inside(test, little);
     await exec("echo mine > kept; head -c 4000000 /dev/urandom > other");
@@ -91,9 +91,9 @@ describe.each(engines)("a sandbox whose files are to be replaced (%s)", (engine)
     await expect(restore(little)).rejects.toMatchObject({ code: "limit_exceeded", details: { errno: "ENOSPC" } });
     expect(await exec("cat kept; stat -c %s other")).toBe("mine\n4000000\n");
     // Where it fits only in place of what is there, it is restored.
-    await inside(test, large).exec("rm big; head -c 40000000 /dev/urandom > another");
+    await inside(test, large).exec("rm big; head -c 24000000 /dev/urandom > another");
     await restore(large);
-    expect(await inside(test, large).exec("stat -c '%n %s' *")).toContain("big 40000000");
+    expect(await inside(test, large).exec("stat -c '%n %s' *")).toContain("big 24000000");
     for (const id of [large, little]) await fleet.destroy(alice, id);
   });
 });
@@ -107,7 +107,7 @@ describe("a sandbox whose change cannot be written down", () => {
     const { exec } = inside(test, id);
     await exec("echo mine > kept");
     const before = await fleet.get(alice, id);
-    const other = new DatabaseSync(join(own.home, "daemon/caisson.db"));
+    const other = new DatabaseSync(join(own.home, "daemon/caisson.db"), { timeout: 5_000 });
     other.exec("BEGIN IMMEDIATE");
     const changes = { limits: { memoryBytes: 2 * small.memoryBytes }, env: { COLOUR: "red" }, lifetimeMs: 1_000_000 };
     await Promise.all([
