@@ -63,6 +63,7 @@ const fleet = opened.use(
       commands: { allow: [], deny: [], ask: [] },
       keepArtifactsMs: 0,
       startsAtOnce: 2,
+      namespaceStoragePercent: 100,
     },
     approvals,
     onError,

@@ -28,6 +28,7 @@ export const settings: FleetSettings = {
   commands: { allow: [], deny: [], ask: [] },
   keepArtifactsMs: 0,
   startsAtOnce: 4,
+  namespaceStoragePercent: 80,
 };
 
 export function callerOf(namespace: string): Caller {

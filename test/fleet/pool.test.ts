@@ -62,12 +62,12 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     await test.fleet.destroy(alice, record.id);
   });
 
-  it("[LIF-02] serves no request for more storage: that one starts cold and says so", async () => {
+  it("[LIF-02] serves no request for other storage: that one starts cold and says so", async () => {
     await using own = await makeHome();
     await using test = await own.open({ engine, poolSize: 1 });
     await until(() => isFull(test));
     const { record } = await test.fleet.create(alice, { limits: { storageBytes: 2 * small.storageBytes } });
-    expect(record.origin).toBe("cold: it asks for more storage than those in the pool have");
+    expect(record.origin).toBe("cold: it asks for other storage than those in the pool have");
     expect(record.limits.storageBytes).toBe(2 * small.storageBytes);
     expect(test.fleet.pools()).toMatchObject([{ ready: 1, hits: 0 }]);
     await test.fleet.destroy(alice, record.id);
@@ -81,7 +81,7 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
       await using test = await own.open({ engine, poolSize: 2, limits: { ...small, storageBytes: 256 * MiB } });
       await until(() => isFull(test));
       const { record } = await test.fleet.create(alice, { limits: { storageBytes: 640 * MiB } });
-      expect(record.origin).toBe("cold: it asks for more storage than those in the pool have");
+      expect(record.origin).toBe("cold: it asks for other storage than those in the pool have");
       expect(test.fleet.pools()).toMatchObject([{ ready: 1 }]);
       const more = test.fleet.create(alice, { limits: { storageBytes: 1024 * MiB } });
       await expect(more).rejects.toMatchObject({ code: "limit_exceeded", message: expect.stringContaining("no disk") });

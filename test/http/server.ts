@@ -111,6 +111,7 @@ export async function openTestServer(
     commands: { allow: [], deny: [], ask: [], ...commands },
     keepArtifactsMs: 0,
     startsAtOnce: 2,
+    namespaceStoragePercent: 80,
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({

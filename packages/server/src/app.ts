@@ -11,6 +11,7 @@ import type {
 import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
+import type { DiskRoom } from "./core/disk-room.ts";
 import type { EgressPolicy } from "./core/egress.ts";
 import type { PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
 import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, StartOptions } from "./core/engine.ts";
@@ -297,6 +298,11 @@ export class Caisson implements AsyncDisposable {
   async resetSandbox(id: string): Promise<void> {
     const own = this.#find(id);
     await (own === undefined ? (await this.#engineOf(id)).reset(id) : own.reset());
+  }
+
+  /** The disk that sandboxes of the data folder share. */
+  async diskRoom(): Promise<DiskRoom> {
+    return (await this.#someEngine()).diskRoom();
   }
 
   /** Frozen volumes of the data folder. */

@@ -16,6 +16,7 @@ import type { LayerId } from "./core/layer.ts";
 import type { Registries } from "./core/package.ts";
 import { keptArtifactLimits } from "./core/snapshot-limits.ts";
 import type { Store } from "./core/store.ts";
+import { usualStorageBytes } from "./core/usual-storage.ts";
 import type { Validation } from "./core/validation.ts";
 import { redactorsOf } from "./dlp/redactors.ts";
 import { AttemptLog } from "./egress/attempt-log.ts";
@@ -133,9 +134,10 @@ export interface Service extends AsyncDisposable {
 
 export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
-  const { folder, caisson, feed, settings, clock, onError } = parts;
+  const { folder, caisson, feed, clock, onError } = parts;
   const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
+  const settings = { ...parts.settings, limits: await withStorage(parts.settings.limits, folder) };
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
   const blobs = await FileBlobs.open(join(folder, "blobs"));
@@ -337,6 +339,13 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     validation,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+/** What no setting says of storage follows from the disk, once for as long as the service lasts: pools are of one size. */
+async function withStorage(limits: FleetSettings["limits"], folder: string): Promise<FleetSettings["limits"]> {
+  if (limits.storageBytes !== undefined) return limits;
+  const { freeBytes } = await diskRoom(folder);
+  return { ...limits, storageBytes: usualStorageBytes(freeBytes) };
 }
 
 /** Those that were there before anything could be made: what no record names of them, the last daemon was killed over. */

@@ -1,6 +1,7 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
 import { approvalOptions } from "./config/approval-options.ts";
+import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import type { Variables } from "./config/env.ts";
 import { fleetOptions } from "./config/fleet-options.ts";
@@ -95,7 +96,8 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
 /** One sandbox waits for the first call. None is stopped for being idle: what is ephemeral could not start again. */
 function fleetSettings(configuration: Configuration): FleetSettings {
   const idleTimeoutMs = fleetLimits.idleTimeoutMs.max;
-  return { ...fleetOptions(configuration), poolSize: 1, poolQuietMs: poolLimits.quietAloneMs, idleTimeoutMs };
+  const { limits } = caissonOptions(configuration); // those of the sandbox that was begun before
+  return { ...fleetOptions(configuration), limits, poolSize: 1, poolQuietMs: poolLimits.quietAloneMs, idleTimeoutMs };
 }
 
 /** What is said here of images needs a daemon that makes them. */

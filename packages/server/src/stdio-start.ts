@@ -119,5 +119,6 @@ function ephemeral(caisson: Caisson, createSandbox: SandboxMaker["createSandbox"
     resetSandbox: caisson.resetSandbox.bind(caisson),
     destroySandbox: caisson.destroySandbox.bind(caisson),
     keptSandboxes: async () => [],
+    diskRoom: caisson.diskRoom.bind(caisson),
   };
 }

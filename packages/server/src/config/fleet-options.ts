@@ -6,16 +6,19 @@ import type { Configuration } from "./config.ts";
 /** What settings become for a daemon's fleet, in its units. */
 export function fleetOptions(configuration: Configuration): FleetSettings {
   const { settings } = configuration;
-  const { engine, limits } = caissonOptions(configuration);
+  const { engine, limits: configured } = caissonOptions(configuration);
+  const { storageBytes, ...limits } = configured;
+  const isGiven = configuration.origins.max_storage_mb !== "default";
   return {
     engine,
-    limits,
+    limits: { ...limits, ...(isGiven ? { storageBytes } : {}) },
     image: "host",
     idleTimeoutMs: Math.round(settings.idle_seconds * 1000),
     lifetimeMs: Math.round(Math.min(settings.lifetime_seconds, settings.max_lifetime_seconds) * 1000),
     maxLifetimeMs: Math.round(settings.max_lifetime_seconds * 1000),
     maxConcurrent: settings.max_concurrent_jobs,
     poolSize: settings["pool.size"],
+    namespaceStoragePercent: settings.namespace_storage_percent,
     commands: {
       allow: settings["policy.commands_allow"],
       deny: settings["policy.commands_deny"],

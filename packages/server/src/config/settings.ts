@@ -7,6 +7,7 @@ import { engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { diskSettings } from "./disk-settings.ts";
 import { gcSettings } from "./gc-settings.ts";
 import { hostSettings } from "./host-settings.ts";
 import { imageSettings } from "./image-settings.ts";
@@ -78,8 +79,9 @@ const settingSpecs = {
     type: "number",
     range: inMb(requestLimits.storageBytes),
     env: "CAISSON_MAX_STORAGE_MB",
-    help: "workspace of a sandbox, in MB",
+    help: "workspace of a sandbox, in MB; unless it is set, a daemon's sandboxes get less on a small disk: a 32nd of what is free as it starts, at least 512",
   },
+  ...diskSettings,
   timeout_seconds: {
     type: "number",
     range: inSeconds(requestLimits.timeoutMs),

@@ -14,6 +14,7 @@ export interface FleetSettings {
   engine: EngineChoice;
   /** For whoever names none. */
   image: string;
+  /** Storage that is not given follows from the disk. */
   limits: Partial<SandboxLimits>;
   idleTimeoutMs: number;
   lifetimeMs: number;
@@ -30,6 +31,8 @@ export interface FleetSettings {
   keepArtifactsMs: number;
   /** Boundaries that are made at the same time. */
   startsAtOnce: number;
+  /** What one namespace may hold of the disk that can be promised. */
+  namespaceStoragePercent: number;
 }
 
 export interface CreateRequest {

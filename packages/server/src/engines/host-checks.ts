@@ -4,8 +4,9 @@ import { dirname } from "node:path";
 import { geteuid } from "node:process";
 import type { Check } from "../core/diagnosis.ts";
 import { AppError } from "../core/errors.ts";
-import { engineLimits, requestLimits } from "../core/limits.ts";
+import { engineLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
+import { usualStorageBytes } from "../core/usual-storage.ts";
 import { findHierarchies } from "./oci/cgroup-mounts.ts";
 import { findRootless, noStorageLimit } from "./oci/rootless.ts";
 import { traysFolder } from "./oci/sandbox-folder.ts";
@@ -75,8 +76,9 @@ async function checkRootless(): Promise<Check[]> {
 async function checkDisk(home: string): Promise<Check> {
   const { bavail, bsize } = await statfs(home);
   const usable = Math.max(0, bavail * bsize - engineLimits.diskReserveBytes);
-  const count = Math.floor(usable / requestLimits.storageBytes.default);
-  const detail = `${showBytes(bavail * bsize)} free: ${count} sandboxes of ${showBytes(requestLimits.storageBytes.default)}`;
+  const usualBytes = usualStorageBytes(bavail * bsize);
+  const count = Math.floor(usable / usualBytes);
+  const detail = `${showBytes(bavail * bsize)} free: ${count} sandboxes of ${showBytes(usualBytes)}`;
   if (count > 0) return { name: "disk", state: "ok", detail };
   return {
     name: "disk",

@@ -129,6 +129,7 @@ export class CheckpointDesk implements FleetCheckpoints {
     const policy = this.#policyNow(caller, record);
     creation.registry.reserve(namespace);
     try {
+      using _share = await creation.shares.reserve(namespace, sandbox.limits.storageBytes);
       return await creation.queue.with({ caller, kind: "restore", sandboxId: sandbox.id }, async () => {
         const key = await keys.readKey(keyName);
         const contexts = (JSON.parse(record.contexts) as ContextJson[]).map(contextFromJson);

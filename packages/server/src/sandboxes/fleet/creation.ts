@@ -9,6 +9,7 @@ import type { TemplateOrigin } from "../../core/template.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import type { EngineChooser } from "./choice.ts";
+import type { DiskShares } from "./disk-shares.ts";
 import type { Equipment, Terms } from "./equipment.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -37,6 +38,7 @@ export interface CreationParts {
   queue: JobQueue;
   starts: Slots;
   registry: Registry;
+  shares: DiskShares;
   lifecycle: Lifecycle;
   ledger: Ledger;
   removals: Removals;
@@ -86,8 +88,7 @@ export async function takeWarm(
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {
-      const limits = { ...asked.limits, storageBytes: sandbox.limits.storageBytes };
-      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked, limits));
+      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked, asked.limits));
       await (isWell === undefined ? equipped : whileWell(isWell, equipped));
       return { ...taken, origin: "pool" };
     } catch (error) {

@@ -27,6 +27,7 @@ import { checkMayStart } from "./check-may-start.ts";
 import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember } from "./creation.ts";
+import { openShares } from "./disk-shares.ts";
 import { Equipment } from "./equipment.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { forkMember } from "./forking.ts";
@@ -117,6 +118,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       queue: this.#queue,
       starts,
       registry: this.#registry,
+      shares: openShares(parts, this.#registry),
       lifecycle: this.#lifecycle,
       ledger,
       removals,
@@ -188,6 +190,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     this.#registry.reserve(namespace);
     this.uses.begin();
     try {
+      using _share = await this.#creation.shares.reserve(namespace, asked.limits.storageBytes);
       const { record } = await createMember(this.#creation, caller, asked);
       if (asked.sessionKey !== null)
         this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
@@ -331,9 +334,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   /** Ends those that wait with that root. */
-  emptyPools(layerId: LayerId): Promise<void> {
-    return this.#pools.empty(layerId);
-  }
+  readonly emptyPools = (layerId: LayerId): Promise<void> => this.#pools.empty(layerId);
 
   /** For a start outside of the fleet: those that wait give way where the disk has no room for it. */
   makeRoom<T>(start: () => Promise<T>): Promise<T> {

@@ -24,6 +24,7 @@ export async function forkMember(
   if (why !== null && memory === "required") throw new AppError("unsupported", why, { hint: "memory: never" });
   parts.registry.reserve(namespace, count);
   try {
+    using _share = await parts.shares.reserve(namespace, count * original.record.limits.storageBytes);
     if (why !== null) return await copyFiles(parts, caller, original, count, why);
     const copies = await parts.queue
       .with({ caller, kind: "fork", sandboxId: original.record.id }, async () => {

@@ -1,3 +1,4 @@
+import type { DiskRoom } from "../../core/disk-room.ts";
 import type { EngineName, KeptSandbox, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { EngineChoice } from "../../core/request.ts";
@@ -38,4 +39,5 @@ export interface SandboxMaker {
   resetSandbox(id: string): Promise<void>;
   destroySandbox(id: string): Promise<void>;
   keptSandboxes(): Promise<KeptSandbox[]>;
+  diskRoom(): Promise<DiskRoom>;
 }

@@ -44,9 +44,7 @@ export class Pools {
     if (pool === undefined) return { cold: "there is no pool" };
     const cold = whyCold(asked, pool);
     if (cold !== undefined) return { cold };
-    const { storageBytes } = pool.limits;
-    const mustAsk =
-      hasSecrets || asked.snapshotId !== null || !hasLimits({ ...asked.limits, storageBytes }, pool.limits);
+    const mustAsk = hasSecrets || asked.snapshotId !== null || !hasLimits(asked.limits, pool.limits);
     const taken = pool.isComing ? await pool.takeComing(mustAsk) : pool.take(mustAsk);
     return taken ?? { cold: "the pool is empty" };
   }
@@ -128,7 +126,7 @@ function nameOf({ layerId }: ChosenImage, engine: EngineName): string {
 
 /** What cannot be changed once a boundary stands. */
 function whyCold({ limits, warm }: Asked, pool: WarmPool): string | undefined {
-  if (limits.storageBytes > pool.limits.storageBytes) return "it asks for more storage than those in the pool have";
+  if (limits.storageBytes !== pool.limits.storageBytes) return "it asks for other storage than those in the pool have";
   if (warm !== pool.warm) return "it asks for other warm interpreters than those in the pool have";
   return undefined;
 }

@@ -80,6 +80,14 @@ export class Registry {
       .slice(0, limit);
   }
 
+  /** What the disk has promised to a namespace's sandboxes, stopped ones too. */
+  storageOf(namespace: string): number {
+    let bytes = 0;
+    for (const { record } of this.#members.values())
+      if (record.namespace === namespace) bytes += record.limits.storageBytes;
+    return bytes;
+  }
+
   /** Room for so many more while they are made, or for none; until it is released. */
   reserve(namespace: string, count = 1): void {
     const { sandboxes, sandboxesPerNamespace } = fleetLimits;
