@@ -59,7 +59,7 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
   }, upTimeoutMs);
 
   it("[CLI-05] takes values from standard input, a prompt that does not show them, or with a warning an argument", async () => {
-    expect(await given(["vault", "add", "PIPED"], `${value}\n`)).toMatchObject({
+    expect(await given(["vault", "add", "PIPED", "--unbound"], `${value}\n`)).toMatchObject({
       code: 0,
       stdout: "PIPED: version 1\n",
       stderr: "",
@@ -69,18 +69,29 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     expect(typed.stdout).not.toContain(value);
     const argued = await caisson(["vault", "add", "ARGUED", "an argument", "--namespace", "default"]);
     expect(argued).toMatchObject({ code: 0, stderr: expect.stringContaining("can be seen by others") });
+    expect(argued.stdout).toMatch(/^ARGUED: version 1\nin all sandboxes of the namespace as \$ARGUED \(binding /);
+    const host = ["--header", "Authorization", "--host", "api.example.com", "--env", "API"];
+    const bound = await caisson(["vault", "bind", "ARGUED", "--all", ...host]);
+    expect(bound.stderr).toMatch(/^caisson: warning: code still has the value itself, .*caisson vault unbind ARGUED /);
+    const hidden = await given(["vault", "add", "HIDDEN", "--all", ...host.with(-1, "HIDDEN")], `${value}\n`);
+    expect(hidden.stdout).toMatch(
+      /^HIDDEN: version 1\nin all sandboxes of the namespace as Authorization at api\.example\.com, /,
+    );
+    expect(hidden.stdout.trim().split("\n")).toHaveLength(2);
     expect((await given(["vault", "add", "SHORT"], "12345\n")).stderr).toContain("at least 6 bytes");
-    for (const name of ["PIPED", "TYPED"]) await said("vault", "bind", name, "--all", "--env", name);
+    await said("vault", "bind", "PIPED", "--all", "--env", "PIPED");
     await said("vault", "bind", "PIPED", "--all");
     expect(await said("vault", "list")).toMatch(/^PIPED +1 +ready +any +all +\/run\/secrets\/PIPED/m);
     id = await said("create");
     expect(
       await said("exec", id, 'test "$PIPED" = "$TYPED" && test "$PIPED" = "$(cat /run/secrets/PIPED)" && echo $PIPED'),
     ).toBe("***REDACTED***");
+    const read = "import os; print(os.environ.get('ARGUED'), len(os.environ['ARGUED']))";
+    expect(await said("exec", "--language", "python", id, read)).toBe("***REDACTED*** 11");
     const [, , , , , , binding = ""] = /^TYPED.*$/m.exec(await said("vault", "list"))?.[0]?.split(/ {2,}/) ?? [];
     await said("vault", "unbind", "TYPED", binding);
     expect(await said("exec", id, 'echo "[$TYPED]"')).toBe("[]");
-    expect(await said("vault", "rotate")).toBe("3 wrapped anew");
+    expect(await said("vault", "rotate")).toBe("4 wrapped anew");
     await said("env", "set", id, "MODE=fast", "LEVEL=3");
     await said("env", "unset", id, "LEVEL");
     expect(JSON.parse(await said("env", "list", id, "--json"))).toEqual({ MODE: "fast" });

@@ -188,13 +188,27 @@ describe.each(engines)("tools of agents on %s", (engine) => {
   });
 
   it("request_egress asks a human, waits for the answer, and finds it again", async () => {
-    const asked = await done("request_egress", { domain: "API.example.com.", purpose: "weather" });
+    const asked = await done("request_egress", { domain: "API.example.com.", purpose: "weather", wait: false });
     expect(asked).toMatchObject({ domain: "api.example.com", port: 443, state: "pending" });
     const waiting = done("request_egress", { domain: "api.example.com", wait_seconds: 30 });
     await server().approvals.decide(operator, asked.approval_id, { approve: true, scope: "sandbox" });
     expect(await waiting).toMatchObject({ state: "approved" });
     expect(await done("request_egress", { domain: "api.example.com" })).toMatchObject({ state: "approved" });
     expect(await refused("request_egress", { domain: "http://x/" })).toMatchObject({ error: "invalid" });
+  });
+
+  it("[NET-09] request_egress returns when the question is decided or expires, and with wait: false at once", async () => {
+    const ask = (given: object) => done("request_egress", { domain: "slow.example.com", ...given });
+    let isOver = false;
+    const waiting = ask({}).finally(() => (isOver = true));
+    const { approval_id: id, state, sandbox_id } = await ask({ wait: false });
+    expect([state, isOver]).toEqual(["pending", false]);
+    await server().approvals.decide(operator, id, { approve: false });
+    expect(await waiting).toMatchObject({ approval_id: id, state: "denied" });
+    const expiring = { kind: "egress", host: "late.example.com", sandbox_id, timeout_seconds: 1 };
+    await (await server().as("agent")).post("/api/v1/approvals", expiring);
+    const late = done("request_egress", { domain: "late.example.com" });
+    expect(await late).toMatchObject({ state: "expired" });
   });
 
   it("audit_execution shows an agent what it did itself, and an operator the namespace", async () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Approval } from "../core/approval.ts";
+import { approvalLimits } from "../core/approval-limits.ts";
 import { defined } from "../core/defined.ts";
 import { requireHost } from "../egress/require-host.ts";
 import { approval, requestBody, showApproval } from "../schemas/approval.ts";
@@ -16,11 +17,17 @@ export const requestEgress = defineTool({
   permission: "use",
   description: [
     "Asks a human to let your sandbox reach a host, by name. Use it when code was refused by network policy, or before you need a host; say in purpose what for.",
-    "Comes back: approval_id and state. approved: try again. pending: nobody has answered yet; call this again with wait_seconds to wait. denied: do it another way, and do not ask for the same again.",
+    "Waits until it is decided, for 4 minutes at most; with wait: false it returns at once, and you go on with other work meanwhile.",
+    "Comes back: approval_id and state. approved: try again. pending: nobody has answered yet; call this again to wait. denied: do it another way, and do not ask for the same again. expired: nobody answered in time.",
     "Where nobody can be asked the call is refused at once.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-  input: z.strictObject({ domain: host, port, purpose, wait_seconds, session_id: sessionId }),
+  input: z.strictObject({
+    ...{ domain: host, port, purpose },
+    wait: z.boolean().default(true).describe("false: returns at once"),
+    wait_seconds: wait_seconds.unwrap().optional().describe("waits so long at most"),
+    session_id: sessionId,
+  }),
   output: z.object({
     approval_id: z.string(),
     domain: z.string(),
@@ -28,7 +35,7 @@ export const requestEgress = defineTool({
     ...{ state, scope, reason, expires_at },
     ...where,
   }),
-  run: async (call, { domain, port, purpose, wait_seconds, session_id }) => {
+  run: async (call, { domain, port, purpose, wait, wait_seconds, session_id }) => {
     const { caller, parts } = call;
     const host = requireHost(domain);
     const record = await sessionOf(call, session_id);
@@ -38,7 +45,8 @@ export const requestEgress = defineTool({
       subject: `${host}:${port}`,
       detail: defined({ host, port, purpose }),
     });
-    const found = asked.state === "pending" ? await answerOf(call, asked.id, wait_seconds * 1000) : asked;
+    const waitMs = wait ? (wait_seconds === undefined ? undefined : wait_seconds * 1000) : 0;
+    const found = asked.state === "pending" ? await answerOf(call, asked.id, waitMs) : asked;
     const { id, state, scope, reason, expires_at } = showApproval(found);
     return {
       structured: { approval_id: id, domain: host, port, state, scope, reason, expires_at, ...whereOf(record) },
@@ -46,10 +54,14 @@ export const requestEgress = defineTool({
   },
 });
 
-/** Where a user is being asked, their answer is waited for in any case. */
-function answerOf({ caller, parts, signal, answering }: ToolCall, id: string, waitMs: number): Promise<Approval> {
+/**
+ * Waits for as long as it is told. Without that: where a user is being asked until they have answered or closed the question,
+ * elsewhere until it is decided.
+ */
+function answerOf({ caller, parts, signal, answering }: ToolCall, id: string, waitMs?: number): Promise<Approval> {
   const { approvals } = parts;
-  const answered = waitMs > 0 ? undefined : answering?.(id);
-  if (answered === undefined) return approvals.wait(caller, id, waitMs, signal);
-  return approvals.wait(caller, id, approvals.holdMs, AbortSignal.any([signal, answered]));
+  const answered = waitMs === undefined || waitMs === 0 ? answering?.(id) : undefined;
+  const mostMs = waitMs ?? approvalLimits.holdMs.max;
+  if (answered === undefined) return approvals.wait(caller, id, mostMs, signal);
+  return approvals.wait(caller, id, Math.max(mostMs, approvals.holdMs), AbortSignal.any([signal, answered]));
 }
