@@ -64,12 +64,14 @@ export async function openImages(
   {
     catalogue = [],
     imageRegistries = [],
+    pulls = [],
     keepBytes = 0,
     allow = [],
     ...changed
   }: Partial<FleetSettings> & {
     catalogue?: readonly CatalogueEntry[];
     imageRegistries?: readonly string[];
+    pulls?: readonly string[];
     keepBytes?: number;
     /** What all sandboxes may reach. */
     allow?: readonly RuleDraft[];
@@ -81,7 +83,7 @@ export async function openImages(
     caisson: { network: { dnsServers: [dns], allow } },
     feed,
     settings: { ...settings, ...changed },
-    packages: { registries: noRegistries, apt, catalogue, imageRegistries, mustPin: false, keepBytes },
+    packages: { registries: noRegistries, apt, catalogue, imageRegistries, pulls, mustPin: false, keepBytes },
     onError: (error) => void errors.push(error),
   });
   return { ...service, events: feed.told, errors };

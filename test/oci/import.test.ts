@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noApt } from "../../packages/server/src/core/apt.ts";
-import { type FleetHome, makeHome } from "../fleet/fixture.ts";
+import { dnsHost } from "../egress/hosts.ts";
+import { callerOf, type FleetHome, makeHome } from "../fleet/fixture.ts";
 import { engines, ordinary } from "../harness.ts";
 import { admin, logOf, openImages, runIn, type TestImages } from "../images/fixture.ts";
 import { dockerArchive, file, folder, imageLayout, link, type MadeImage, makeTar } from "./made-image.ts";
@@ -10,11 +13,33 @@ import { inPieces } from "./read-back.ts";
 import { DockerRegistry, findNoRegistry, skopeo } from "./registry-programs.ts";
 import { smallRoot } from "./small-root.ts";
 
+/** That registry, at the name and the port that Docker's names without a registry mean. */
+async function dockerHub(registry: string) {
+  const [, port] = registry.split(":");
+  const server = createServer((socket) => {
+    const there = connect(Number(port), "127.0.0.1");
+    socket.pipe(there).pipe(socket);
+    for (const one of [socket, there]) one.on("error", () => one.destroy());
+  });
+  const address = `127.${process.pid & 127}.${(process.pid >> 7) & 255}.80`;
+  server.listen(80, address);
+  await once(server, "listening");
+  const dns = await dnsHost({ "registry-1.docker.io": address });
+  return {
+    dns: dns.address,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await dns[Symbol.asyncDispose]();
+    },
+  };
+}
+
 const noRegistry = ordinary ? "images are made as root" : findNoRegistry();
 
 describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: ${noRegistry}` : ""}`, () => {
   let folderOfTest: string;
   let registry: DockerRegistry;
+  let docker: Awaited<ReturnType<typeof dockerHub>>;
   let home: FleetHome;
   let service: TestImages;
   let made: MadeImage;
@@ -53,13 +78,16 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     const image = `docker://${registry.host}/team/made:1`;
     await skopeo("copy", "--dest-tls-verify=false", `oci-archive:${folderOfTest}/made.tar`, image);
     home = await makeHome();
-    const imageRegistries = [`http://${registry.host}`];
-    service = await openImages(home.home, { apt: noApt, dns: "127.0.0.1:9" }, { imageRegistries });
+    docker = await dockerHub(registry.host);
+    const imageRegistries = [`http://${registry.host}`, "http://registry-1.docker.io"];
+    const pulls = ["docker.io/library/python", `${registry.host}/team`];
+    service = await openImages(home.home, { apt: noApt, dns: docker.dns }, { imageRegistries, pulls });
   });
   afterAll(async () => {
     for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
+    await docker?.[Symbol.asyncDispose]();
     await registry?.[Symbol.asyncDispose]();
     await rm(folderOfTest, { recursive: true, force: true });
   });
@@ -113,6 +141,29 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     expect(await service.oci.pull(admin, { reference: name })).toMatchObject({ isNew: false, record: { id } });
     await nothingStaged();
   });
+
+  it("[S97] [IMG-03] is pulled for a sandbox that asks for it where images.pull names it, and nowhere else", async () => {
+    for (const name of ["library/python:3.12-slim", "library/node:20-slim", "other/made:1"])
+      await skopeo(
+        "copy",
+        "--dest-tls-verify=false",
+        `oci-archive:${folderOfTest}/made.tar`,
+        `docker://${registry.host}/${name}`,
+      );
+    const agent = callerOf("default");
+    const { record } = await service.fleet.create(agent, { image: "python:3.12-slim" });
+    expect(record).toMatchObject({ image: "python:3.12-slim", status: "running" });
+    await service.fleet.destroy(agent, record.id);
+    const before = service.images.list().length;
+    for (const image of ["node:20-slim", "python:3.12", `${registry.host}/other/made:1`]) {
+      const refused = service.fleet.create(agent, { image });
+      await expect(refused).rejects.toMatchObject({ code: "not_found" });
+    }
+    await expect(service.fleet.create(agent, { image: "node:20-slim" })).rejects.toMatchObject({
+      hint: expect.stringContaining("images.pull in the configuration lets sandboxes pull docker.io/library/node"),
+    });
+    expect(service.images.list()).toHaveLength(before);
+  }, 120_000);
 
   it("is loaded from an archive, under the name that it has there", async () => {
     const { record } = await service.oci.load(admin, inPieces(dockerArchive(made, "of/an-archive:2")), {});

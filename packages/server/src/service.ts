@@ -28,10 +28,12 @@ import { noteSecrets } from "./events/note-secrets.ts";
 import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
+import { FirstUse } from "./images/first-use.ts";
 import { imageCollector } from "./images/image-collector.ts";
 import { Images } from "./images/images.ts";
 import { OciImages } from "./oci/oci-images.ts";
 import { platformOf } from "./oci/platform.ts";
+import { findPullable, readPullPlace } from "./oci/pull-places.ts";
 import { forgetPackages } from "./packages/forget-packages.ts";
 import { Packages } from "./packages/packages.ts";
 import { noRegistries } from "./packages/read-registries.ts";
@@ -103,8 +105,12 @@ export interface PackageSettings {
   apt?: AptSources;
   /** Of images, on this machine and its networks, that may be asked. */
   imageRegistries?: readonly string[];
+  /** Registries, or repositories of them, whose images sandboxes pull by asking for them; none unless given. */
+  pulls?: readonly string[];
   /** Specifications that come with the program. */
   catalogue?: readonly CatalogueEntry[];
+  /** Whether one of them is made when a sandbox first asks for it; not unless given. */
+  makesCatalogue?: boolean;
   /** Of what is downloaded, for the next that asks; nothing unless given. */
   keepBytes?: number;
 }
@@ -190,6 +196,8 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     apt = noApt,
     catalogue = [],
     imageRegistries = [],
+    pulls = [],
+    makesCatalogue = false,
   } = parts.packages ?? {};
   const keepsFiles = keepBytes > 0;
   const collectors: Collector[] = [storage.collector];
@@ -221,6 +229,14 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     lend: (caller, secret, registry) => vault.lend(caller, secret, registry),
     platform: platformOf(arch()),
     onError,
+  });
+  const places = pulls.map(readPullPlace);
+  const firstUse = new FirstUse({
+    images,
+    pullable: (image) => findPullable(image, places),
+    pull: (caller, reference) => oci.pull(caller, { reference }),
+    makesCatalogue,
+    clock,
   });
   caisson.useImages((root) => images.ofLayer(root));
   const templates = await Templates.open({
@@ -258,7 +274,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     egress: policies,
-    images,
+    images: firstUse,
     templates,
     onError,
   });

@@ -39,6 +39,7 @@ import { Supervisor } from "./host/supervisor.ts";
 import { readPolicy } from "./host-access/decide.ts";
 import type { HostConfiguration } from "./host-process.ts";
 import { catalogueFolder, readCatalogue } from "./images/read-catalogue.ts";
+import { readPullPlace } from "./oci/pull-places.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
@@ -87,9 +88,12 @@ export async function openUp({ configuration, secrets, variables, version, code,
     "web.search": search,
     "images.registries": imageRegistries,
     "images.apt": apt,
+    "images.pull": pulls,
+    "images.on_first_use": makesCatalogue,
   } = configuration.settings;
   readToolSets(configuration.settings["mcp.tools"]);
   imageRegistries.forEach(readRegistry);
+  pulls.forEach(readPullPlace);
   readProviders(search); // what is wrong with them is told here, and not in a log
   const found = await findPackages({
     host: hostFiles(variables, checkAllowRule),
@@ -110,7 +114,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
     vault: await vaultOptions(configuration, secrets),
     packages: {
       ...{ registries: found.registries, apt: found.apt, mustPin, keepBytes: keepMb * 1024 ** 2 },
-      imageRegistries,
+      ...{ imageRegistries, pulls, makesCatalogue },
       catalogue: await readCatalogue(catalogueFolder(configuration.root), (error) => log("caisson", messageOf(error))),
     },
   };

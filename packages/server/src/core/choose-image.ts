@@ -28,6 +28,13 @@ export function chooseImage(
   });
 }
 
+/** What a name means now. */
+export function imageState(records: readonly ImageRecord[], asked: string): "ready" | "building" | "missing" {
+  const ready = records.filter(({ state, layerId }) => state === "ready" && layerId !== null);
+  if (asked === host.name || match(ready, asked) !== undefined) return "ready";
+  return match(records, asked)?.state === "building" ? "building" : "missing";
+}
+
 /** By id, or by name: what is ready first, then what is under way, then what failed. */
 export function findImage(
   records: readonly ImageRecord[],

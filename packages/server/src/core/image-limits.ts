@@ -47,3 +47,16 @@ export const buildLimits = {
   aptKeys: 64,
   aptFileBytes: 256 * 1024,
 } as const;
+
+/** Of a sandbox whose image is made because it asks for it. */
+export const firstUseLimits = {
+  /** Less than most clients and proxies wait for an answer. */
+  waitMs: 50_000,
+  /** Where the caller hears how far it is. */
+  watchedMs: 900_000,
+  retryMs: 10_000,
+  /** After a failure. */
+  restMs: 300_000,
+  /** Images whose failure is known. */
+  remembered: 256,
+} as const;

@@ -1,3 +1,5 @@
+import type { Caller } from "./principal.ts";
+
 /** Read-only roots that sandboxes start from. They belong to the installation: administrators bring them, every namespace may use them. */
 export const imageSources = ["catalogue", "spec", "oci"] as const;
 export type ImageSource = (typeof imageSources)[number];
@@ -69,4 +71,6 @@ export interface ChosenImage {
 export interface ImageChoice {
   /** By name, alias or id; refuses what is not there, and says what is. */
   choose(image: string): ChosenImage;
+  /** Has one made that is missing, and waits for it; undefined when there is nothing to wait for. */
+  bring?(caller: Caller, image: string): Promise<void> | undefined;
 }

@@ -42,6 +42,8 @@ export interface Caller {
   priority?: number;
   /** Aborted when nobody waits for the answer any more: what has not begun by then never does. */
   readonly gone?: AbortSignal | undefined;
+  /** Hears how far it is with what it waits for, and so waits longer. */
+  readonly told?: ((message: string) => void) | undefined;
 }
 
 /** The same, for what goes on whoever leaves. */

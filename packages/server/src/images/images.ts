@@ -303,11 +303,11 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
         }
       }
     }
+    if (gone.aborted) return;
     if (rest !== "") yield { type: "log", data: rest };
     await build?.done.catch(() => undefined);
     const record = this.#records.get(id);
-    if (!gone.aborted && record !== undefined)
-      yield { type: "end", state: record.state, step: record.step, error: record.error };
+    if (record !== undefined) yield { type: "end", state: record.state, step: record.step, error: record.error };
   }
 
   /** One that is being made is ended. Refused while a sandbox has it for its root. */

@@ -17,6 +17,9 @@ const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0
 const tagPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const digestPattern = /^sha256:[0-9a-f]{64}$/;
 
+/** Of the registry that a name without one means; and where that is. */
+const usual = { name: "docker.io", registry: "registry-1.docker.io" } as const;
+
 /** As everybody writes them: `debian:12` is `docker.io/library/debian:12`. */
 export function parseReference(text: string): Reference {
   const wrong = (why: string) =>
@@ -34,14 +37,19 @@ export function parseReference(text: string): Reference {
   const tag = colon < 0 ? null : rest.slice(colon + 1);
   const path = colon < 0 ? rest : rest.slice(0, colon);
   if (tag !== null && !tagPattern.test(tag)) throw wrong("its tag is none");
-  const host = hasHost ? first.toLowerCase() : "docker.io";
+  const host = hasHost ? first.toLowerCase() : usual.name;
   if (!hostPattern.test(host)) throw wrong("its registry is none");
-  const repository = host === "docker.io" && !path.includes("/") ? `library/${path}` : path;
+  const repository = host === usual.name && !path.includes("/") ? `library/${path}` : path;
   if (!repositoryPattern.test(repository) || repository.length > 255) throw wrong("its name is none");
   return {
-    registry: host === "docker.io" ? "registry-1.docker.io" : host,
+    registry: host === usual.name ? usual.registry : host,
     repository,
     tag: tag ?? (digest === undefined ? "latest" : null),
     digest: digest ?? null,
   };
+}
+
+/** Without tag and digest, as everybody names it. */
+export function showRepository({ registry, repository }: Pick<Reference, "registry" | "repository">): string {
+  return `${registry === usual.registry ? usual.name : registry}/${repository}`;
 }

@@ -16,7 +16,10 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
     checkCrowd(tool, given);
     const input = tool.input.safeParse(given ?? {});
     if (!input.success) throw badInput(tool, input.error);
-    const result = await tool.run({ ...call, caller: { ...call.caller, gone: call.signal } }, input.data);
+    const result = await tool.run(
+      { ...call, caller: { ...call.caller, gone: call.signal, told: call.progress } },
+      input.data,
+    );
     failed = false;
     return result;
   } finally {

@@ -3,8 +3,7 @@ import type { ImageInfo, ImportImage } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { buildLimits } from "../../core/image-limits.ts";
 import { showBytes } from "../../core/size.ts";
-import { visible } from "../terminal.ts";
-import { LiveLine } from "./live-line.ts";
+import { followImage } from "./follow-image.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";
 
@@ -57,7 +56,7 @@ const take: Verb = {
 export async function settleImage(call: VerbCall, image: ImageInfo): Promise<number> {
   const { caisson, io, json, options } = call;
   if (image.state === "building" && !options.flag("detach")) {
-    const code = await follow(call, image, options.flag("verbose"));
+    const code = await followImage(call, image, options.flag("verbose"));
     if (code !== 0) return code;
   }
   return json ? tellJson(io, await caisson.images.get(image.id)) : tellLine(io, image.id);
@@ -76,33 +75,6 @@ async function whatIs(word: string): Promise<ImportImage> {
       cause: error,
     });
   }
-}
-
-/** Steps as they begin, and what they say where it is asked for; on a terminal the last line of it beside the step. */
-async function follow({ caisson, io }: VerbCall, image: ImageInfo, verbose: boolean): Promise<number> {
-  using live = new LiveLine(io);
-  const isLive = live.isOn && !verbose;
-  const line = (text: string) => {
-    if (isLive) live.show(text);
-    else io.stderr.write(`${visible(text)}\n`);
-  };
-  let step = "";
-  for await (const message of caisson.images.log(image.id)) {
-    if (message.type === "step") {
-      step = `[${message.at}/${message.of}] ${message.step}`;
-      line(step);
-    } else if (message.type === "log") {
-      if (verbose) io.stderr.write(`${visible(message.data.replace(/\n$/, ""))}\n`);
-      else if (isLive && message.data.trim() !== "") line(`${step}  ${message.data.trim()}`);
-    } else {
-      live[Symbol.dispose]();
-      if (message.state === "ready") return 0;
-      io.stderr.write(`caisson: ${image.name} could not be made\n`);
-      for (const text of (message.error ?? "").split("\n")) io.stderr.write(`${visible(text)}\n`);
-      return 1;
-    }
-  }
-  return 1;
 }
 
 const show: Verb = {

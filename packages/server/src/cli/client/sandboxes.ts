@@ -3,6 +3,7 @@ import { defined } from "../../core/defined.ts";
 import { engineChoices } from "../../core/request.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { withImage } from "./first-use.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
@@ -76,7 +77,8 @@ const create: Verb = {
   usage: "",
   words: [0, 0],
   options: createOptions,
-  run: async ({ caisson, options, io, json }) => {
+  run: async (call) => {
+    const { caisson, options, io, json } = call;
     const asked = defined({
       engine: options.text("engine") as CreateOptions["engine"],
       image: options.text("image"),
@@ -91,7 +93,7 @@ const create: Verb = {
       network: networkOf(options),
       ...limitFields(options),
     });
-    const { info } = await caisson.createSandbox(asked);
+    const { info } = await withImage(call, asked.image, () => caisson.createSandbox(asked));
     return json ? tellJson(io, info) : tellLine(io, info.id);
   },
 };

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { visible } from "../terminal.ts";
+import { withImage } from "./first-use.ts";
 import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 import { numberOf, session, tellText } from "./web-options.ts";
@@ -13,6 +14,7 @@ interface BrowsedPage {
   blocked: { host: string; port: number; reason: string }[];
 }
 
+const usualImage = "browser";
 const usualFile = "page.png";
 
 export const browser: Verb = {
@@ -43,7 +45,9 @@ export const browser: Verb = {
     const given = { wait_for: options.text("wait-for"), format: options.text("format"), ...numbers };
     const picture = { screenshot: wantsPicture, full_page: whole };
     const input = { url: words[0], ...picture, ...defined({ ...given, session_id: options.text("session") }) };
-    const { result, content } = await caisson.tools.call<BrowsedPage>("browser_fetch", input);
+    const { result, content } = await withImage(call, usualImage, () =>
+      caisson.tools.call<BrowsedPage>("browser_fetch", input),
+    );
     const image = content.find((one) => one.type === "image");
     if (image !== undefined && (file !== undefined || !json)) await keep(file, image.data);
     if (json) return tellJson(io, result);

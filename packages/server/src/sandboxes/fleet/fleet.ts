@@ -163,6 +163,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
     this.uses.checkOpen();
+    const { images, settings } = this.#askedParts;
+    if (request.template === undefined) await images.bring?.(caller, request.image ?? settings.image);
     const asked = resolveAsked(caller, request, this.#askedParts);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);

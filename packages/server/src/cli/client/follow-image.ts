@@ -1,0 +1,31 @@
+import type { ImageInfo } from "@caisson/sdk";
+import { visible } from "../terminal.ts";
+import { LiveLine } from "./live-line.ts";
+import type { VerbCall } from "./verb.ts";
+
+/** Steps as they begin, and what they say where it is asked for; on a terminal the last line of it beside the step. */
+export async function followImage({ caisson, io }: VerbCall, image: ImageInfo, verbose: boolean): Promise<number> {
+  using live = new LiveLine(io);
+  const isLive = live.isOn && !verbose;
+  const line = (text: string) => {
+    if (isLive) live.show(text);
+    else io.stderr.write(`${visible(text)}\n`);
+  };
+  let step = "";
+  for await (const message of caisson.images.log(image.id)) {
+    if (message.type === "step") {
+      step = `[${message.at}/${message.of}] ${message.step}`;
+      line(step);
+    } else if (message.type === "log") {
+      if (verbose) io.stderr.write(`${visible(message.data.replace(/\n$/, ""))}\n`);
+      else if (isLive && message.data.trim() !== "") line(`${step}  ${message.data.trim()}`);
+    } else {
+      live[Symbol.dispose]();
+      if (message.state === "ready") return 0;
+      io.stderr.write(`caisson: ${image.name} could not be made\n`);
+      for (const text of (message.error ?? "").split("\n")) io.stderr.write(`${visible(text)}\n`);
+      return 1;
+    }
+  }
+  return 1;
+}

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { chooseImage } from "../core/choose-image.ts";
+import { firstUseLimits } from "../core/image-limits.ts";
+import { type ImageRecord, plainConfig } from "../core/image-record.ts";
+import type { Caller } from "../core/principal.ts";
+import { FirstUse } from "./first-use.ts";
+import type { LogMessage } from "./images.ts";
+
+const agent: Caller = { principal: { id: "k", name: "k", namespace: "one", role: "agent" }, requestId: "r" };
+const spec = { description: "", debian: [], pip: [], npm: [], files: {}, env: {}, run: [] };
+const catalogue = [{ spec: { ...spec, name: "tools", aliases: ["registry.example/tools:3.12"] }, text: "" }];
+
+/** Images that are made when a test says so. */
+function madeUp({ pull = [] as string[], makesCatalogue = true } = {}) {
+  const records: ImageRecord[] = [];
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const asked: string[] = [];
+  const begin = async (name: string, aliases: readonly string[] = []) => {
+    asked.push(name);
+    const id = String(asked.length);
+    const record: ImageRecord = {
+      ...{ id, name, aliases, description: "", source: "catalogue", digest: id, layerId: null, config: plainConfig },
+      ...{ bytes: 0, state: "building", step: "debian: index", error: null, createdAtMs: 0, createdBy: "k" },
+    };
+    records.unshift(record);
+    ends.set(id, Promise.withResolvers());
+    return { record, isNew: true };
+  };
+  const end = (state: "ready" | "failed") => {
+    const [record] = records;
+    Object.assign(
+      record ?? {},
+      state === "ready" ? { state, layerId: "layer" } : { state, error: "debian: index: no" },
+    );
+    ends.get(record?.id ?? "")?.resolve();
+  };
+  async function* log(id: string): AsyncGenerator<LogMessage> {
+    yield { type: "step", step: "debian: index", at: 1, of: 2 };
+    await ends.get(id)?.promise;
+  }
+  const firstUse = new FirstUse({
+    images: {
+      ...{ catalogue, log, list: () => records, settled: async (id) => ends.get(id)?.promise },
+      get: (image) => records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
+      choose: (image) => chooseImage(records, image, catalogue),
+      importFromCatalogue: (_, name) => begin(name, catalogue[0]?.spec.aliases),
+    },
+    pullable: (image) => {
+      const place = `docker.io/library/${image.split(":")[0]}`;
+      return image.includes(":") ? { place, isAllowed: pull.includes(place) } : undefined;
+    },
+    pull: (_, reference) => begin(reference),
+    makesCatalogue,
+    clock: { monotonicMs: () => performance.now() },
+  });
+  return { firstUse, asked, end };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe("an image on its first use", () => {
+  it("[IMG-02] is made once for all who ask, by its name or its alias, and then chosen", async () => {
+    const { firstUse, asked, end } = madeUp();
+    const both = [firstUse.bring(agent, "tools"), firstUse.bring(agent, "tools")];
+    await vi.advanceTimersByTimeAsync(1);
+    both.push(firstUse.bring(agent, "registry.example/tools:3.12"));
+    end("ready");
+    await Promise.all(both);
+    expect(asked).toEqual(["tools"]);
+    expect(firstUse.bring(agent, "registry.example/tools:3.12")).toBeUndefined();
+    expect(firstUse.choose("registry.example/tools:3.12")).toEqual({ name: "tools", layerId: "layer" });
+  });
+
+  it("[IMG-02] is said to be under way to who has waited long enough, and goes on", async () => {
+    const { firstUse, asked, end } = madeUp();
+    const refused = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject({
+      ...{
+        code: "unavailable",
+        retryAfterMs: firstUseLimits.retryMs,
+        hint: expect.stringContaining("caisson image log"),
+      },
+      ...{
+        message: "the image tools is being made (debian: index)",
+        details: { image: "tools", step: "debian: index" },
+      },
+    });
+    await vi.advanceTimersByTimeAsync(firstUseLimits.waitMs);
+    await refused;
+    const again = firstUse.bring(agent, "tools");
+    end("ready");
+    await again;
+    expect(asked).toEqual(["tools"]);
+  });
+
+  it("[IMG-02] is waited for longer by who hears each step", async () => {
+    const { firstUse, end } = madeUp();
+    const heard: string[] = [];
+    const brought = firstUse.bring({ ...agent, told: (message) => void heard.push(message) }, "tools");
+    await vi.advanceTimersByTimeAsync(firstUseLimits.waitMs * 2);
+    expect(heard).toEqual(["image tools: debian: index (1 of 2)\n"]);
+    end("ready");
+    await brought;
+  });
+
+  it("is not waited for by who is gone, and goes on", async () => {
+    const { firstUse, end } = madeUp();
+    const gone = new AbortController();
+    const left = firstUse.bring({ ...agent, gone: gone.signal }, "tools");
+    gone.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    end("ready");
+    expect(firstUse.choose("tools")).toMatchObject({ layerId: "layer" });
+  });
+
+  it("rests after a failure, which everybody who asks is told", async () => {
+    const { firstUse, asked, end } = madeUp();
+    const failed = { code: "unavailable", message: "the image tools could not be made: debian: index: no" };
+    const first = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    await vi.advanceTimersByTimeAsync(1);
+    end("failed");
+    await first;
+    await expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    expect(asked).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(firstUseLimits.restMs);
+    const again = firstUse.bring(agent, "tools");
+    await vi.advanceTimersByTimeAsync(1);
+    end("ready");
+    await again;
+    expect(asked).toHaveLength(2);
+  });
+
+  it("[S97] is made of nothing that neither the catalogue nor images.pull names", () => {
+    const closed = madeUp({ makesCatalogue: false });
+    for (const image of ["tools", "python:3.12-slim", "nothing", "host"])
+      expect(closed.firstUse.bring(agent, image)).toBeUndefined();
+    const some = madeUp({ pull: ["docker.io/library/python"] }).firstUse;
+    for (const image of ["ubuntu:22.04", "python"]) expect(some.bring(agent, image)).toBeUndefined();
+    expect(closed.asked).toEqual([]);
+    expect(() => closed.firstUse.choose("tools")).toThrow("there is no image");
+  });
+
+  it.each(["python:3.11-slim", "python:3.12-slim", "node:20-slim", "ubuntu:22.04"])(
+    "[IMG-03] %s is pulled where images.pull names it, and otherwise refused with that setting",
+    async (image) => {
+      const place = `docker.io/library/${image.split(":")[0]}`;
+      const refusal = () => madeUp().firstUse.choose(image);
+      const hint = expect.stringMatching(new RegExp(`^images\\.pull in the configuration .* ${place};`));
+      expect(refusal).toThrow(expect.objectContaining({ code: "not_found", hint }));
+      const { firstUse, asked, end } = madeUp({ pull: [place] });
+      const brought = firstUse.bring(agent, image);
+      await vi.advanceTimersByTimeAsync(1);
+      end("ready");
+      await brought;
+      expect(asked).toEqual([image]);
+      expect(firstUse.choose(image)).toMatchObject({ name: image });
+    },
+  );
+});
