@@ -145,6 +145,7 @@ enum spec_flag {
   FLAG_COLD = 2048,  /* CONFIG: no interpreter may wait; those that do go */
   FLAG_GONE = 4096,  /* PLACE: takes the file away */
   FLAG_SHELL = 8192, /* the arguments are a shell's: where the root has no such one, /bin/sh takes them */
+  FLAG_WHOLE = 16384, /* SEARCH: send the files themselves; the host looks through them */
 };
 
 /* A parsed OPEN or CONFIG payload. Strings point into the payload, which outlives the spec. */

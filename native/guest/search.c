@@ -128,13 +128,27 @@ static int search_lines(int fd) {
   }
 }
 
+/* The file itself, after a row with its path: in rows without one. */
+static int tell_file(int fd) {
+  struct match row = {S_IFREG, (uint32_t)strlen(shown), 0, 0, 0, 0};
+  struct scan s = {.line = 1};
+  if (write_all(OUT, &row, sizeof row) < 0 || write_all(OUT, shown, row.path_size) < 0) return -1;
+  while (!s.end) {
+    if (refill(&s, fd, s.have) < 0) return -1;
+    if (!(wanted->flags & FLAG_BINARY) && memchr(buffer, 0, s.have)) return 0;
+    struct match piece = {S_IFREG, 0, (uint32_t)s.have, 0, 0, 0};
+    if (write_all(OUT, &piece, sizeof piece) < 0 || write_all(OUT, buffer, s.have) < 0) return -1;
+  }
+  return 0;
+}
+
 static int search_file(int folder, const char *name) {
   struct stat info;
   int fd = walk_file(folder, name, &info);
   if (fd < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   if ((uint64_t)info.st_size > wanted->file_bytes) return close(fd), truncated = true, 0;
   files_read++;
-  int result = search_lines(fd), error = errno;
+  int result = wanted->flags & FLAG_WHOLE ? tell_file(fd) : search_lines(fd), error = errno;
   if (result == 0 && bytes_left == 0) result = truncated = true;
   close(fd);
   return errno = error, result;
@@ -163,7 +177,7 @@ static int search_one(int folder, const char *name, void *about) {
   if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT || walk_shut(errno) ? 0 : -1;
   if (name_matches(name)) {
     int result = 0;
-    if (!wanted->text) result = tell(info.st_mode, 0, 0, "", 0);
+    if (!wanted->text && !(wanted->flags & FLAG_WHOLE)) result = tell(info.st_mode, 0, 0, "", 0);
     else if (S_ISREG(info.st_mode)) result = search_file(folder, name);
     if (result) return result;
   }

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redacted } from "../../packages/server/src/core/redaction.ts";
+import type { SearchMatch, SearchOptions } from "../../packages/server/src/core/search.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 
 const secret = 'tok-9f!/8"q é-4711';
+const named = "tok-in-a-name-4711";
+const lines = "-- begin of lines --\na second line 4711\n-- end of lines --";
 const size = Buffer.byteLength(secret);
 const stars = "*".repeat(size);
 const python = (code: string) => ["python3", "-c", code];
@@ -16,14 +19,18 @@ async function gather(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
+async function* gatherAll(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield Buffer.from(piece);
+}
+
 describe.each(engines)("a hidden value (%s)", (engine) => {
   let test: TestCaisson;
   let sandbox: Sandbox;
   beforeAll(async () => {
     test = await openTestCaisson();
     sandbox = await test.caisson.createSandbox({ engine, output: true, limits: { storageBytes: 64 * 1024 ** 2 } });
-    sandbox.setEnvironment({ SECRET: secret });
-    sandbox.redactor.hide([Buffer.from(secret)]);
+    sandbox.setEnvironment({ SECRET: secret, PEM: lines, NAMED: named });
+    sandbox.redactor.hide([secret, lines, named].map((value) => Buffer.from(value)));
   });
   afterAll(async () => {
     await sandbox.destroy();
@@ -85,10 +92,76 @@ for place, letter in enumerate(s + '!'):
     expect(bytes).toBe(`x ${stars} y`);
     const matches = [];
     for await (const match of sandbox.files.search("", { text: "x " })) matches.push(match);
-    expect(matches).toMatchObject([{ path: "note.txt", text: `x ${redacted} y` }]);
+    expect(matches).toMatchObject([{ path: "note.txt", text: `x ${stars} y` }]);
     const archive = await gather(sandbox.files.pack(""));
     expect(archive).not.toContain("4711 y");
     expect(archive).toContain(`x ${stars} y`);
+  });
+
+  it("[S87] is found by no part of it, in a file or a name, and nothing in the answer tells", async () => {
+    await sandbox.exec({
+      command: python(`${load}os.makedirs('hunt/in', exist_ok=True)
+open('hunt/.env', 'w').write('first\\nkey=' + s + ' and ' + s + '\\nlast key\\n')
+open('hunt/in/n-' + os.environ['NAMED'], 'w').write('a key in it\\n')
+open('hunt/pem', 'w').write(os.environ['PEM'] + '\\n')`),
+    });
+    const told = async (options: SearchOptions) => {
+      const search = sandbox.files.search("hunt", options);
+      const matches: SearchMatch[] = [];
+      for await (const match of search) matches.push(match);
+      return { matches, summary: search.summary };
+    };
+    const nothing = { matches: [], summary: { matches: 0, filesRead: 3, truncated: false } };
+    for (let size = 1; size <= secret.length; size++)
+      for (const ignoreCase of [false, true])
+        expect(await told({ text: `key=${secret.slice(0, size)}`, limit: 1, ignoreCase })).toEqual(nothing);
+    expect(await told({ text: "second line" })).toEqual(nothing);
+    expect(await told({ text: "key=" })).toEqual({
+      matches: [{ path: ".env", type: "file", line: 2, column: 1, text: `key=${stars} and ${stars}` }],
+      summary: { matches: 1, filesRead: 3, truncated: false },
+    });
+    expect((await told({ text: "key", limit: 1 })).summary).toMatchObject({ matches: 1, truncated: true });
+    expect((await told({ text: " and " })).matches).toMatchObject([{ column: 5 + size, line: 2 }]);
+    expect((await told({ text: "a KEY", ignoreCase: true })).matches).toMatchObject([
+      { path: `in/n-${redacted}`, text: "a key in it" },
+    ]);
+    for (const name of ["n-*", `n-${named.slice(0, 5)}*`, "in/n-t*", "n-?*"])
+      for (const limit of [1, 10])
+        expect(await told({ name, limit })).toEqual({ ...nothing, summary: { ...nothing.summary, filesRead: 0 } });
+    for (const name of ["n-*", "n-t*"]) expect((await told({ name, text: "key" })).summary?.filesRead).toBe(0);
+    const { matches } = await told({ name: "*", limit: 3 });
+    expect(matches.map(({ path }) => path).sort()).toEqual([".env", "in", "pem"]);
+  });
+
+  it("[S87] leaves a search of everything else as it was", async () => {
+    await sandbox.exec({
+      command: python(`import os
+os.makedirs('odd/deep', exist_ok=True)
+open('odd/long', 'w').write('x' * 700000 + 'needle' + 'y' * 3000 + '\\nneedle\\n' + 'z\\n' * 200000 + 'a needle needle\\nNEEDLE')
+open('odd/deep/nul', 'wb').write(b'needle\\0needle')
+open('odd/deep/none', 'w')`),
+    });
+    await using plain = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
+    await plain.files.unpack("", gatherAll(sandbox.files.pack("odd")));
+    const all = async (from: Sandbox, folder: string, options: SearchOptions) => {
+      const search = from.files.search(folder, options);
+      const matches: SearchMatch[] = [];
+      for await (const match of search) matches.push(match);
+      return { matches: matches.sort((one, other) => one.path.localeCompare(other.path)), summary: search.summary };
+    };
+    for (const options of [
+      { text: "needle" },
+      { text: "needle", ignoreCase: true, binary: true },
+      { text: "needle", name: "n*" },
+      { name: "*o*" },
+      { name: "*", limit: 2 },
+      { text: "needle", limit: 2 },
+    ]) {
+      const masked = await all(sandbox, "odd", options);
+      const native = await all(plain, "", options);
+      if (options.limit === undefined) expect(masked).toEqual(native);
+      else expect(masked.summary).toMatchObject({ matches: 2, truncated: true });
+    }
   });
 
   it("[SEC-06] is not in the names of changed files", async () => {

@@ -151,8 +151,13 @@ export const searchLimits = {
   matches: { default: 1_000, min: 1, max: 100_000 },
   /** Read in one search; sparse files make sizes free. */
   bytes: 4 * GiB,
+  /** The same where the host looks through them, since values must not be found. */
+  maskedBytes: 512 * MiB,
   /** A larger file is left out. */
   fileBytes: 256 * MiB,
+  /** Of a file, sent at a time. */
+  pieceBytes: 256 * KiB,
+  contextBytes: 64,
   textBytes: 1_024,
   lineBytes: 512,
   cpuMs: 60_000,

@@ -5,10 +5,8 @@ import type { Redactor } from "../core/redaction.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
 import type { StreamSpec, Wire } from "../core/wire.ts";
 import { typeOfMode } from "./file-rows.ts";
-import { workerOutput } from "./worker-output.ts";
-
-const rowBytes = 32;
-const endMark = 0xffff_ffff;
+import { MaskedSearch } from "./masked-search.ts";
+import { badRow, type SearchRow, searchRows } from "./search-rows.ts";
 
 function specOf(path: string, options: SearchOptions): StreamSpec {
   const { name, text, limit = searchLimits.matches.default } = options;
@@ -48,46 +46,18 @@ class FolderSearch implements Told<SearchMatch, SearchSummary> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<SearchMatch, void> {
-    let rest: Buffer = Buffer.alloc(0);
     let left = this.#spec.count ?? 0;
-    for await (const chunk of workerOutput(this.#wire, "search", this.#spec)) {
-      rest = Buffer.concat([rest, chunk]); // a copy: the chunk's buffer is written again
-      while (rest.length >= rowBytes) {
-        const pathSize = rest.readUInt32LE(4);
-        const lineSize = rest.readUInt32LE(8);
-        if (pathSize === endMark) {
-          this.#end(rest);
-          rest = rest.subarray(rowBytes);
-          continue;
-        }
-        if (pathSize > sandboxLimits.pathBytes || lineSize > searchLimits.lineBytes || left === 0)
-          throw new AppError("unavailable", "the sandbox sent a match that cannot be");
-        const size = rowBytes + pathSize + lineSize;
-        if (rest.length < size) break;
-        yield this.#redactor.value(this.#match(rest, pathSize, size));
-        rest = rest.subarray(size);
-        left--;
-      }
+    for await (const row of searchRows(this.#wire, this.#spec)) {
+      this.summary = row.end;
+      if (row.end !== undefined) continue;
+      if (left-- === 0) throw badRow();
+      yield this.#redactor.value(this.#match(row));
     }
-    if (this.summary === undefined) throw new AppError("unavailable", "the sandbox did not end its search");
   }
 
-  #match(row: Buffer, pathSize: number, size: number): SearchMatch {
-    const path = row.toString("utf8", rowBytes, rowBytes + pathSize);
-    const match: SearchMatch = { path, type: typeOfMode(row.readUInt32LE(0)) };
-    if (this.#spec.text === undefined) return match;
-    match.line = Number(row.readBigUInt64LE(16));
-    match.column = Number(row.readBigUInt64LE(24));
-    match.text = row.toString("utf8", rowBytes + pathSize, size);
-    return match;
-  }
-
-  #end(row: Buffer): void {
-    this.summary = {
-      truncated: row.readUInt32LE(12) !== 0,
-      filesRead: Number(row.readBigUInt64LE(16)),
-      matches: Number(row.readBigUInt64LE(24)),
-    };
+  #match({ mode, path, bytes, line, column }: SearchRow): SearchMatch {
+    const match: SearchMatch = { path, type: typeOfMode(mode) };
+    return this.#spec.text === undefined ? match : { ...match, line, column, text: bytes.toString() };
   }
 }
 
@@ -97,5 +67,6 @@ export function searchFolder(
   options: SearchOptions,
   redactor: Redactor,
 ): Told<SearchMatch, SearchSummary> {
-  return new FolderSearch(wire, specOf(path, options), redactor);
+  const spec = specOf(path, options);
+  return redactor.reachBytes === 0 ? new FolderSearch(wire, spec, redactor) : new MaskedSearch(wire, spec, redactor);
 }

@@ -41,6 +41,7 @@ export const flags = {
   cold: 2048,
   gone: 4096,
   shell: 8192,
+  whole: 16384,
 } as const;
 export const warmFlags: Record<WarmInterpreter, number> = { python: 32, node: 64 };
 
@@ -111,6 +112,7 @@ export function encodeSpec(spec: StreamSpec): Buffer {
     "exact",
     "gone",
     "shell",
+    "whole",
   ] as const)
     if (spec[name]) bits |= flags[name];
   if (spec.warm !== undefined) bits |= warmFlags[spec.warm];
