@@ -1,4 +1,6 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
 import { jsonLimits } from "../../packages/server/src/core/json-limits.ts";
 import { sandboxLimits } from "../../packages/server/src/core/limits.ts";
 import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
@@ -108,5 +110,29 @@ describe("[S84] JSON of a shape that would keep a parser busy", () => {
       env: Object.fromEntries(Object.keys(variables(most)).map((name) => [name.replace("v", "w"), ""])),
     });
     expect(ran.json.stdout).toBe(`${2 * most}\n`);
+  });
+
+  it("[S94] takes memory up to its key's share alone, and gives it back with the answer, or when its client goes", async () => {
+    const other = (await server.keyring.issue({ name: "other", namespace: "other", role: "agent" })).token;
+    const size = 20 * MB;
+    const head = (token: string) =>
+      `POST ${exec} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${token}\r\ncontent-type: application/json\r\ncontent-length: ${size + 100}\r\n\r\n`;
+    const most = Math.floor(httpLimits.heldBytesPerKey / size);
+    const begun = await Promise.all(
+      Array.from({ length: most }, async () => {
+        const socket = connect(Number(new URL(server.base).port), "127.0.0.1").on("error", () => undefined);
+        await new Promise<void>((sent) =>
+          socket.write(`${head(keys.agent ?? "")}{"command":"${"x".repeat(size)}`, () => sent()),
+        );
+        return socket;
+      }),
+    );
+    const whole = `{"command":"${"x".repeat(size)}"}`;
+    await vi.waitFor(async () => expect((await post(exec, "agent", whole)).status).toBe(429), { timeout: 30_000 });
+    keys.other = other;
+    expect((await post(exec, "other", whole)).status).toBe(404);
+    for (const socket of begun) socket.destroy();
+    await vi.waitFor(async () => expect((await post(exec, "agent", whole)).status).toBe(404), { timeout: 30_000 });
+    for (let n = 0; n < most + 1; n++) expect((await post(exec, "agent", whole)).status).toBe(404);
   });
 });

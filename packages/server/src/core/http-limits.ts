@@ -30,6 +30,10 @@ export const httpLimits = {
   jsonBytes: 1 * MiB,
   /** A body that may hold code: JSON writes a byte as up to six. */
   codeBodyBytes: 24 * MiB,
+  /** JSON bodies that are read or worked on, of one key and of all. Small ones that come whole do not count; others are parsed one at a time. */
+  heldBytesPerKey: 96 * MiB,
+  heldBytes: 256 * MiB,
+  smallBodyBytes: 8 * KiB,
   headerBytes: 16 * KiB,
   /** Time for a request's headers. */
   headersTimeoutMs: 20_000,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
+import { jsonLimits } from "../core/json-limits.ts";
 import { artifactLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
 import { verifyFile, verifyManifest } from "../sandboxes/manifest.ts";
@@ -76,6 +77,7 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       audit: null,
       body: verifyBody,
       bodyBytes: Math.ceil(artifactLimits.contentBytes * 1.4),
+      bodyShape: jsonLimits.data, // a manifest names thousands of files
       responses: {
         200: { description: "the verdict", schema: z.object({ valid: z.boolean(), reason: z.string().nullable() }) },
       },

@@ -1,10 +1,12 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
 import websocket from "@fastify/websocket";
-import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { randomId } from "../core/random-id.ts";
 import { allowedMethods } from "./allowed-methods.ts";
+import { contextOf } from "./context-of.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
 import { HttpError, problemType, report, toProblem } from "./problem.ts";
@@ -27,8 +29,8 @@ export interface FastifyParts {
 /** Fastify with what holds for every request, known or not: headers, doors, problems. */
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
   const { hosts = [], origins = [], headersTimeoutMs = httpLimits.headersTimeoutMs, onError } = parts;
-  const fail = (error: unknown, requestId: string, reply: FastifyReply, failure?: Route["failure"]) =>
-    sendProblem(reply, report(error, onError), requestId, failure);
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply, failure?: Route["failure"]) =>
+    sendProblem(reply, report(error, onError, contextOf(request)), request.id, failure);
   const methodsOf = (url: string) => allowedMethods(routes, url.split("?")[0] ?? "").join(", ");
   const app = fastify({
     logger: false,
@@ -43,7 +45,7 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     },
     frameworkErrors: (error, request, reply) => {
       setHeaders(reply, request.id);
-      fail(error, request.id, reply);
+      fail(error, request, reply);
     },
     clientErrorHandler: refuseBadHttp,
   });
@@ -51,6 +53,9 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   app.removeAllContentTypeParsers();
   app.server.maxConnections = httpLimits.connections;
   app.server.on("checkExpectation", refuseExpectation);
+  app.server.on("connect", (_request, socket) => {
+    answerOn(socket, new HttpError(405, "unsupported", "this is no proxy: CONNECT is not taken"));
+  });
   let lastHost: string | null = null; // one of ours, as that of nearly every request is
   app.addHook("onRequest", (request, reply, done) => {
     const { host, upgrade } = request.headers;
@@ -61,6 +66,7 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     checkOrigin(request, origins);
     allowOrigin(request, reply, origins);
     const allow = request.method === "OPTIONS" ? methodsOf(request.url) : "";
+    if (allow === "" && request.is404) throw noRoute(request, methodsOf(request.url)); // before Fastify looks for a body
     if (allow === "") done();
     else reply.status(204).header("allow", allow).send();
   });
@@ -71,18 +77,17 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
   });
   app.setErrorHandler((error, request, reply) => {
     const { failure } = request.routeOptions.config as Pick<Route, "failure">;
-    return fail(error, request.id, reply, failure);
+    return fail(error, request, reply, failure);
   });
-  app.setNotFoundHandler((request, reply) => {
-    const allow = methodsOf(request.url);
-    if (allow === "") throw new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
-    return fail(
-      new HttpError(405, "unsupported", `${request.method} is not for this path`, { headers: { allow } }),
-      request.id,
-      reply,
-    );
+  app.setNotFoundHandler((request) => {
+    throw noRoute(request, methodsOf(request.url));
   });
   return app;
+}
+
+function noRoute({ method }: FastifyRequest, allow: string): HttpError {
+  if (allow === "") return new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
+  return new HttpError(405, "unsupported", `${method} is not for this path`, { headers: { allow } });
 }
 
 /** Routes that take raw bodies have a scope of their own, in which no body is parsed. */
@@ -143,7 +148,13 @@ const badHttp: Readonly<Record<string, readonly [number, string]>> = {
 function refuseBadHttp(error: Error & { code?: string }, socket: import("node:net").Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) return void socket.destroy();
   const [status, detail] = badHttp[error.code ?? ""] ?? ([400, "this is not HTTP"] as const);
-  const body = JSON.stringify(toProblem(new HttpError(status, "invalid", detail), "none"));
+  answerOn(socket, new HttpError(status, "invalid", detail));
+}
+
+function answerOn(socket: Duplex, error: HttpError): void {
+  const { status } = error;
+  const body = JSON.stringify(toProblem(error, "none"));
+  socket.on("error", () => undefined); // the client is gone
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );

@@ -23,6 +23,7 @@ import { fileRoutes } from "./files.ts";
 import { folderRoutes } from "./folders.ts";
 import { forkRoutes } from "./fork.ts";
 import { healthRoutes } from "./health.ts";
+import { HeldBodies } from "./held-bodies.ts";
 import { Idempotency } from "./idempotency.ts";
 import { keyRoutes } from "./keys.ts";
 import { OpenStreams } from "./open-streams.ts";
@@ -111,6 +112,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   app.addHook("onClose", async () => clearInterval(watching));
   registerAll(app, routes, {
     bodyIdleMs: parts.bodyIdleMs ?? httpLimits.bodyIdleMs,
+    bodies: new HeldBodies(),
     keyring: parts.keyring,
     audit: parts.audit,
     buckets: new TokenBuckets({

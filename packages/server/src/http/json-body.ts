@@ -1,9 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import { nextTick } from "node:process";
 import { AppError } from "../core/errors.ts";
+import { httpLimits } from "../core/http-limits.ts";
 import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
 import { NotJson, NotTaken } from "./problem.ts";
 import { watchBody } from "./request-body.ts";
+
+/** Where bytes that are held are counted, for as long as the request lasts. */
+export interface Holding {
+  add(bytes: number): void;
+  turn(): Promise<void>;
+}
 
 export interface BodyLimits {
   bytes: number;
@@ -16,6 +23,7 @@ export interface BodyLimits {
 export function readJson(
   request: IncomingMessage,
   limits: BodyLimits,
+  holding: Holding,
   done: (error: unknown, body?: unknown) => void,
 ): void {
   const { "content-length": length, "content-type": type, "transfer-encoding": encoding } = request.headers;
@@ -25,9 +33,9 @@ export function readJson(
   // A small body comes with its head, and is there when that is dealt with: to take it then needs none of a stream's events.
   nextTick(() => {
     const body = new Body(limits);
-    if (request.readableLength !== Number(length)) {
+    if (request.readableLength !== Number(length) || request.readableLength > httpLimits.smallBodyBytes) {
       watchBody(request, limits.idleMs);
-      return void gather(request, body).then((value) => done(undefined, value), done);
+      return void gather(request, body, holding).then((value) => done(undefined, value), done);
     }
     let value: unknown;
     try {
@@ -40,8 +48,12 @@ export function readJson(
   });
 }
 
-async function gather(request: IncomingMessage, body: Body): Promise<unknown> {
-  for await (const piece of request.iterator({ destroyOnReturn: false })) body.add(piece);
+async function gather(request: IncomingMessage, body: Body, holding: Holding): Promise<unknown> {
+  for await (const piece of request.iterator({ destroyOnReturn: false })) {
+    holding.add(piece.length);
+    body.add(piece);
+  }
+  if (body.bytes > httpLimits.smallBodyBytes) await holding.turn();
   return body.parse();
 }
 
@@ -55,6 +67,10 @@ class Body {
   constructor(limits: BodyLimits) {
     this.#limits = limits;
     this.#scan = new JsonScan(limits.shape);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   add(piece: Buffer): void {

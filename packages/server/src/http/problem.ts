@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { AppError, type ErrorCode, type ErrorDetail, isDiskFull } from "../core/errors.ts";
+import { AppError, type ErrorCode, type ErrorDetail, isDiskFull, messageOf } from "../core/errors.ts";
 import { hidePaths } from "../core/hide-paths.ts";
 
 /** What each code is over HTTP; exhaustive by its type. */
@@ -78,22 +78,60 @@ export interface Problem {
 
 export const problemType = "application/problem+json";
 
-/** What Fastify refuses by itself, before a route is reached. */
+/** The request in which an error came up. */
+export interface Context {
+  /** Its method, route, sandbox and id. */
+  readonly name: string;
+  /** Its client has closed the connection. */
+  readonly gone: boolean;
+}
+
+/** Refusals of Fastify before a route is reached, in our words. */
 const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new NotTaken(),
   FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
-  /** A stream whose client went away was closed for it. */
-  ERR_STREAM_PREMATURE_CLOSE: () => new AppError("timeout", "the client went away"),
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError("invalid", "the path is too long"),
 };
 
+/** Other refusals of Fastify, by the status that it gives them. */
+const codeOf: Readonly<Record<number, ErrorCode>> = {
+  404: "not_found",
+  405: "unsupported",
+  413: "too_large",
+  415: "unsupported",
+};
+
+/** Errors of streams and waits that a client ends by closing its connection. */
+const endedByClient: ReadonlySet<string> = new Set([
+  "ABORT_ERR",
+  "ECONNRESET",
+  "EPIPE",
+  "ERR_STREAM_DESTROYED",
+  "ERR_STREAM_PREMATURE_CLOSE",
+]);
+
 /** Any error as one whose code and message may be shown. What nobody foresaw tells nothing of itself. */
-function toAppError(error: unknown): AppError {
+function toAppError(error: unknown, gone: boolean): AppError {
   if (error instanceof AppError) return error;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const known = frameworkErrors[code];
+  const { code = "", name, statusCode } = (error ?? {}) as { code?: unknown; name?: unknown; statusCode?: unknown };
+  const known = frameworkErrors[String(code)];
   if (known !== undefined) return known();
+  if (gone && (endedByClient.has(String(code)) || name === "AbortError"))
+    return new AppError("timeout", "the client went away", { cause: error });
+  if (String(code).startsWith("HPE_")) return new AppError("invalid", "the body is not HTTP", { cause: error });
+  if (String(code).startsWith("FST_") && typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)
+    return new HttpError(statusCode, codeOf[statusCode] ?? "invalid", messageOf(error), { cause: error });
   return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
+}
+
+/** The same error for a log, with the request that it belongs to. */
+function withName(error: unknown, name: string | undefined): unknown {
+  if (name === undefined) return error;
+  const message = `${name}: ${messageOf(error)}`;
+  if (error instanceof AppError) return new AppError(error.code, message, { cause: error });
+  const named = new Error(message, { cause: error });
+  if (error instanceof Error && error.stack !== undefined) named.stack = `${name}: ${error.stack}`;
+  return named;
 }
 
 /** What is wrong with this machine, and no doing of its caller's, may name places of the machine. */
@@ -125,11 +163,11 @@ function withoutPaths(error: AppError): AppError {
 }
 
 /** The same; what nobody foresaw, and what callers are not told, is told to whoever runs the place. */
-export function report(error: unknown, onError: ((error: unknown) => void) | undefined): AppError {
-  const known = toAppError(error);
+export function report(error: unknown, onError: ((error: unknown) => void) | undefined, context?: Context): AppError {
+  const known = toAppError(error, context?.gone ?? false);
   const shown = withoutPaths(known);
   if (known.code === "internal" || shown !== known)
-    onError?.(known.code === "internal" ? (known.cause ?? known) : known);
+    onError?.(withName(known.code === "internal" ? (known.cause ?? known) : known, context?.name));
   return shown;
 }
 

@@ -5,9 +5,11 @@ import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { type Caller, isAllowed, type Permission, requirePermission } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { contextOf } from "./context-of.ts";
 import { authenticate, readPriority } from "./door.ts";
+import type { HeldBodies } from "./held-bodies.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { readJson } from "./json-body.ts";
+import { type Holding, readJson } from "./json-body.ts";
 import { report } from "./problem.ts";
 import { discardRest } from "./request-body.ts";
 import { type CallParts, RequestCall, spend } from "./request-call.ts";
@@ -18,6 +20,7 @@ export interface RegistrarParts extends CallParts {
   idempotency: Idempotency;
   /** How long a body may stand still. */
   bodyIdleMs: number;
+  bodies: HeldBodies;
   /** Whom a ticket in a query stands for. */
   redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
 }
@@ -60,7 +63,8 @@ function takesJson({ method, raw }: Route): boolean {
 /** Without Fastify's parsers and hooks between here and a handler, which take longer than what is needed of them. */
 function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
-  readJson(request.raw, { bytes, shape, idleMs: parts.bodyIdleMs }, (error, body) => {
+  const limits = { bytes, shape, idleMs: parts.bodyIdleMs };
+  readJson(request.raw, limits, holdingOf(request, reply, parts.bodies), (error, body) => {
     if (error !== undefined) {
       discardRest(request.raw); // a client reads no answer before it has sent its body
       return void reply.send(error);
@@ -68,6 +72,20 @@ function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, p
     request.body = body;
     respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
   });
+}
+
+/** What is read of a body counts until its answer has left, or nobody waits for that any more. */
+function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): Holding {
+  const key = callerOf(request)?.principal.id ?? "";
+  let held = 0;
+  return {
+    add: (bytes) => {
+      if (held === 0) reply.raw.once("close", () => bodies.release(key, held));
+      bodies.add(key, bytes);
+      held += bytes;
+    },
+    turn: () => bodies.turn(),
+  };
 }
 
 /** At once where the key is remembered; what fails is thrown, or rejected. */
@@ -164,7 +182,7 @@ function serveSocket(
   serve().then(
     () => closeSocket(socket, 1000),
     (error: unknown) => {
-      const { code, message } = report(error, parts.onError);
+      const { code, message } = report(error, parts.onError, contextOf(request));
       closeSocket(socket, 4000, Buffer.from(`${code}: ${message}`).subarray(0, 120).toString());
     },
   );

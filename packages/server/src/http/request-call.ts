@@ -3,6 +3,7 @@ import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
 import type { TokenBuckets } from "../identity/token-bucket.ts";
+import { contextOf } from "./context-of.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { parseRequest } from "./parse.ts";
 import { report } from "./problem.ts";
@@ -66,7 +67,7 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     this.caller = new LiveCaller(caller, this.#gone);
     const owner = caller?.principal.id ?? "";
     const writing: Promise<void>[] = [];
-    this.report = (error) => report(error, parts.onError);
+    this.report = (error) => report(error, parts.onError, contextOf(request));
     this.note = (note) => {
       if (caller === undefined) return;
       const written = parts.audit.record(entryOf(caller, note));
