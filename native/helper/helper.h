@@ -149,7 +149,12 @@ void layer_digest(int fd, char hex[65]);
 size_t layers_attach(const struct launch *launch, const char *key, const char *prefix, bool is_root);
 void layers_detach(const struct launch *launch, const char *prefix, size_t count);
 
-/* overlay.c */
+/* apart.c: shows a file or folder of the host, read-only, by inodes of this launch's own; and a /dev of its own. */
+void apart_show(const struct launch *launch, const char *source, const char *target);
+void apart_devices(const char *place);
+
+/* overlay.c: names in the options are relative to the stage. */
+void overlay_mount(const struct launch *launch, const char *target, unsigned long flags, const char *options);
 void overlay_root(const struct launch *launch, const char *first, size_t count, const char *target);
 void overlay_volume(const struct launch *launch);
 

@@ -34,17 +34,18 @@ static char *lower_names(const struct launch *launch, const char *first, const c
   return list;
 }
 
-static void mount_overlay(const struct launch *launch, const char *target, unsigned long flags, const char *options) {
+void overlay_mount(const struct launch *launch, const char *target, unsigned long flags, const char *options) {
   if (chdir(launch->stage) != 0) fail("cannot enter the stage");
   if (mount("caisson", target, "overlay", flags | MS_NOSUID | MS_NODEV, options) != 0) {
-    if (errno == ENODEV || errno == EINVAL) fail_with(EOPNOTSUPP, "this kernel cannot lay one layer over another");
-    fail("cannot lay the layers over one another");
+    if (errno == EPERM && rootless()) fail_with(EOPNOTSUPP, "this kernel mounts no overlay for an ordinary user: Linux 5.11 does");
+    if (errno == ENODEV || errno == EINVAL) fail_with(EOPNOTSUPP, "this kernel cannot mount an overlay here");
+    fail("cannot mount an overlay");
   }
   if (chdir("/") != 0) fail("cannot leave the stage");
 }
 
 void overlay_root(const struct launch *launch, const char *first, size_t count, const char *target) {
-  mount_overlay(launch, target, MS_RDONLY, format_text("lowerdir=%s", lower_names(launch, first, "r", count, "ws")));
+  overlay_mount(launch, target, MS_RDONLY, format_text("lowerdir=%s", lower_names(launch, first, "r", count, "ws")));
 }
 
 /* A new upper folder is to look as the one below it did. */
@@ -76,7 +77,7 @@ static void overlay_folder(const struct launch *launch, int own, int work, const
     return;
   }
   close(volume_folder(work, name, 0700, 0));
-  mount_overlay(launch, target, 0,
+  overlay_mount(launch, target, 0,
                 format_text("%s,lowerdir=%s,upperdir=own/%s,workdir=own/work/%s", OPTIONS, lower, name, name));
 }
 

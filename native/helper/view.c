@@ -132,6 +132,11 @@ void view_begin(struct launch *launch) {
       if (symlink(format_text("/proc/self/fd/%d", MEMORY_FD + i), format_text("%s/%s", image, names[i])) != 0)
         fail("cannot show the memory");
   }
+  if (request_find(launch->request, "devices") != NULL) {
+    char *devices = format_text("%s/dev", inside);
+    make_folder(devices, 0755);
+    apart_devices(devices);
+  }
   char *state = format_text("%s/state", inside);
   if (request_find(launch->request, "savesMemory") != NULL && !rootless())
     bind_state(launch, state);
@@ -190,7 +195,12 @@ void view_rootfs(const struct launch *launch) {
     if (strcmp(argument->key, "bind") == 0) {
       char *path = split(argument->value, &rest);
       make_bind_target(launch->rootfs, rest, path);
-      view_bind(rest, format_text("%s%s", launch->rootfs, path), READ_ONLY);
+      char *target = format_text("%s%s", launch->rootfs, path);
+      /* gVisor opens files for its sandbox, and keeps watches and locks to itself. */
+      if (request_find(launch->request, "gofer") != NULL)
+        view_bind(rest, target, READ_ONLY);
+      else
+        apart_show(launch, rest, target);
     }
   }
 }

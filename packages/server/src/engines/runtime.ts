@@ -10,6 +10,7 @@ export const view = {
   state: "/run/caisson/state",
   log: "/run/caisson/log/runtime.log",
   volume: "/run/caisson/vol",
+  devices: "/run/caisson/dev",
   image: "/run/caisson/image",
 } as const;
 

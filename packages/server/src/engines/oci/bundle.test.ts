@@ -4,7 +4,14 @@ import { makeBundle } from "./bundle.ts";
 const MiB = 1024 ** 2;
 const limits = { memoryBytes: 128 * MiB, cpus: 1, cpuShares: 1024, processes: 64, storageBytes: 64 * MiB };
 const make = (hasInput = false) =>
-  makeBundle({ id: "abcdefghijklmnop", engine: "container", spec: { limits }, hasInput, guestArgs: [] });
+  makeBundle({
+    id: "abcdefghijklmnop",
+    engine: "container",
+    spec: { limits },
+    hasInput,
+    hasDevices: true,
+    guestArgs: [],
+  });
 const mount = (bundle: ReturnType<typeof make>, path: string) =>
   bundle.mounts.find(({ destination }) => destination === path);
 

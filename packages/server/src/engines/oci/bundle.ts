@@ -62,6 +62,8 @@ export interface BundleOptions {
   spec: Pick<SandboxSpec, "limits" | "listeners">;
   /** Whether the volume holds an input folder. */
   hasInput: boolean;
+  /** Whether the helper makes a /dev for it: the runtime would bind the host's devices, which all sandboxes share (S89). */
+  hasDevices: boolean;
   guestArgs: readonly string[];
 }
 
@@ -79,13 +81,20 @@ function bind(destination: string, folder: string, ...options: string[]): Mount 
   };
 }
 
-function mounts({ engine, spec, hasInput }: BundleOptions): Mount[] {
+const ownDevices: Mount = {
+  destination: "/dev",
+  type: "bind",
+  source: view.devices,
+  options: ["bind", "nosuid", "noexec"],
+};
+
+function mounts({ engine, spec, hasInput, hasDevices }: BundleOptions): Mount[] {
   const tmpBytes = Math.min(sandboxLimits.tmpBytes, spec.limits.memoryBytes / 2);
   // What is mounted there may be an overlay after a restore, which goes on with the options of the first start.
   const coherent = runtimes[engine].savesMemory ? ["overlayfs_stale_read"] : [];
   const list: Mount[] = [
     { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "noexec", "nodev"] },
-    tmpfs("/dev", 65_536 * 1024, "nosuid", "strictatime", "mode=755"),
+    hasDevices ? ownDevices : tmpfs("/dev", 65_536 * 1024, "nosuid", "strictatime", "mode=755"),
     {
       destination: "/dev/pts",
       type: "devpts",

@@ -20,6 +20,8 @@ export interface LaunchOptions {
   guestPath: string;
   cgroupPaths: readonly string[];
   volume: Volume;
+  /** Whether the helper makes a /dev. */
+  hasDevices: boolean;
   /** What it lies on, in the helper's words. */
   layers: readonly Argument[];
   /** Whether a former start copied an input folder, which is still there. */
@@ -83,6 +85,7 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...(runtime.savesMemory ? [["savesMemory", 1] as const] : []),
     ...(options.volume.isImage ? [["image", 1] as const] : []),
     ...(options.volume.template === undefined ? [] : [["template", options.volume.template] as const]),
+    ...(options.hasDevices ? [["devices", 1] as const] : []),
     ...(options.revival === undefined ? [] : [["memory", options.revival.memory] as const]),
     ...(options.revival?.inPlace === true ? [["sameWire", 1] as const] : []),
     ...(options.keepsInput ? [["keepInput", 1] as const] : []),

@@ -59,6 +59,7 @@ export async function startBoundary(
     guestPath: parts.guestPath,
     cgroupPaths: live.cgroup.paths,
     volume,
+    hasDevices: hasOwnDevices(parts),
     layers,
     keepsInput: live.hasInput && spec.inputFolder === undefined,
     spec,
@@ -89,6 +90,11 @@ export async function startBoundary(
   }
   live.settled = settled;
   return describe(parts, live, settled);
+}
+
+/** gVisor has devices of its own; an ordinary user can make none. */
+function hasOwnDevices({ runtime, privilege }: EngineParts): boolean {
+  return !runtime.gofer && !privilege.rootless;
 }
 
 /** Nothing is done to a volume before its base is found. The input folder of whom it was frozen from is a part of it. */
@@ -180,7 +186,16 @@ async function writeFiles(
   const guestArgs = parts.guestArgs ?? (await guestWords(name));
   const bundle =
     origin?.bundle ??
-    JSON.stringify(makeBundle({ id: live.id, engine: name, spec, hasInput: live.hasInput, guestArgs }));
+    JSON.stringify(
+      makeBundle({
+        id: live.id,
+        engine: name,
+        spec,
+        hasInput: live.hasInput,
+        hasDevices: hasOwnDevices(parts),
+        guestArgs,
+      }),
+    );
   await Promise.all([writeBundle(live.folder, bundle), makeOwnerFolder(live.folder, parts.owner)]);
   if (live.record === undefined) {
     const record = { id: live.id, engine: name, base, layers, createdAt: new Date().toISOString(), bootId, kept: null };
