@@ -30,12 +30,13 @@ static struct sock_filter program[PROGRAM_MAX];
 static unsigned short length;
 
 /* Where a jump goes: to the next instruction, over some, or to an answer, which is laid out when the rest is. */
-enum { NEXT = 0, ALLOW = 0x1000, REFUSE, MISSING, UNKNOWN_FAMILY, REFUSE_PORT, ANSWERS_END };
+enum { NEXT = 0, ALLOW = 0x1000, REFUSE, MISSING, UNKNOWN_FAMILY, UNKNOWN_PROTOCOL, REFUSE_PORT, ANSWERS_END };
 static const uint32_t answers[] = {
     SECCOMP_RET_ALLOW,
     SECCOMP_RET_ERRNO | EPERM,
     SECCOMP_RET_ERRNO | ENOSYS,
     SECCOMP_RET_ERRNO | EAFNOSUPPORT,
+    SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
     SECCOMP_RET_ERRNO | EACCES,
 };
 static uint16_t yes_of[PROGRAM_MAX], no_of[PROGRAM_MAX];
@@ -119,8 +120,11 @@ static void check_clone(void) {
   end_call(start);
 }
 
-/* Stream, datagram and seqpacket sockets of four families; never raw, packet, vsock or anything odd. */
+/* Stream, datagram and seqpacket sockets of four families; never raw, packet, vsock or anything odd. Of the internet's the
+   protocols are a list, too: others are code of the kernel that no program needs, and that some kernels load on demand. */
 static void check_sockets(void) {
+  static const uint32_t protocols[] = ALLOWED_PROTOCOLS;
+  size_t count = sizeof protocols / sizeof *protocols;
   if_equal(SYS_socketpair, 1 /* into what follows for both */, NEXT);
   unsigned short start = begin_call(SYS_socket);
   load(low_word(1));
@@ -131,11 +135,13 @@ static void check_sockets(void) {
   emit(BPF_JMP | BPF_JGT | BPF_K, SOCK_SEQPACKET, REFUSE, NEXT);
   load(low_word(0));
   if_equal(AF_UNIX, ALLOW, NEXT);
-  if_equal(AF_INET, ALLOW, NEXT);
-  if_equal(AF_INET6, ALLOW, NEXT);
+  if_equal(AF_INET, 4 /* to the protocols of the internet */, NEXT);
+  if_equal(AF_INET6, 3, NEXT);
   if_equal(AF_NETLINK, NEXT, UNKNOWN_FAMILY);
   load(low_word(2));
   if_equal(0 /* NETLINK_ROUTE */, ALLOW, REFUSE);
+  load(low_word(2));
+  for (size_t i = 0; i < count; i++) if_equal(protocols[i], ALLOW, i + 1 < count ? NEXT : UNKNOWN_PROTOCOL);
   end_call(start);
 }
 

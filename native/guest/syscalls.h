@@ -100,6 +100,11 @@
         SYS_mq_notify, SYS_mq_getsetattr,                                                                              \
   }
 
+/* Of AF_INET and AF_INET6: the default of a type, TCP, UDP, and ICMP (1, 58) for ping. Not MPTCP (262), UDP-Lite (136), SCTP,
+   DCCP, L2TP: programs that ask for MPTCP go on with TCP. */
+#define ALLOWED_PROTOCOLS                                                                                              \
+  { 0, 6, 17, 1, 58 }
+
 /* TIOCSTI types into the terminal of whoever started us, TIOCLINUX pastes there, TIOCSETD loads line disciplines. */
 #define REFUSED_IOCTLS                                                                                                 \
   { 0x5412, 0x541c, 0x5423 }

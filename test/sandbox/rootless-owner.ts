@@ -58,13 +58,14 @@ async function tell() {
   const memory = await one.executeCode({ language: "python", code: "b = bytearray(600 << 20); print('had it')" });
   const late = await run("(trap '' TERM HUP; setsid sleep 1000) & sleep 1000", { timeoutMs: 500 });
   const after = await run("cat /proc/[0-9]*/comm | grep -cx sleep");
+  const mounts = await run("cat /proc/self/mountinfo");
   const stats = await one.stats();
   const seen = [look(one), look(two)];
   return {
     enforced: one.enforced,
     notEnforced: one.notEnforced,
     ids: [one.id, two.id],
-    runs: { hello, rename, bomb, memory, late, after },
+    runs: { hello, rename, bomb, memory, late, after, mounts },
     stats,
     seen,
   };

@@ -8,7 +8,7 @@ import { engines, soak } from "../harness.ts";
 import { findObstacle, OrdinaryUser } from "../ordinary-user.ts";
 import { runVitest } from "../vitest-as-user.ts";
 
-type Runs = "hello" | "rename" | "bomb" | "memory" | "late" | "after";
+type Runs = "hello" | "rename" | "bomb" | "memory" | "late" | "after" | "mounts";
 interface Map {
   uidMaps: number[][][];
   gidMaps: number[][][];
@@ -125,6 +125,12 @@ describe.skipIf(obstacle !== undefined)("an ordinary user", () => {
         "seccomp",
         "processes",
       ]);
+    });
+
+    it.runIf(engine === "container")("[S89] sees the host's folders through overlays, as root's sandboxes do", () => {
+      const rows = told.runs.mounts.stdout.split("\n").map((line) => line.split(" "));
+      const kinds = Object.fromEntries(rows.map((row) => [row[4], row[row.indexOf("-") + 1]]));
+      expect(kinds).toMatchObject({ "/usr": "overlay", "/etc": "overlay" });
     });
 
     it("[SBX-15] has files_changed", () => {

@@ -47,7 +47,12 @@ describe("a bundle", () => {
     const bundle = make(true);
     expect(bundle.root.readonly).toBe(true);
     const binds = bundle.mounts.filter(({ type }) => type === "bind").map(({ source }) => source);
-    expect(binds).toEqual(["/run/caisson/vol/ws", "/run/caisson/vol/home", "/run/caisson/vol/input"]);
+    expect(binds).toEqual([
+      "/run/caisson/dev",
+      "/run/caisson/vol/ws",
+      "/run/caisson/vol/home",
+      "/run/caisson/vol/input",
+    ]);
   });
 
   it("makes every mount nosuid, and the input read-only", () => {

@@ -19,14 +19,27 @@ const guestCapabilities = [
 /** Of a copy that goes on from saved memory: to change the host name from that of its original. Taken up for that alone. */
 const savedCapabilities = ["CAP_SYS_ADMIN"] as const;
 
-/** Names what the kernel tells about the host, or lets a process do to it. */
+/**
+ * Names what the kernel tells about the host, or lets a process do to it. Left are stat, meminfo, loadavg, uptime, cpuinfo,
+ * version and cgroups: programs size themselves by them, and system calls tell most of it too.
+ */
 const maskedPaths = [
   "/proc/acpi",
   "/proc/asound",
   "/proc/bus",
+  "/proc/buddyinfo",
+  "/proc/cmdline",
   "/proc/config.gz",
+  "/proc/consoles",
+  "/proc/crypto",
+  "/proc/devices",
+  "/proc/diskstats",
+  "/proc/dma",
+  "/proc/driver",
   "/proc/fs",
   "/proc/interrupts",
+  "/proc/iomem",
+  "/proc/ioports",
   "/proc/irq",
   "/proc/kallsyms",
   "/proc/kcore",
@@ -37,14 +50,33 @@ const maskedPaths = [
   "/proc/kpagecount",
   "/proc/kpageflags",
   "/proc/latency_stats",
+  "/proc/mdstat",
+  "/proc/misc",
   "/proc/modules",
+  "/proc/mtrr",
+  "/proc/pagetypeinfo",
+  "/proc/partitions",
+  "/proc/pressure",
   "/proc/sched_debug",
+  "/proc/schedstat",
   "/proc/scsi",
   "/proc/slabinfo",
+  "/proc/softirqs",
+  "/proc/swaps",
+  "/proc/sys/fs/aio-nr",
+  "/proc/sys/fs/dentry-state",
+  "/proc/sys/fs/file-nr",
+  "/proc/sys/fs/inode-nr",
+  "/proc/sys/fs/inode-state",
+  "/proc/sys/kernel/pty/nr",
+  "/proc/sys/kernel/random/boot_id",
   "/proc/sysrq-trigger",
   "/proc/timer_list",
   "/proc/timer_stats",
+  "/proc/tty",
   "/proc/vmallocinfo",
+  "/proc/vmstat",
+  "/proc/zoneinfo",
 ] as const;
 
 const readonlyPaths = ["/proc/sys"] as const;
