@@ -82,14 +82,20 @@ static int read_file(const struct spec *spec) {
   return 0;
 }
 
+/* A file that the user may not write stays, though the user could put another in its place. */
+static int check_writable(int folder, const char *name) {
+  struct stat info;
+  if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT ? 0 : -1;
+  if (S_ISDIR(info.st_mode)) return errno = EISDIR, -1;
+  return S_ISLNK(info.st_mode) ? 0 : faccessat(folder, name, W_OK, 0);
+}
+
 /* Into a new file beside the target, renamed over it when whole: a reader sees the old file or the new one. */
 static int write_file(const struct spec *spec) {
   static char buffer[64 * 1024];
   char last[256], temporary[64];
   int folder = walk_parent(spec->path, spec->flags & FLAG_PARENTS, last);
-  if (folder < 0) return -1;
-  struct stat info;
-  if (fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) return errno = EISDIR, -1;
+  if (folder < 0 || check_writable(folder, last) < 0) return -1;
   snprintf(temporary, sizeof temporary, ".caisson-upload-%d", getpid());
   int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
@@ -168,7 +174,9 @@ static int move(const struct spec *spec) {
     if (fstatat(target, to, &info, AT_SYMLINK_NOFOLLOW) == 0) return errno = EEXIST, -1;
     if (errno != ENOENT) return -1;
   }
-  return renameat(source, from, target, to);
+  if (renameat(source, from, target, to) == 0) return 0;
+  if (errno == EXDEV) errno = EOPNOTSUPP; /* EXDEV is what a path that leads out is answered with */
+  return -1;
 }
 
 static int remove_one(int folder, const char *name, void *depth) { return remove_tree(folder, name, *(int *)depth); }

@@ -380,7 +380,8 @@ void seccomp_refuse_listeners(void);
 /* file.c */
 void file_start(struct stream *s, struct spec *spec);
 
-/* walk.c: paths of the workspace, one component at a time, never leaving it. */
+/* walk.c: paths of the folders that the user may write, one component at a time, never leaving them. */
+int walk_top(const char *path);
 int walk_open(const char *path, int flags);
 int walk_parent(const char *path, bool make_parents, char *last);
 int walk_folder(int folder, const char *name);

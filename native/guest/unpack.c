@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* An archive goes into a folder aside, at the top of the workspace, and is moved into place when it is whole: what is
+/* An archive goes into a folder aside, in the top folder of its target, and is moved into place when it is whole: what is
    refused leaves nothing (FIL-04). The folder's name is the host's, which removes it when this worker is killed. */
 
 static uint64_t entries, total;
@@ -114,7 +114,7 @@ static int open_rows(int top, const char *aside) {
 int unpack(const struct spec *spec) {
   const char *aside = spec->target;
   if (!aside[0] || strchr(aside, '/')) return errno = EINVAL, -1;
-  int top = walk_open("", O_RDONLY | O_DIRECTORY);
+  int top = walk_top(spec->path);
   int target = walk_open(spec->path, O_RDONLY | O_DIRECTORY);
   if (target < 0 && errno != ENOENT) return -1; /* told before the archive is read */
   close(target);

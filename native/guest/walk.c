@@ -8,19 +8,24 @@
 #include <unistd.h>
 
 /* Paths are opened one component at a time with O_NOFOLLOW. A symbolic link is read and walked by hand, so it can name
-   nothing above the workspace, and nothing under /proc. */
+   nothing outside the top folder that its path begins in, and nothing under /proc. */
 
 enum { COMPONENTS_MAX = 256, LINKS_MAX = 40 };
-static const char workspace[] = "/workspace";
+
+/* The folders that the user may write in every sandbox. No path of the file API is anywhere else, whatever the user may read
+   there: a caller who may only read files gets neither /run/secrets nor the environment of a process (S6). The same list is
+   in packages/server/src/core/top-folders.ts. A relative path begins in the first. */
+static const char *const top_folders[] = {"/workspace", "/home/user", "/tmp", "/dev/shm"};
 
 struct path {
+  const char *top;
   char text[4][PATH_BYTES * 2]; /* storage that link targets are spliced in */
   int text_turn;
   char *part[COMPONENTS_MAX];
   int count;
 };
 
-/* Splits text into parts after position at; `..` above the workspace is refused. */
+/* Splits text into parts after position at; `..` above the top folder is refused. */
 static bool split(struct path *p, char *text, int at) {
   p->count = at;
   for (char *save = NULL, *part = strtok_r(text, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
@@ -36,16 +41,24 @@ static bool split(struct path *p, char *text, int at) {
   return true;
 }
 
-/* Strips the workspace's own name from an absolute path; another absolute path names nothing here. */
-static const char *inside(const char *path) {
-  size_t length = sizeof workspace - 1;
-  if (path[0] != '/') return path;
-  if (strncmp(path, workspace, length) || (path[length] && path[length] != '/')) return NULL;
+/* What follows the name of a top folder in an absolute path, or NULL. */
+static const char *below(const char *path, const char *top) {
+  size_t length = strlen(top);
+  if (strncmp(path, top, length) || (path[length] && path[length] != '/')) return NULL;
   return path + length;
 }
 
+/* The path from its top folder on; an absolute path of no top folder names nothing here. */
+static const char *inside(const char *path, const char **top) {
+  *top = top_folders[0];
+  if (path[0] != '/') return path;
+  for (size_t i = 0; i < sizeof top_folders / sizeof *top_folders; i++)
+    if (below(path, *top = top_folders[i])) return below(path, *top);
+  return NULL;
+}
+
 static bool parse(struct path *p, const char *path) {
-  const char *relative = inside(path);
+  const char *relative = inside(path, &p->top);
   if (!relative) return errno = EXDEV, false;
   if (strlen(relative) >= PATH_BYTES) return errno = ENAMETOOLONG, false;
   p->text_turn = 0;
@@ -59,7 +72,7 @@ static bool splice_link(struct path *p, int folder, int i) {
   ssize_t size = readlinkat(folder, p->part[i], target, sizeof target - 1);
   if (size < 0) return false;
   target[size] = 0;
-  const char *relative = inside(target);
+  const char *relative = target[0] == '/' ? below(target, p->top) : target;
   if (!relative) return errno = EXDEV, false;
   char *text = p->text[p->text_turn = (p->text_turn + 1) % 4];
   size_t used = 0;
@@ -130,11 +143,11 @@ int walk_each(int folder, int depth, walk_visit *one, void *about) {
   return errno = error, result;
 }
 
-/* Opens the folder of all parts but the last `keep`, following links inside the workspace. */
+/* Opens the folder of all parts but the last `keep`, following links inside the top folder. */
 static int walk_folders(struct path *p, int keep, bool make) {
   int links = 0;
 restart:;
-  int folder = open_part(AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, 0);
+  int folder = open_part(AT_FDCWD, p->top, O_RDONLY | O_DIRECTORY, 0);
   for (int i = 0; folder >= 0 && i < p->count - keep; i++) {
     struct stat info;
     int next = -1;
@@ -162,7 +175,7 @@ restart:;
 int walk_parent(const char *path, bool make_parents, char *last) {
   static struct path p;
   if (!parse(&p, path)) return -1;
-  if (p.count == 0) return errno = EBUSY, -1; /* the workspace itself */
+  if (p.count == 0) return errno = EBUSY, -1; /* the top folder itself */
   int folder = walk_folders(&p, 1, make_parents);
   if (folder < 0) return -1;
   if (p.count == 0 || strlen(p.part[p.count - 1]) > 255) {
@@ -173,7 +186,14 @@ int walk_parent(const char *path, bool make_parents, char *last) {
   return folder;
 }
 
-/* Opens an existing file or folder for reading; a link as the last component is followed inside the workspace. */
+/* The top folder that a path begins in. */
+int walk_top(const char *path) {
+  const char *top;
+  if (!inside(path, &top)) return errno = EXDEV, -1;
+  return open_part(AT_FDCWD, top, O_RDONLY | O_DIRECTORY, 0);
+}
+
+/* Opens an existing file or folder for reading; a link as the last component is followed inside the top folder. */
 int walk_open(const char *path, int flags) {
   static struct path p;
   if (!parse(&p, path)) return -1;

@@ -181,6 +181,12 @@ describe("the command line of a daemon", () => {
     expect(copied).toMatchObject({ code: 0, stderr: expect.stringContaining("link: it is a link") });
     expect(await readFile(join(folder, "back/deep/file"), "utf8")).toBe("content");
     expect(await readFile(join(folder, "back/a/new"), "utf8")).toBe("out\n");
+    await said("cp", "tree/deep/file", `${id}:/tmp/`);
+    expect(await said("files", "cat", id, "/tmp/file")).toBe("content");
+    await said("cp", "tree", `${id}:/home/user`);
+    expect(await said("exec", id, "cat /home/user/tree/deep/file")).toBe("content");
+    await said("cp", `${id}:/home/user/tree`, "home");
+    expect(await readFile(join(folder, "home/deep/file"), "utf8")).toBe("content");
     await said("cp", `${id}:tree/a/new`, "one");
     expect(await readFile(join(folder, "one"), "utf8")).toBe("out\n");
     await said("rm", id);

@@ -92,6 +92,31 @@ describe.each(engines)("files over REST (%s)", (engine) => {
     expect((await api.get(`${at}/files/out`)).status).toBeGreaterThanOrEqual(400);
   });
 
+  it("[FIL-02] in other folders that the user may write are named by absolute paths", async () => {
+    expect((await api.put(`${at}/files/%2Ftmp/helper.py`, "print(1)")).status).toBe(204);
+    expect((await api.post(`${at}/exec`, { command: "python3 /tmp/helper.py" })).json.stdout).toBe("1\n");
+    expect((await api.get(`${at}/files/%2Ftmp%2Fhelper.py`)).bytes.toString()).toBe("print(1)");
+    expect((await api.get(`${at}/files//tmp/helper.py`)).bytes.toString()).toBe("print(1)");
+    expect((await api.get(`${at}/files?path=/tmp`)).json).toMatchObject([{ name: "helper.py" }]);
+    const { url } = (await api.post(`${at}/signed-urls`, { method: "GET", path: "/tmp/helper.py" })).json;
+    expect((await server.anonymous.get(url)).bytes.toString()).toBe("print(1)");
+    const folder = await api.get(`${at}/files/%2Ftmp`);
+    expect([folder.status, folder.json.code, folder.json.detail]).toEqual([400, "invalid", "/tmp: it is a folder"]);
+    expect(folder.json.details).toMatchObject({ errno: "EISDIR" });
+    await api.post(`${at}/exec`, { command: "echo old > kept; chmod 444 kept" });
+    expect((await api.put(`${at}/files/kept`, "new")).status).toBe(403);
+    expect((await api.get(`${at}/files/kept`)).bytes.toString()).toBe("old\n");
+    const session = { session_id: at.split("/").at(-1) };
+    const written = { ...session, path: "/home/user/note", content: "by a tool" };
+    expect((await api.post("/api/v1/tools/write_file", written)).status).toBe(200);
+    const got = await api.post("/api/v1/tools/read_file", { ...session, path: "/home/user/note" });
+    expect(got.json.result).toMatchObject({ content: "by a tool" });
+    expect((await api.post("/api/v1/tools/read_file", { ...session, path: "/tmp" })).json).toMatchObject({
+      code: "invalid",
+      details: { errno: "EISDIR" },
+    });
+  });
+
   it("go in and out as archives", async () => {
     await api.put(`${at}/files/tree/one`, "1");
     await api.put(`${at}/files/tree/deep/two`, "22");

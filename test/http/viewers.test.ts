@@ -23,6 +23,28 @@ describe.each(engines)("whoever may only read (%s)", (engine) => {
     expect((await viewer.get(`${at}/files`)).json).toMatchObject([{ name: "note" }]);
   });
 
+  it("[FIL-02] reads no secret, and nothing of a process", async () => {
+    await agent.post(`${at}/exec`, { command: "ln -sfn /run/secrets secrets; ln -sfn /proc/self/environ environ" });
+    const paths = [
+      "/run/secrets",
+      "/run/secrets/key",
+      "/proc/1/environ",
+      "/proc/self/environ",
+      "secrets/key",
+      "environ",
+    ];
+    for (const path of paths) {
+      const answers = [
+        await viewer.get(`${at}/files/${encodeURIComponent(path)}`),
+        await viewer.get(`${at}/files?path=${path}`),
+        await viewer.get(`${at}/archive?path=${path}`),
+        await viewer.get(`${at}/search?path=${path}&text=a`),
+      ];
+      for (const { status } of answers) expect([400, 403], path).toContain(status);
+    }
+    await agent.post(`${at}/exec`, { command: "rm secrets environ" });
+  });
+
   it.each([
     ["stop", "stopped"],
     ["pause", "paused"],

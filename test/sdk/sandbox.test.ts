@@ -58,6 +58,12 @@ describe("the SDK", () => {
     ]);
     const { url } = await files.sign("GET", "plain");
     expect(await (await fetch(url)).text()).toBe("0123456789");
+    await files.write("/tmp/ü %#?.py", "print(2)");
+    expect(await files.readText("/tmp/ü %#?.py")).toBe("print(2)");
+    expect(await files.list("/tmp")).toMatchObject([{ name: "ü %#?.py" }]);
+    await files.remove("/tmp/ü %#?.py");
+    expect(await files.list("/tmp")).toEqual([]);
+    await expect(files.readText("/etc/passwd")).rejects.toMatchObject({ code: "forbidden" });
     await files.remove("plain");
     await expect(files.stat("plain")).rejects.toMatchObject({ code: "not_found" });
   });

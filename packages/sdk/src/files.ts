@@ -44,7 +44,7 @@ export interface SignedUrl {
 
 export type FileBody = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
-/** Files of one workspace. Paths are relative to it, or absolute under /workspace. */
+/** Files of one sandbox. Paths are relative to /workspace, or absolute in /workspace, /home/user, /tmp or /dev/shm. */
 export class Files {
   readonly #transport: Transport;
   readonly #path: string;
@@ -135,7 +135,9 @@ export class Files {
   }
 
   #file(path: string): string {
-    const names = path.replace(/^\/workspace\/|^\//, "").split("/");
-    return `${this.#path}/files/${names.map(encodeURIComponent).join("/")}`;
+    const inside = path.replace(/^\/workspace\//, "");
+    const names = inside.replace(/^\//, "").split("/").map(encodeURIComponent);
+    // An empty part of a URL may be lost on the way.
+    return `${this.#path}/files/${inside.startsWith("/") ? "%2F" : ""}${names.join("/")}`;
   }
 }

@@ -19,7 +19,10 @@ export interface ReadOptions {
   length?: number;
 }
 
-/** Files of a workspace. Paths are relative to it, or absolute under /workspace; links out of it lead nowhere. */
+/**
+ * Files of a sandbox. Paths are relative to /workspace, or absolute in one of the folders that its user may write
+ * (top-folders.ts); links out of that folder lead nowhere.
+ */
 export interface SandboxFiles {
   read(path: string, options?: ReadOptions): AsyncIterable<Buffer>;
   /** The same without a copy, for what is large: a piece is written again once `take` is done with it. */

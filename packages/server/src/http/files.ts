@@ -12,7 +12,11 @@ import { Upload } from "./upload.ts";
 const path = "/api/v1/sandboxes/{id}/files/{path}";
 const tag = "files";
 
-const params = sandboxId.extend({ path: filePath.min(1).describe("of the file, slashes and all") });
+const params = sandboxId.extend({
+  path: filePath
+    .min(1)
+    .describe("of the file, slashes and all: relative to /workspace, or absolute with %2F as the first slash"),
+});
 
 type FileCall = Pick<
   Call<z.output<typeof params>, unknown, unknown>,
@@ -29,7 +33,8 @@ const answers = {
 /** The headers of a file, and which of its bytes are asked for. */
 async function describe(sandbox: Sandbox, file: string, headers: FileCall["request"]["headers"]) {
   const info = await sandbox.files.stat(file);
-  if (info.type === "directory") throw new AppError("invalid", `${file}: it is a folder`);
+  if (info.type === "directory")
+    throw new AppError("invalid", `${file}: it is a folder`, { details: { errno: "EISDIR" } });
   if (info.type !== "file") throw new AppError("invalid", `${file}: it is not a regular file`);
   const range = headers["if-range"] === undefined ? parseRange(headers.range, info.size) : undefined;
   const { offset, length } = range ?? { offset: 0, length: info.size };

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Archive, UnpackLimits, UnpackOptions } from "../core/archive.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
 import { archiveLimits, type Range } from "../core/limits.ts";
+import { topFolderOf } from "../core/top-folders.ts";
 import type { ExitRecord, Wire } from "../core/wire.ts";
 import { inflate } from "../tar/inflate.ts";
 import { sendBody } from "./body.ts";
@@ -81,7 +82,7 @@ export async function unpackArchive(wire: Wire, path: string, archive: Archive, 
   sent.catch(() => undefined);
   const exit = await stream.exit;
   void body.return(undefined).catch(() => undefined); // may wait for the source, which nobody else does
-  if (exit.signal !== null) await removeAside(wire, aside);
+  if (exit.signal !== null) await removeAside(wire, `${topFolderOf(path)}/${aside}`);
   if (failure !== undefined) throw failure;
   const refused = refusal(exit, said, path);
   if (refused !== undefined) throw refused;

@@ -4,7 +4,7 @@ import type { FileEvent, FileWatch, WatchOptions } from "../core/watch.ts";
 /** The path of a folder from the workspace on, without looking at it: a link is not followed. */
 function folderOf(path: string): string {
   const inside = /^\/workspace(?:\/|$)(.*)$/s.exec(path)?.[1] ?? path;
-  if (inside.startsWith("/")) throw new AppError("forbidden", `${path}: the path leads out of /workspace`);
+  if (inside.startsWith("/")) throw new AppError("forbidden", `${path}: only folders of /workspace can be watched`);
   const parts = inside.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..")) throw new AppError("invalid", `${path}: a watched path has no ..`);
   return parts.map((part) => `${part}/`).join("");

@@ -17,7 +17,7 @@ const value = z.string().max(httpLimits.valueChars);
 
 export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("of the sandbox") });
 
-/** Of the workspace; what it may lead to is decided in the sandbox. */
+/** Of the sandbox; what it may lead to is decided there. */
 export const filePath = z.string().max(sandboxLimits.pathBytes);
 
 export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);

@@ -19,7 +19,11 @@ export const templateId = z.strictObject({ template: name.describe("its id or it
 
 const packages = z.array(z.string().min(1).max(templateLimits.packageCharacters)).max(templateLimits.packages);
 const base64Characters = Math.ceil(templateLimits.fileBytes / 3) * 4;
-const path = filePath.min(1).describe("in the workspace");
+/** What is in other folders a template does not keep. */
+const path = filePath
+  .min(1)
+  .regex(/^(?!\/)|^\/workspace\//, "a file of a template lies in /workspace")
+  .describe("in the workspace");
 const file = z.union([
   z.strictObject({ path, text: z.string().max(templateLimits.fileBytes) }),
   z.strictObject({

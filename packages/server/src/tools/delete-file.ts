@@ -10,7 +10,7 @@ export const deleteFile = defineTool({
   sets: ["files"],
   permission: "use",
   description: [
-    "Deletes a file of your sandbox, or a folder with all that is in it when recursive is set. Paths are relative to /workspace.",
+    "Deletes a file of your sandbox, or a folder with all that is in it when recursive is set. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
     "It cannot be undone, but for a snapshot that was taken before (create_state_snapshot).",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },

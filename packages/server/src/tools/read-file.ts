@@ -13,7 +13,7 @@ export const readFile = defineTool({
   sets: ["core", "files"],
   permission: "read",
   description: [
-    "Reads a file of your sandbox, or a part of it: paths are relative to /workspace.",
+    "Reads a file of your sandbox, or a part of it: paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
     "Comes back: content as text, or in base64 when encoding says so (the bytes are no text), size_bytes of the whole file, and next_offset when there is more: go on from there.",
     "For large files search_files or code in execute_code is better than reading everything.",
   ].join(" "),
@@ -38,7 +38,7 @@ export const readFile = defineTool({
     const found = await call.parts.fleet.use(call.caller, record.id, async ({ files }) => {
       const { size } = await files.stat(path);
       const pieces: Buffer[] = [];
-      if (offset < size) for await (const piece of files.read(path, { offset, length: max_bytes })) pieces.push(piece);
+      for await (const piece of files.read(path, { offset, length: max_bytes })) pieces.push(piece);
       return { size, bytes: Buffer.concat(pieces) };
     });
     const { size, bytes } = found;

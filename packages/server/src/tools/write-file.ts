@@ -12,7 +12,7 @@ export const writeFile = defineTool({
   sets: ["core", "files"],
   permission: "use",
   description: [
-    "Writes a file of your sandbox, whole, in place of what was there; folders on the way are made. Paths are relative to /workspace.",
+    "Writes a file of your sandbox, whole, in place of what was there; folders on the way are made. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp; a file that your user may not write stays.",
     "Use it for sources and data that you have as text; bytes go in base64. What the user should get goes to output/.",
     "Comes back: size_bytes and sha256 of what is on the disk. When the workspace is full nothing is written, and the refusal says so.",
   ].join(" "),

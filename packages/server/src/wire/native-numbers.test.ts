@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sandboxLimits, wireLimits } from "../core/limits.ts";
+import { topFolders } from "../core/top-folders.ts";
 import { streamKinds } from "../core/wire.ts";
 import { frameTypes } from "./frame.ts";
 import { flags, tags, warmFlags } from "./spec.ts";
@@ -43,6 +44,12 @@ describe("numbers that the guest and the host share", () => {
     expect(Object.fromEntries(Object.entries(ours).map(([name, number]) => [native(prefix, name), number]))).toEqual(
       theirs,
     );
+  });
+
+  it("are joined by the folders that files are reached in", () => {
+    const walk = readFileSync(join(import.meta.dirname, "../../../../native/guest/walk.c"), "utf8");
+    const [, folders = ""] = /top_folders\[\] = \{(.*?)\}/.exec(walk) ?? [];
+    expect(folders.split(", ").map((name) => JSON.parse(name))).toEqual([...topFolders]);
   });
 
   it("are the same where the helper makes room for the trays", () => {
