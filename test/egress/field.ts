@@ -7,6 +7,7 @@ import { dial, resolveAddresses } from "../../packages/server/src/egress/dialer.
 import { Gate } from "../../packages/server/src/egress/gate.ts";
 import type { Notice } from "../../packages/server/src/egress/inspection/credentials.ts";
 import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
+import type { NameRedactor } from "../../packages/server/src/egress/passage.ts";
 import { dnsQuestion } from "./hosts.ts";
 import { LoopbackTunnels } from "./tunnels.ts";
 
@@ -25,6 +26,7 @@ export interface FieldOptions {
   secrets?: HeaderSecrets;
   downloads?: Downloads;
   notice?: Notice;
+  redactor?: NameRedactor;
   /** When an attempt is written down; at once unless told. */
   written?: () => Promise<void>;
 }
@@ -46,6 +48,7 @@ export async function field(options: FieldOptions) {
     tunnels,
     namesPath: options.namesPath ?? null,
     authorityPath: options.authorityPath ?? null,
+    redactor: options.redactor ?? { text: (text) => text, hostName: (name) => name },
     notice: options.notice ?? (() => () => undefined),
     trust: new HostTrust(options.caFile === undefined ? [] : [options.caFile]),
     ...(options.secrets === undefined ? {} : { secrets: options.secrets }),

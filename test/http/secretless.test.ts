@@ -119,6 +119,38 @@ for _ in range(2): print(urllib.request.urlopen(urllib.request.Request("https://
     await vi.waitFor(async () => expect((await search()).map(({ sandboxId }) => sandboxId)).toEqual([id]));
   });
 
+  it("[S95] is in nothing that the daemon keeps or tells of a host's name that it stands in", async () => {
+    const value = "sk-Nf8sWq3Lz6Rb1Xt4Mc7Vg";
+    await operator.put("/api/v1/secrets/NAME_KEY", value);
+    const id = await operator.create({ network: { allow: ["*.example.net"], unknown: "ask" } });
+    const binding = { target: { sandbox_id: id }, deliver: { as: "env", variable: "NAMED" } };
+    await operator.post("/api/v1/secrets/NAME_KEY/bindings", binding);
+    const code = `import os, socket, urllib.request
+value = os.environ["NAMED"]
+for name in (value, value.lower(), value.encode().hex()):
+  for domain in ("example.net", "example.org"):
+    try: socket.getaddrinfo(name + "." + domain, 80)
+    except OSError: pass
+    try: urllib.request.urlopen("http://" + name + "." + domain + "/", timeout=60)
+    except OSError as error: print(error)`;
+    const { json } = await operator.post(`/api/v1/sandboxes/${id}/exec`, { command: ["python3", "-c", code] });
+    expect(json.stdout).toBe("HTTP Error 403: Forbidden\n".repeat(6));
+    const told = [
+      json,
+      (await operator.get(`/api/v1/egress/log?sandbox_id=${id}`)).json,
+      (await operator.get("/api/v1/approvals")).json,
+      await server.store.audit.search({ limit: 1_000 }),
+    ].map((one) => JSON.stringify(one).toLowerCase());
+    const forms = [value, value.toLowerCase(), Buffer.from(value).toString("hex")];
+    for (const form of forms) {
+      for (const one of told) expect(one).not.toContain(form.toLowerCase());
+      expect(await filesWith(server.home, Buffer.from(form))).toEqual([]);
+    }
+    expect(told[0]).toContain("***redacted***.example.net");
+    expect(told[1]).toContain("***redacted***.example.net");
+    expect(told[3]).toContain("holds a secret of this sandbox");
+  });
+
   it("[S86] cut by the limit of an output leaves no part of it", async () => {
     const value = "sk-Hd5uPe0Jx3Ga6Ti9Wo2Bf";
     await operator.put("/api/v1/secrets/CUT_KEY", value);

@@ -226,7 +226,7 @@ export class Caisson implements AsyncDisposable {
         redactor.watch(() => this.#events.emit({ type: "secret.probing", sandboxId }));
         const notice: Notice = (secret, value, host) =>
           redactor.notice(value, () => this.#events.emit({ type: "secret.echoed", sandboxId, secret, host }));
-        const gate = await openGate({ ...this.#way, policies }, { id: sandboxId, ownerFolder, notice }, wire);
+        const gate = await openGate({ ...this.#way, policies }, { id: sandboxId, ownerFolder, notice, redactor }, wire);
         own = gate;
         this.#gates.set(created.id, gate);
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));

@@ -28,6 +28,8 @@ export interface Redactor {
   readonly reachBytes: number;
   stream(mode: RedactionMode): RedactionStream;
   text(text: string): string;
+  /** A host's name as it may be shown: without the labels up to the last that a value stands in, in whatever case. The same where none does. */
+  hostName(name: string): string;
   /** Every string in it, keys too; the same object when nothing was found. */
   value<T>(value: T): T;
   /** Looks for a value in bytes that come in pieces; once it was there it is hidden, and `found` is called. */

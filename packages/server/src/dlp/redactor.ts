@@ -1,6 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { RedactionMode, Redactor } from "../core/redaction.ts";
 import { redactionLimits } from "../core/redaction-limits.ts";
+import { HostNames } from "./host-names.ts";
 import { MaskingStream } from "./masking-stream.ts";
 import { PartCount } from "./part-count.ts";
 import { ValueSet } from "./value-set.ts";
@@ -20,6 +21,7 @@ export class ValueRedactor implements Redactor {
   readonly #values = new Map<string, Buffer>();
   readonly #parts = new PartCount();
   #set: ValueSet | undefined;
+  #hostNames: HostNames | undefined;
 
   hide(values: readonly Buffer[]): void {
     const all = new Map(this.#values);
@@ -32,6 +34,7 @@ export class ValueRedactor implements Redactor {
   #add(values: readonly Buffer[]): void {
     for (const value of values) this.#values.set(value.toString("latin1"), value);
     this.#set = new ValueSet([...this.#values.values()]);
+    this.#hostNames = undefined;
   }
 
   get hidden(): readonly Buffer[] {
@@ -70,6 +73,12 @@ export class ValueRedactor implements Redactor {
     const stream = this.stream("mark");
     const out = [...stream.push(Buffer.from(text)), ...stream.end()];
     return stream.masks === 0 ? text : Buffer.concat(out).toString();
+  }
+
+  hostName(name: string): string {
+    if (this.#set === undefined) return name;
+    this.#hostNames ??= new HostNames([...this.#values.values()]);
+    return this.#hostNames.mask(name);
   }
 
   value<T>(value: T): T {

@@ -24,7 +24,7 @@ import { Listeners } from "./listeners.ts";
 import { NameServer } from "./name-server.ts";
 import { isNameAddress, NameTable } from "./name-table.ts";
 import type { Outlet } from "./outlet.ts";
-import { Passage, type Permit } from "./passage.ts";
+import { type NameRedactor, Passage, type Permit } from "./passage.ts";
 import type { World } from "./reach.ts";
 import { RefusalWatches } from "./refusal-watches.ts";
 import { reset } from "./relay.ts";
@@ -46,6 +46,7 @@ export interface GateParts {
   /** A file that outlives its owner, for the authority of the sandbox; null keeps it in memory. */
   authorityPath: string | null;
   secrets?: HeaderSecrets;
+  redactor: NameRedactor;
   /** Looks for values in what hosts answer. */
   notice: Notice;
   /** Files of registries; nothing is kept unless given. */
@@ -79,7 +80,16 @@ export class Gate {
     this.#names = names;
     const { sandboxId, policies, log, world, nowMs } = parts;
     this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
-    this.#passage = new Passage({ sandboxId, policies, asker: this.#asker, log, watches: this.refusals, world, nowMs });
+    this.#passage = new Passage({
+      sandboxId,
+      policies,
+      asker: this.#asker,
+      log,
+      redactor: parts.redactor,
+      watches: this.refusals,
+      world,
+      nowMs,
+    });
     const passage = this.#passage;
     const credentials = new Credentials(sandboxId, parts.secrets, parts.notice);
     this.#credentials = credentials;

@@ -5,8 +5,7 @@ import type { EgressLog, PolicySource } from "../core/egress.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import type { Asking } from "./ask.ts";
-import { Gate } from "./gate.ts";
-import type { Notice } from "./inspection/credentials.ts";
+import { Gate, type GateParts } from "./gate.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";
 import type { World } from "./reach.ts";
 
@@ -26,14 +25,14 @@ export interface GatesParts {
 /** Opens the gate of each sandbox whose wire this process has; it closes with the wire. */
 export async function openGate(
   { asking, clock, ...parts }: GatesParts,
-  { id, ownerFolder, notice }: { id: string; ownerFolder: string; notice: Notice },
+  { id, ownerFolder, ...inside }: { id: string; ownerFolder: string } & Pick<GateParts, "notice" | "redactor">,
   { tunnels, lost }: { tunnels: Tunnels; lost: Promise<string> },
 ): Promise<Gate> {
   const gate = await Gate.open({
     ...parts,
     sandboxId: id,
     tunnels,
-    notice,
+    ...inside,
     namesPath: join(ownerFolder, "names"),
     authorityPath: join(ownerFolder, "authority"),
     ...(asking === undefined ? {} : { asking: () => asking(id) }),

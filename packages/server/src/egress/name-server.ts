@@ -38,6 +38,10 @@ export class NameServer {
     if ("code" in query) return formatMistake(query);
     const { name, type } = query;
     if (name === "localhost" || name.endsWith(".localhost")) return formatAnswer(query, dnsCodes.ok, own(type));
+    if (this.#parts.passage.secretIn(name)) {
+      this.#tellRefusal(name, "it holds a secret");
+      return formatAnswer(query, dnsCodes.noSuchName);
+    }
     const verdict = decideName(this.#parts.passage.policy, name);
     if (verdict.action === "allow" || (verdict.action === "ask" && this.#parts.attended())) return this.#tell(query);
     this.#tellRefusal(name, verdict.action === "deny" ? verdict.reason : "nobody is there to be asked");

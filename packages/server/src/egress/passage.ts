@@ -12,6 +12,7 @@ import type {
 } from "../core/egress.ts";
 import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { Asker } from "./ask.ts";
 import { Attempts } from "./attempts.ts";
 import { decide } from "./decide.ts";
@@ -23,11 +24,15 @@ import type { RefusalWatches } from "./refusal-watches.ts";
 import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
 import { Tolls } from "./tolls.ts";
 
+export type NameRedactor = Pick<Redactor, "text" | "hostName">;
+
 export interface PassageParts {
   sandboxId: string;
   policies: PolicySource;
   asker: Asker;
   log: EgressLog;
+  /** Takes values of the sandbox out of what is said and written down. */
+  redactor: NameRedactor;
   /** Of the runs that go on. */
   watches: RefusalWatches;
   world: World;
@@ -89,6 +94,8 @@ export class Passage {
 
   /** Whether a destination may be reached, after asking if it must be. A permit for the same place counts as its approval. */
   async judge(asked: Destination, earlier?: Permit): Promise<Judged> {
+    if (this.secretIn(asked.host))
+      return this.#refuse({ kind: "denied", destination: asked, rule: null, layer: null, ...secretInName });
     const host = readHost(asked.host);
     const destination = { host: "host" in host ? host.host : asked.host.slice(0, 253), port: asked.port };
     const verdict = decide(this.policy, destination);
@@ -159,7 +166,10 @@ export class Passage {
       outlet.destroy();
       return { refusal: this.#refusalOf(permit, "failed", `it could not be written down: ${messageOf(error)}`) };
     }
-    const end = () => this.#attempts.ended(attempt, outlet, live.cut ?? outlet.why());
+    const end = () => {
+      const why = live.cut ?? outlet.why();
+      this.#attempts.ended(attempt, outlet, why === null ? null : this.#clean(why));
+    };
     if (outlet.destroyed) end();
     else outlet.once("close", end);
     return { outlet };
@@ -175,9 +185,28 @@ export class Passage {
     return { kind, destination, reason, rule, layer: verdict.layer, approval };
   }
 
-  async #refuse(refusal: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
+  /** The one place that all refusals pass. What they say may be a program's own words. */
+  async #refuse(said: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
+    const refusal = this.#shown(said);
     await this.#attempts.writeRefusal(refusal, address);
     return { refusal };
+  }
+
+  #shown(refusal: Refusal): Refusal {
+    const { destination, reason } = refusal;
+    const host = this.#parts.redactor.hostName(destination.host);
+    if (host !== destination.host) return { ...refusal, ...secretInName, destination: { ...destination, host } };
+    return { ...refusal, reason: this.#clean(reason) };
+  }
+
+  #clean(reason: string): string {
+    const { redactor } = this.#parts;
+    return redactor.text(reason).replace(word, (name) => redactor.hostName(name));
+  }
+
+  /** Whether a name holds a value of the sandbox, which its resolver, its log and whoever is asked would learn (S95). */
+  secretIn(name: string): boolean {
+    return this.#parts.redactor.hostName(name) !== name;
   }
 
   /** Writes down what was refused for what it said. Port 0: a name that a program wanted to know and may not. */
@@ -187,7 +216,7 @@ export class Passage {
 
   /** Shows a refusal that the log has already. */
   noteAgain(destination: Destination, reason: string): void {
-    this.#attempts.show({ kind: "denied", destination, rule: null, layer: null, reason });
+    this.#attempts.show(this.#shown({ kind: "denied", destination, rule: null, layer: null, reason }));
   }
 
   /** After a change of policy: cuts what it no longer allows (NET-10). */
@@ -215,6 +244,14 @@ export class Passage {
     for (const [outlet, live] of this.#live) cut(outlet, live, reason);
   }
 }
+
+/** What may be a name in a sentence. */
+const word = /[\w.-]{6,}/g;
+
+const secretInName = {
+  reason: "the name of the host holds a secret of this sandbox",
+  ask: "take the secret out of the name: such a name is never asked about or looked up",
+};
 
 function cut(outlet: Outlet, live: Live, reason: string): void {
   live.cut ??= reason;

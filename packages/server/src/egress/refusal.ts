@@ -12,6 +12,8 @@ export interface Refusal {
   reason: string;
   rule: string | null;
   layer: EgressLayer | null;
+  /** What helps, where a rule or an answer does not. */
+  ask?: string;
   /** The question that was asked about it. */
   approval?: Approval | undefined;
 }
@@ -47,7 +49,7 @@ export function formatRefusal(refusal: Refusal): RefusalAnswer {
 }
 
 /** As an error, for whoever is no program of the sandbox. */
-export function errorOf({ kind, destination, reason, rule, layer, approval }: Refusal): AppError {
+export function errorOf({ kind, destination, reason, rule, layer, approval, ask }: Refusal): AppError {
   const { host, port } = destination;
   const details = { host, port, layer };
   if (kind !== "denied")
@@ -57,6 +59,6 @@ export function errorOf({ kind, destination, reason, rule, layer, approval }: Re
     });
   // Port 0 stands for a lookup: the name is likely wanted on the usual port.
   const place = port === 443 || port === 0 ? host : `${host}:${port}`;
-  const ask = `ask with request_egress, or have an operator run: caisson egress ${place}`;
-  return refused({ kind: "egress", what: `${host}:${port}`, why: reason, rule, approval, ask, details });
+  const usual = `ask with request_egress, or have an operator run: caisson egress ${place}`;
+  return refused({ kind: "egress", what: `${host}:${port}`, why: reason, rule, approval, ask: ask ?? usual, details });
 }
