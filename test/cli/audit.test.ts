@@ -98,6 +98,7 @@ describe("caisson audit", () => {
 
   it("[AUD-02] lists rows by what they are about, without obeying what is in them", async () => {
     const { code, stdout } = await caisson("list", "--sandbox", "s1");
+    expect(await caisson("--sandbox", "s1")).toEqual({ code, stdout, stderr: "" });
     expect(code).toBe(0);
     expect(stdout.trim().split("\n")).toHaveLength(2);
     expect(stdout).not.toContain("\u001b");

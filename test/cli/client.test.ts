@@ -209,7 +209,10 @@ describe("the command line of a daemon", () => {
     const snapshot = await said("snapshot", "create", id, "first");
     await said("exec", id, "echo after >file; touch extra");
     expect(await said("snapshot", "diff", id, snapshot)).toMatch(/created.*extra\nmodified.*file/s);
+    expect(await said("snapshot", "files", snapshot)).toMatch(/^file +0644 +\d+ .* file$/m);
+    expect(await said("snapshot", "read", snapshot, "file")).not.toBe(await said("exec", id, "cat file"));
     await said("snapshot", "restore", id, snapshot);
+    expect(await said("snapshot", "read", snapshot, "file")).toBe(await said("exec", id, "cat file"));
     expect(await said("exec", id, "cat file; ls")).toBe("before\nfile");
     expect(await said("snapshot", "list", id)).toContain(snapshot);
     await mkdir(join(folder, "skill/data"), { recursive: true });

@@ -31,7 +31,7 @@ describe("completion in bash", { timeout: upTimeoutMs }, () => {
   const withDaemon = (...words: string[]) => offered(words, up.variables);
 
   it("[CLI-03] has the second words of a command, and no files in their place", async () => {
-    expect(await offered(["snapshot", ""])).toEqual(["create", "diff", "list", "restore", "rm"]);
+    expect(await offered(["snapshot", ""])).toEqual(["create", "diff", "files", "list", "read", "restore", "rm"]);
     expect(await offered(["webhook", "re"])).toEqual(["retry"]);
     expect(await offered(["audit", ""])).toEqual(["export", "list", "verify"]);
     expect(await offered(["help", "snap"])).toEqual(["snapshot"]);

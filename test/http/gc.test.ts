@@ -72,7 +72,17 @@ describe("garbage collection over REST", () => {
     const { snapshots, skills, artifacts, audit } = store;
     const clock = { ...systemClock, wallMs: () => record.expiresAtMs + 1_800_000 };
     const onError = (error: unknown) => void server.errors.push(error);
-    const later = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
+    const later = openStorage({
+      blobs,
+      snapshots,
+      skills,
+      artifacts,
+      audit,
+      feed,
+      clock,
+      redactors: async () => [],
+      onError,
+    });
     await later.sweeper.settled();
     const { unused } = await later.collector.look();
     expect(unused.items).toBeGreaterThan(0);

@@ -57,6 +57,7 @@ const routesOf: Readonly<Record<Role, readonly string[]>> = {
     "GET /api/v1/snapshots/{snapshot_id}",
     "GET /api/v1/snapshots/{snapshot_id}/diff",
     "GET /api/v1/snapshots/{snapshot_id}/files",
+    "GET /api/v1/snapshots/{snapshot_id}/content/{path}",
     "GET /api/v1/stats",
     "GET /api/v1/templates",
     "GET /api/v1/templates/{template}",

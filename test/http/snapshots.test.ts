@@ -137,11 +137,61 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
     expect((await viewer.delete(`/api/v1/snapshots/${snapshot}`)).status).toBe(403);
   });
 
+  it("[LIF-09] are readable file by file: bytes over REST, text or base64 for agents, by each name of a file", async () => {
+    const sandbox = await api.create({ session_key: "read" });
+    const own = `/api/v1/sandboxes/${sandbox}`;
+    await shell(
+      "mkdir d; printf 'ä\\n' > d/text; head -c 3000000 /dev/zero > big; printf '\\001\\377' > bytes; ln big same; ln -s d/text link",
+      own,
+    );
+    const snapshot = (await api.post(`${own}/snapshots`)).json.id;
+    await shell("rm -rf d big bytes", own);
+    const content = (path: string) => api.send("GET", `/api/v1/snapshots/${snapshot}/content/${path}`);
+    expect((await content("d/text")).bytes.toString()).toBe("ä\n");
+    expect((await content("same")).headers.get("content-length")).toBe("3000000");
+    for (const [path, status] of [
+      ["d", 400],
+      ["link", 400],
+      ["none", 404],
+    ] as const)
+      expect([path, (await content(path)).status]).toEqual([path, status]);
+    const tool = async (given: object) => {
+      const { json } = await api.post("/api/v1/tools/read_file", {
+        snapshot_id: snapshot,
+        session_id: "read",
+        ...given,
+      });
+      return json.result;
+    };
+    expect(await tool({ path: "d/text" })).toMatchObject({ content: "ä\n", encoding: "utf8", next_offset: null });
+    expect(await tool({ path: "bytes" })).toMatchObject({ content: "Af8=", encoding: "base64", sandbox_id: sandbox });
+    expect(await tool({ path: "big", offset: 2_999_998 })).toMatchObject({ content: "AAA=", size_bytes: 3_000_000 });
+    expect(await tool({ path: "big", max_bytes: 1 })).toMatchObject({ content: "AA==", next_offset: 1 });
+    const stranger = await server.as("admin", "elsewhere");
+    expect((await stranger.get(`/api/v1/snapshots/${snapshot}/content/bytes`)).status).toBe(404);
+  });
+
+  it("[SEC-06] are read without the value of a secret that is younger than they are", async () => {
+    await shell("printf 'key=hidden-value-2;' > .env");
+    const snapshot = (await api.post(`${at}/snapshots`)).json.id;
+    const path = `/api/v1/snapshots/${snapshot}/content/.env`;
+    expect((await api.send("GET", path)).bytes.toString()).toBe("key=hidden-value-2;");
+    await server.vault.put(
+      { ...caller("default"), principal: { ...caller("default").principal, role: "operator" } },
+      {
+        name: "LATER",
+        value: Buffer.from("hidden-value-2"),
+      },
+    );
+    expect((await api.send("GET", path)).bytes.toString()).toBe("key=**************;");
+  });
+
   /** With the server's own store, and limits or blobs of its own. */
   function snapshotsWith(more: Partial<SnapshotParts>) {
     const { store, storage, feed } = server;
     const { audit, snapshots: records } = store;
-    const shared = { records, audit, feed, clock: systemClock, sweeper: storage.sweeper, blobs: server.blobs };
+    const [sweeper, redactors] = [storage.sweeper, async () => []];
+    const shared = { records, audit, feed, clock: systemClock, sweeper, redactors, blobs: server.blobs };
     return new Snapshots({ ...shared, ...more });
   }
   const caller = (namespace: string): Caller => ({

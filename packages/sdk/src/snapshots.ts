@@ -100,6 +100,13 @@ export class Snapshots {
     return this.#transport.json("GET", `${one(id)}/files`, { query: { ...page } });
   }
 
+  /** A file as it was when the snapshot was taken. */
+  async read(id: string, path: string): Promise<ReadableStream<Uint8Array>> {
+    const names = path.split("/").map(encodeURIComponent).join("/");
+    const response = await this.#transport.send("GET", `${one(id)}/content/${names}`);
+    return response.body ?? new ReadableStream();
+  }
+
   /** What is different in another snapshot. */
   diff(id: string, other: string): Promise<SnapshotDiff> {
     return this.#transport.json("GET", `${one(id)}/diff`, { query: { with: other } });

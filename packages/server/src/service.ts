@@ -146,8 +146,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const settings = { ...parts.settings, limits: await withStorage(parts.settings.limits, folder) };
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
+  const redactors = async (namespace: string) => redactorsOf(await vault.values(namespace));
   const blobs = await FileBlobs.open(join(folder, "blobs"));
-  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
+  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, redactors, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
   const inForce = await caisson.policies();
@@ -178,7 +179,6 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   opened.use(approvals);
-  const redactors = async (namespace: string) => redactorsOf(await vault.values(namespace));
   const host = ready.open({ approvals, audit, redactors });
   caisson.guard({
     log: attempts,

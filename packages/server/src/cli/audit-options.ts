@@ -39,7 +39,7 @@ export interface AuditPlan extends ReportPlan {
 function oneOf<T extends string>(known: readonly T[], given: string, what: string): T {
   const found = known.find((name) => name === given);
   if (found !== undefined) return found;
-  throw new AppError("invalid", given === "" ? `which ${what}?` : `there is no ${what} '${given}'`, {
+  throw new AppError("invalid", `there is no ${what} '${given}'`, {
     hint: known.join(", "),
   });
 }
@@ -64,7 +64,7 @@ function expectedOf(text: string | undefined): AuditPlan["expected"] {
 export function parseAudit(args: readonly string[]): AuditPlan | undefined {
   const options = parseOptions(args, auditOptionSpecs);
   if (options.flag("help")) return undefined;
-  const [action = "", extra] = options.rest;
+  const [action = "list", extra] = options.rest;
   if (extra !== undefined) throw new AppError("invalid", `'${extra}' is not expected here`);
   const limit = Number(options.text("limit") ?? 100);
   if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError("invalid", "--limit takes a number of rows");
@@ -92,11 +92,11 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
 }
 
 export function auditHelpText(): string {
-  return `usage: caisson audit verify|list|export [OPTIONS]
+  return `usage: caisson audit [verify|list|export] [OPTIONS]
 
 Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks the whole chain and says what was
 changed, taken out or cut off; it ends with 1 when something was. Note the last line that it prints elsewhere: with
---expect nobody can put an older log in its place. list prints the newest rows, export all, oldest first, a line each.
+--expect nobody can put an older log in its place. list, the default, prints the newest rows, export all, oldest first, a line each.
 
 With CAISSON_URL (and CAISSON_API_KEY, of an operator) and without --file it asks that daemon instead: for the rows of the key's
 namespace, and for its own word on the chain.

@@ -6,7 +6,7 @@ import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
-import { sandboxId } from "../schemas/sandbox.ts";
+import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import {
   createSnapshot,
   diff,
@@ -21,6 +21,7 @@ import {
   snapshotId,
 } from "../schemas/snapshot.ts";
 import { type Answer, defineRoute, type Route } from "./route.ts";
+import { sendFile } from "./send-file.ts";
 
 const path = "/api/v1/snapshots";
 const ofSandbox = "/api/v1/sandboxes/{id}/snapshots";
@@ -169,6 +170,18 @@ function storedRoutes(snapshots: Snapshots): Route[] {
         const headers = linkAfter(entries, limit, request.url, (entry) => encodeCursor(entry.path));
         return { status: 200, json: entries.map(showFile), headers };
       },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{snapshot_id}/content/{path}`,
+      tag,
+      summary: "A file as it was when the snapshot was taken",
+      permission: "read",
+      audit: null,
+      params: snapshotId.extend({ path: filePath.min(1) }),
+      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      handler: async ({ caller, params, openStream }) =>
+        sendFile(params.path, await snapshots.read(caller, params.snapshot_id, params.path), openStream),
     }),
     defineRoute({
       method: "GET",

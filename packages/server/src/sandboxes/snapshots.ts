@@ -4,8 +4,9 @@ import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed, FeedType, FeedValue } from "../core/feed.ts";
-import type { SandboxFiles } from "../core/file.ts";
+import type { ReadOptions, SandboxFiles } from "../core/file.ts";
 import type { Caller } from "../core/principal.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
@@ -14,6 +15,7 @@ import { changesBetween } from "./compare-trees.ts";
 import { describeChanges } from "./describe-changes.ts";
 import { Slots } from "./fleet/slots.ts";
 import { scanWorkspace } from "./scan-workspace.ts";
+import { findSnapshotFile, readSnapshotFile, type SnapshotFile } from "./snapshot-file.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { restoreTree, type TakenTree, takeTree } from "./take-tree.ts";
 import { readManifest } from "./tree-manifest.ts";
@@ -32,6 +34,8 @@ export interface SnapshotParts {
   audit: Pick<Audit, "record">;
   feed: Pick<Feed, "publish">;
   clock: Clock;
+  /** Of the values that must not leave a namespace. */
+  redactors: (namespace: string) => Promise<readonly Redactor[]>;
   limits?: Readonly<Record<"perNamespace" | "perSandbox" | "namespaceBytes", number>>;
 }
 
@@ -149,6 +153,28 @@ export class Snapshots {
       }
       return found;
     });
+  }
+
+  /** A file of it, whole or in part. Values of secrets are masked anew: some may be younger than the snapshot. */
+  async read(caller: Caller, id: string, path: string, range: ReadOptions = {}): Promise<SnapshotFile> {
+    const { blobs } = this.#parts;
+    const entry = await this.#reading(caller, id, ({ manifest }) => findSnapshotFile(blobs, manifest, path));
+    const redactors = await this.#parts.redactors(caller.principal.namespace);
+    const bytes = readSnapshotFile(blobs, entry, redactors, range);
+    return { sizeBytes: entry.size, bytes: this.#held(caller, id, bytes) };
+  }
+
+  /** Nobody can delete it until they are read. */
+  async *#held(caller: Caller, id: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const read = Promise.withResolvers<void>();
+    const held = this.#reading(caller, id, () => read.promise);
+    held.catch(() => undefined); // told below
+    try {
+      await this.get(caller, id);
+      yield* bytes;
+    } finally {
+      read.resolve();
+    }
   }
 
   #entries(manifest: string): Promise<TreeEntry[]> {

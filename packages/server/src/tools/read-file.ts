@@ -1,9 +1,10 @@
 import { z } from "zod";
+import type { ReadOptions } from "../core/file.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { textOf } from "./text-of.ts";
-import { defineTool } from "./tool.ts";
+import { defineTool, type ToolCall } from "./tool.ts";
 
 const { readBytes } = sessionLimits;
 
@@ -14,6 +15,7 @@ export const readFile = defineTool({
   permission: "read",
   description: [
     "Reads a file of your sandbox, or a part of it: paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
+    "With snapshot_id it reads a file of the workspace as it was in that snapshot.",
     "Comes back: content as text, or in base64 when encoding says so (the bytes are no text), size_bytes of the whole file, and next_offset when there is more: go on from there.",
     "For large files search_files or code in execute_code is better than reading everything.",
   ].join(" "),
@@ -22,6 +24,7 @@ export const readFile = defineTool({
     path: filePath.min(1),
     offset: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe("in bytes, from its start"),
     max_bytes: z.number().int().min(1).max(readBytes.max).default(readBytes.default),
+    snapshot_id: z.string().min(1).max(64).optional().describe("from list_state_snapshots"),
     session_id: sessionId,
   }),
   output: z.object({
@@ -33,15 +36,12 @@ export const readFile = defineTool({
     next_offset: z.number().nullable().describe("null: this was the end"),
     ...where,
   }),
-  run: async (call, { path, offset, max_bytes, session_id }) => {
-    const record = await existingSession(call, session_id);
-    const found = await call.parts.fleet.use(call.caller, record.id, async ({ files }) => {
-      const { size } = await files.stat(path);
-      const pieces: Buffer[] = [];
-      for await (const piece of files.read(path, { offset, length: max_bytes })) pieces.push(piece);
-      return { size, bytes: Buffer.concat(pieces) };
-    });
-    const { size, bytes } = found;
+  run: async (call, { path, offset, max_bytes, snapshot_id, session_id }) => {
+    const range = { offset, length: max_bytes };
+    const { size, bytes, from } =
+      snapshot_id === undefined
+        ? await readLive(call, session_id, path, range)
+        : await readStored(call, session_id, snapshot_id, path, range);
     const text = textOf(bytes, offset + bytes.length < size);
     const read = text === undefined ? bytes.length : Buffer.byteLength(text);
     const next = offset + read;
@@ -53,8 +53,37 @@ export const readFile = defineTool({
         size_bytes: size,
         offset,
         next_offset: next < size ? next : null,
-        ...whereOf(record),
+        ...from,
       },
     };
   },
 });
+
+interface Found {
+  size: number;
+  bytes: Buffer;
+  from: ReturnType<typeof whereOf>;
+}
+
+async function readLive(call: ToolCall, session: string | undefined, path: string, range: ReadOptions): Promise<Found> {
+  const record = await existingSession(call, session);
+  return call.parts.fleet.use(call.caller, record.id, async ({ files }) => {
+    const { size } = await files.stat(path);
+    const pieces = await Array.fromAsync(files.read(path, range));
+    return { size, bytes: Buffer.concat(pieces), from: whereOf(record) };
+  });
+}
+
+/** A snapshot outlives its sandbox, so none is needed to read it. */
+async function readStored(
+  { caller, parts, session }: ToolCall,
+  session_id = session,
+  snapshot: string,
+  path: string,
+  range: ReadOptions,
+): Promise<Found> {
+  const { sandboxId } = await parts.snapshots.get(caller, snapshot);
+  const { sizeBytes, bytes } = await parts.snapshots.read(caller, snapshot, path, range);
+  const pieces = await Array.fromAsync(bytes);
+  return { size: sizeBytes, bytes: Buffer.concat(pieces), from: { session_id, sandbox_id: sandboxId } };
+}

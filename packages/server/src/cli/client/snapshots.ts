@@ -1,4 +1,6 @@
+import { pipeline } from "node:stream/promises";
 import type { SnapshotDiff, SnapshotInfo } from "@caisson/sdk";
+import { httpLimits } from "../../core/http-limits.ts";
 import type { RunIo } from "../run.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
@@ -68,6 +70,30 @@ const diff: Verb = {
   },
 };
 
+const files: Verb = {
+  summary: "list what is in a snapshot",
+  usage: "SNAPSHOT",
+  words: [1, 1],
+  run: async ({ caisson, words, io, json }) => {
+    const found = await caisson.snapshots.files(words[0] ?? "", { limit: httpLimits.page.max });
+    if (found.length === httpLimits.page.max)
+      io.stderr.write(`caisson: only the first ${found.length} names are listed\n`);
+    if (json) return tellJson(io, found);
+    const rows = found.map(({ type, mode, size, mtime, path }) => [type, mode, size, mtime && tellTime(mtime), path]);
+    return tellTable(io, ["TYPE", "MODE", "SIZE", "MODIFIED", "PATH"], rows);
+  },
+};
+
+const read: Verb = {
+  summary: "write a file of a snapshot to standard output",
+  usage: "SNAPSHOT PATH",
+  words: [2, 2],
+  run: async ({ caisson, words: [snapshot = "", path = ""], io }) => {
+    await pipeline(await caisson.snapshots.read(snapshot, path), io.stdout, { end: false });
+    return 0;
+  },
+};
+
 const remove = quiet("delete a snapshot for good", ["SNAPSHOT"], ({ caisson }, snapshot) =>
   caisson.snapshots.delete(snapshot),
 );
@@ -75,6 +101,8 @@ const remove = quiet("delete a snapshot for good", ["SNAPSHOT"], ({ caisson }, s
 export const snapshotVerbs: Record<string, Verb> = {
   "snapshot create": create,
   "snapshot list": list,
+  "snapshot files": files,
+  "snapshot read": read,
   "snapshot restore": restore,
   "snapshot diff": diff,
   "snapshot rm": remove,
