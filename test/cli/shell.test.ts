@@ -98,6 +98,24 @@ describe("caisson shell", () => {
     expect(desk.text).toMatch(/no-such-program/);
   });
 
+  it("[SBX-06] asks before it copies an input folder that holds credentials", async () => {
+    const input = join(folder, "home-like");
+    await mkdir(join(input, ".aws"), { recursive: true });
+    const question = "home-like is or holds a place of credentials (.aws). Copy it into the sandbox? [y/N] ";
+    const refused = sit("--engine", "container", "--input", "home-like");
+    await refused.sees(question);
+    refused.type("n\r");
+    expect(await refused.ended).toMatchObject({ code: 125, restored: true });
+    const allowed = sit("--engine", "container", "--input", "home-like");
+    await allowed.sees(question);
+    allowed.type("y\r");
+    await allowed.sees(prompt);
+    allowed.type("ls -a input\r");
+    await allowed.sees(".aws");
+    allowed.type("exit\r");
+    expect(await allowed.ended).toMatchObject({ code: 0, restored: true });
+  });
+
   it("[EXE-04] is refused without a terminal; has help and completion", async () => {
     const caisson = (...args: string[]) =>
       new Promise<{ code: unknown; text: string }>((resolve) => {

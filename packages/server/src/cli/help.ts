@@ -56,7 +56,8 @@ export function runHelpText(): string {
        caisson run [OPTIONS] -          (code from standard input)
 
 Runs FILE in a sandbox of its own, with nothing of this machine but its programs: no network, no files, no rights.
-Standard input, output and the exit code pass through. Options may also follow FILE; -- ends them.
+Standard input, output and the exit code pass through. Long options may also follow FILE directly.
+Everything after -- goes to the program.
 
 ${formatOptions(runOptionSpecs)}
 

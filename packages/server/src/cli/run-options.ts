@@ -1,5 +1,6 @@
 import type { Configuration } from "../config/config.ts";
 import { defined } from "../core/defined.ts";
+import type { RuleDraft } from "../core/egress-policies.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { type Language, languageOf, languages } from "../core/language.ts";
@@ -7,6 +8,8 @@ import { type Range, requestLimits } from "../core/limits.ts";
 import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import { showBytes } from "../core/size.ts";
+import { readRuleText } from "../egress/rule-text.ts";
+import { checkMisplaced } from "./misplaced-option.ts";
 import { namedValues } from "./named-values.ts";
 import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 import { configOption, helpOption } from "./report-options.ts";
@@ -76,7 +79,17 @@ export const runOptionSpecs = {
     value: "RULE",
     help: "a name that may be reached: api.example.com, *.example.com, db.example.com:5432",
   },
+  range: {
+    type: "string",
+    multiple: true,
+    value: "CIDR",
+    help: "with --allow-domain: a private network that its names may lead to, such as 10.0.0.0/8",
+  },
   input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input, read-only" },
+  "allow-credentials": {
+    type: "boolean",
+    help: "copy the --input folder although it holds keys or tokens, such as .ssh or .aws",
+  },
   output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
   config: configOption,
   json: { type: "boolean", help: "print one JSON document with the result instead of the output" },
@@ -91,8 +104,10 @@ export interface BoxPlan {
   limits: Partial<RunLimits>;
   env: Record<string, string>;
   /** What it may reach beside what is configured. */
-  allowDomains?: string[];
+  allowDomains?: readonly (string | RuleDraft)[];
   inputFolder?: string;
+  /** The input folder may hold credentials. */
+  allowCredentials: boolean;
   outputFolder?: string;
   configFile?: string;
 }
@@ -145,19 +160,28 @@ export function readBox(options: ParsedOptions, variables: Readonly<Record<strin
       outputBytes: options.size("max-output"),
     }),
     env: namedValues(options.texts("env"), "env", variables),
+    allowCredentials: options.flag("allow-credentials"),
   };
   const engine = options.text("engine");
   if (engine !== undefined) plan.engine = parseEngineChoice(engine);
   const configFile = options.text("config");
   if (configFile !== undefined) plan.configFile = configFile;
   const domains = options.texts("allow-domain");
-  if (domains.length > 0) plan.allowDomains = domains;
+  if (domains.length > 0) plan.allowDomains = withRanges(domains, options.texts("range"));
+  else if (options.texts("range").length > 0)
+    throw new AppError("invalid", "--range is only for the names of --allow-domain", {
+      hint: "--allow-domain db.example.com:5432 --range 10.0.0.0/8",
+    });
   const input = options.text("input");
   const output = options.text("output");
   if (input?.endsWith(":rw")) throw new AppError("invalid", "--input is read-only", { hint: "results go to --output" });
   if (input !== undefined) plan.inputFolder = input.replace(/:ro$/, "");
   if (output !== undefined) plan.outputFolder = output;
   return plan;
+}
+
+function withRanges(domains: readonly string[], ranges: string[]): readonly (string | RuleDraft)[] {
+  return ranges.length === 0 ? domains : domains.map((text) => ({ ...readRuleText(text), ranges }));
 }
 
 /** Undefined when help was asked for. */
@@ -167,6 +191,7 @@ export function parseRun(
 ): RunPlan | undefined {
   const options = parseOptions(args, runOptionSpecs);
   if (options.flag("help")) return undefined;
+  checkMisplaced("caisson run", args, runOptionSpecs);
   const [file, ...rest] = options.rest;
   if (file === undefined)
     throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });

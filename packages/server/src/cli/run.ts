@@ -5,6 +5,7 @@ import { interpreters } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { boxOptions, bringOutput } from "./box.ts";
+import { checkInput } from "./check-input.ts";
 import { watchDisk } from "./disk.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { explain } from "./explain.ts";
@@ -55,6 +56,7 @@ function printJson(io: RunIo, result: RunResult): Promise<void> {
 /** `caisson run`: read the script, make a sandbox, run it there, tell, clean up. */
 export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<number> {
   const fromInput = plan.file === "-";
+  await checkInput(plan, io);
   const script = fromInput ? await readCode(io.stdin) : await readScript(plan.file);
   const interrupt = onInterrupt();
   const readerGone = () => interrupt.end(exitCodes.pipe);

@@ -4,6 +4,7 @@ import type { RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { atTerminal } from "./at-terminal.ts";
 import { boxOptions, bringOutput } from "./box.ts";
+import { checkInput } from "./check-input.ts";
 import { watchDisk } from "./disk.ts";
 import { explain } from "./explain.ts";
 import type { Interrupt } from "./interrupt.ts";
@@ -47,6 +48,7 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
 /** `caisson shell`: a sandbox of its own with somebody who types. */
 export function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<number> {
   return atTerminal(io, async (interrupt) => {
+    await checkInput(plan, io);
     await using sandbox = await caisson.createSandbox(boxOptions(plan));
     watchDisk(sandbox, io, interrupt.signal);
     interrupt.signal.throwIfAborted();

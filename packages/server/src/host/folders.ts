@@ -22,9 +22,15 @@ export async function checkFolder({ id, path }: NamedFolder, role: FolderRole, h
   const trees = role === "output" ? [...systemTrees, ...programTrees] : systemTrees;
   const forbidden = systemRoots.includes(path) ? path : trees.find((tree) => isWithin(path, tree));
   if (forbidden !== undefined) throw refuse("belongs to the system", "name a folder that holds nothing but the data");
-  for (const place of credentialPlaces)
-    if (await touches(path, place))
-      throw refuse(`is or holds a place of credentials (${place})`, "name a folder that holds nothing but the data");
+  const place = await credentialPlaceIn(path);
+  if (place !== undefined)
+    throw refuse(`is or holds a place of credentials (${place})`, "name a folder that holds nothing but the data");
+}
+
+/** The first place of credentials that the path goes through or directly holds. */
+export async function credentialPlaceIn(path: string): Promise<string | undefined> {
+  for (const place of credentialPlaces) if (await touches(path, place)) return place;
+  return undefined;
 }
 
 /** Whether the path goes through the place, or the place lies in it: in `~`, and for `.config/gcloud` in `~/.config` too. */

@@ -1,0 +1,34 @@
+import { AppError } from "../core/errors.ts";
+import { type OptionSpecs, parseOptions } from "./options.ts";
+
+/**
+ * Refuses an option after the file that could be ours and that the program would get: a run that seems limited would not be.
+ * After `--` everything is the program's.
+ */
+export function checkMisplaced(command: string, args: readonly string[], specs: OptionSpecs): void {
+  const end = args.indexOf("--");
+  const [file = "", ...words] = parseOptions(end === -1 ? args : args.slice(0, end), specs).rest;
+  const at = words.findIndex((word) => optionOf(word, specs) !== undefined);
+  const option = words[at];
+  if (option === undefined) return;
+  const takesValue = optionOf(option, specs)?.type === "string" && /^(--[\w-]+|-\w)$/.test(option);
+  const own = words.slice(at, at + (takesValue ? 2 : 1));
+  const others = words.toSpliced(at, own.length);
+  const line = (...parts: string[]) => [command, ...parts.map(quote)].join(" ");
+  throw new AppError("invalid", `'${option}' after ${file} could be an option of ${command} or of the program`, {
+    hint: `for Caisson: ${line(...own, file, ...others)}; for the program: ${line(file, "--", ...words)}`,
+  });
+}
+
+/** Short ones also with their value: -t1, -t=1. */
+function optionOf(word: string, specs: OptionSpecs): OptionSpecs[string] | undefined {
+  return Object.entries(specs).find(([name, { alias, short }]) => {
+    const long = word.split("=")[0];
+    if (long === `--${name}` || long === `--${alias ?? name}`) return true;
+    return short !== undefined && new RegExp(`^-${short}(=?\\d.*)?$`).test(word);
+  })?.[1];
+}
+
+function quote(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
