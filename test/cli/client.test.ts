@@ -120,6 +120,13 @@ describe("the command line of a daemon", () => {
     expect(await said("egress", "explain", "api.example.com:80")).toContain("only on 443");
     await said("egress", "--sandbox", id, "--range", "10.0.0.0/8", "--inspect", "--method", "GET", "intra.example.com");
     expect(await said("egress", "list", "--sandbox", id)).toMatch(/intra\.example\.com +10\.0\.0\.0\/8 inspect GET/);
+    const bare = await caisson(["egress", "add", "foo"]);
+    expect(bare).toMatchObject({ code: 2, stdout: "" });
+    expect(bare.stderr).toMatch(/'foo' has no dot[\s\S]*hint: .*api\.example\.com, or add --yes\n/);
+    expect(await said("egress", "list")).not.toContain("foo");
+    expect(await said("egress", "add", "foo", "--yes")).toMatch(/allow +foo/);
+    await said("egress", "remove", "foo");
+    expect(await said("egress", "list")).not.toContain("foo");
     await said("egress", "rm", "api.example.com");
     expect(JSON.parse(await said("egress", "explain", "api.example.com", "--json"))).toMatchObject({ action: "deny" });
     const set = await said(

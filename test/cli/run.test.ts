@@ -225,16 +225,6 @@ describe("bad use", () => {
     expectClear(await caisson(["run", "--input", "odd", "ok.py"]), 2, /link/);
   });
 
-  it("[SBX-06] an input folder that holds credentials needs a flag where nobody can be asked", async () => {
-    await mkdir(join(folder, "home-like/.ssh"), { recursive: true });
-    await writeFile(join(folder, "home-like/.ssh/id"), "key");
-    await writeFile(join(folder, "list.sh"), "ls -a input");
-    const args = ["--engine", "container", "--input", "home-like", "list.sh"];
-    expectClear(await caisson(["run", ...args]), 125, /place of credentials \(\.ssh\)[\s\S]*--allow-credentials/);
-    expectClear(await caisson(["run", "--input", "home-like/.ssh", "list.sh"]), 125, /place of credentials/);
-    expect(await caisson(["run", "--allow-credentials", ...args])).toMatchObject({ code: 0, stdout: ".\n..\n.ssh\n" });
-  });
-
   it("[CLI-03] is told in colour on a terminal, and without where NO_COLOR is set or nobody looks", async () => {
     const red = "\x1b[31mcaisson:\x1b[0m";
     expect(await onTerminal("fly")).toContain(red);

@@ -1,6 +1,6 @@
-import { createInterface } from "node:readline/promises";
 import { AppError } from "../core/errors.ts";
 import { credentialPlaceIn, realFolder } from "../host/folders.ts";
+import { agrees } from "./agree.ts";
 import type { RunIo } from "./run.ts";
 import type { BoxPlan } from "./run-options.ts";
 import { visible } from "./terminal.ts";
@@ -11,15 +11,8 @@ export async function checkInput({ inputFolder, allowCredentials }: BoxPlan, io:
   const place = await credentialPlaceIn(await realFolder(inputFolder));
   if (place === undefined) return;
   const what = `${visible(inputFolder)} is or holds a place of credentials (${place})`;
-  if (io.stdin.isTTY && io.stderr.isTTY && (await agrees(`caisson: ${what}. Copy it into the sandbox? [y/N] `, io)))
-    return;
+  if (await agrees(`${what}. Copy it into the sandbox?`, io)) return;
   throw new AppError("forbidden", `cannot copy the input folder: ${what}`, {
     hint: "name a folder that holds only the data, or add --allow-credentials",
   });
-}
-
-async function agrees(question: string, { stdin, stderr }: RunIo): Promise<boolean> {
-  using terminal = createInterface({ input: stdin, output: stderr });
-  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
-  return /^y(es)?$/i.test((await Promise.race([terminal.question(question), closed])).trim());
 }

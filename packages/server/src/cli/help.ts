@@ -22,13 +22,34 @@ export const commands = {
   help: "print this text, or that of a command",
 } as const;
 
+/** The commands of a first day, each as a line that works. */
+const firstDay = [
+  ["run script.py", "run a script in a sandbox of its own"],
+  ["shell", "open a shell in a sandbox of its own"],
+  ["doctor", "say what works on this machine"],
+  ["up --detach", "start the daemon"],
+  ["create", "create a sandbox of the daemon, and print its id"],
+  ["ls", "list its sandboxes"],
+  ["cp notes.txt SANDBOX:", "copy a file into a sandbox"],
+  ["exec SANDBOX 'ls -l'", "run a command there"],
+  ["rm SANDBOX", "destroy a sandbox and wipe its workspace"],
+  ["mcp install claude-code", "give an agent its own sandbox"],
+] as const;
+
 export function helpText(): string {
   const row = (name: string, text: string) => `  ${name.padEnd(20)}${text}`;
+  const first = firstDay.map(([line, text]) => `  caisson ${line.padEnd(26)}${text}`);
   const own = Object.entries(commands).map(([name, text]) => row(name, text));
   const asked = Object.entries(clientVerbs).map(([name, { summary }]) => row(name, summary));
   return `caisson: runs code you do not trust in sealed sandboxes
 
 usage: caisson COMMAND [OPTIONS]
+
+To begin with:
+
+${first.join("\n")}
+
+caisson help COMMAND explains one. All commands:
 
 ${own.join("\n")}
 

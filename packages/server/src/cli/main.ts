@@ -74,8 +74,12 @@ const helpTexts: Record<string, HelpText | undefined> = {
 
 async function help(words: string[], io: RunIo): Promise<number> {
   const { clientHelpText } = await import("./client/client.ts");
-  const { helpText } = await import("./help.ts");
-  io.stdout.write((await helpTexts[words[0] ?? ""]?.()) ?? clientHelpText(words) ?? helpText());
+  const { commands, helpText } = await import("./help.ts");
+  const [word] = words;
+  const text = (await helpTexts[word ?? ""]?.()) ?? clientHelpText(words);
+  if (text === undefined && word !== undefined && !Object.hasOwn(commands, word))
+    throw (await import("./unknown-command.ts")).unknownCommand(word);
+  io.stdout.write(text ?? helpText());
   return 0;
 }
 
@@ -152,7 +156,8 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         const configuration = await load(environment, plan);
         const tools = toolsOf(configuration, plan, ["all"]);
         if (plan.transport === "stdio") return serveMcp(configuration, environment.variables, { ...plan, tools }, io);
-        const variables = { ...environment.variables, CAISSON_MCP_TOOLS: tools.join() };
+        const port = plan.port === undefined ? {} : { CAISSON_PORT: plan.port };
+        const variables = { ...environment.variables, CAISSON_MCP_TOOLS: tools.join(), ...port };
         return dispatch(["up", ...configWords(plan)], { ...environment, variables }, io);
       });
     case "completion":

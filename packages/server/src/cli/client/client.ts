@@ -45,8 +45,11 @@ export async function askDaemon(
 export function clientHelpText(words: readonly string[]): string | undefined {
   const found = findVerb(words);
   if (found !== undefined) return verbHelpText(found.name, found.verb);
-  const names = verbsUnder(words[0] ?? "");
-  return names.length === 0 ? undefined : groupHelpText(names);
+  const [group = "", word] = words;
+  const names = verbsUnder(group);
+  if (names.length === 0) return undefined;
+  if (word !== undefined) throw unknownInGroup(group, word, names);
+  return groupHelpText(names);
 }
 
 function groupHelpText(names: readonly string[]): string {

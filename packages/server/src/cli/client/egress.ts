@@ -2,7 +2,9 @@ import type { EgressAllow, EgressPolicy, EgressRule, NamespaceEgress } from "@ca
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { readRuleText } from "../../egress/rule-text.ts";
+import { agrees } from "../agree.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { visible } from "../terminal.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
@@ -56,22 +58,38 @@ async function apply({ caisson, options, io, json, change }: Changing): Promise<
   return json ? tellJson(io, policy) : tellPolicies(io, [["sandbox", policy]]);
 }
 
+/** A name without a dot is mostly a slip: `egress add foo` for `egress add foo.com`. */
+async function checkDots({ words, options, io }: VerbCall): Promise<void> {
+  if (options.flag("yes")) return;
+  const bare = words.find((text) => !/[.:[]/.test(readRuleText(text).host));
+  if (bare === undefined) return;
+  const what = `'${visible(bare)}' has no dot, so it names a host of the local network`;
+  if (await agrees(`${what}. Allow it?`, io)) return;
+  throw new AppError("invalid", what, { hint: "write the whole name, such as api.example.com, or add --yes" });
+}
+
 const approve: Verb = {
-  summary: "let sandboxes reach a domain, from now on",
+  summary: "allow sandboxes to connect to a domain",
   usage: "RULE…",
   about:
     "A rule is NAME[:PORT][/PROTOCOL]: api.example.com (port 443, TLS), *.example.com, db.example.com:5432. Protocols are\n" +
     "tls, http and tcp. Live sandboxes follow at once.",
   words: [1, 100],
-  options: { ...sandboxOption, ...kindOptions, ...conditionOptions },
-  run: (call) => {
+  options: {
+    ...sandboxOption,
+    ...kindOptions,
+    ...conditionOptions,
+    yes: { type: "boolean", short: "y", help: "allow a name without a dot without asking" },
+  },
+  run: async (call) => {
+    if (kindOf(call.options) !== "deny") await checkDots(call);
     const rules = call.words.map((text) => toRule(text, call.options));
     return apply({ ...call, change: { add: { [kindOf(call.options)]: rules } } });
   },
 };
 
 const remove: Verb = {
-  summary: "take rules away; what they let out is cut",
+  summary: "remove rules and close connections that only they allowed",
   usage: "RULE…",
   words: [1, 100],
   options: { ...sandboxOption, ...kindOptions },

@@ -32,7 +32,7 @@ const set: Verb = {
 };
 
 const unset: Verb = {
-  summary: "take variables of a sandbox away",
+  summary: "remove variables of a sandbox",
   usage: "SANDBOX NAME…",
   words: [2, most],
   run: (call) =>
@@ -44,4 +44,4 @@ const unset: Verb = {
     }),
 };
 
-export const envVerbs: Record<string, Verb> = { "env list": list, "env set": set, "env unset": unset };
+export const envVerbs: Record<string, Verb> = { "env list": list, "env set": set, "env rm": unset };

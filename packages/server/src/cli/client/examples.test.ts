@@ -21,14 +21,22 @@ describe("examples in the help of commands", () => {
     expect(ours.filter((name) => examples[name] === undefined)).toEqual([]);
   });
 
-  it("[CLI-01] a list and a removal are found by either of their usual names", () => {
+  it("[CLI-01] a list and a removal are found by their other usual names", () => {
     for (const [asked, name] of [
       ["checkpoint ls", "checkpoint list"],
       ["image list", "image ls"],
       ["template delete", "template rm"],
-      ["vault rm", "vault delete"],
+      ["vault delete", "vault rm"],
+      ["keys revoke", "keys rm"],
+      ["env unset", "env rm"],
+      ["session kill", "session rm"],
+      ["webhook remove", "webhook rm"],
+      ["egress destroy", "egress rm"],
+      ["egress add", "egress"],
     ] as const)
       expect(findVerb([...asked.split(" "), "x"])).toMatchObject({ name, rest: ["x"] });
-    expect(findVerb(["webhook", "remove"])).toBeUndefined();
+    for (const word of ["destroy", "delete", "remove"]) expect(findVerb([word, "x"])).toMatchObject({ name: "rm" });
+    expect(findVerb(["kill", "x"])).toMatchObject({ name: "kill" });
+    expect(findVerb(["webhook", "fly"])).toBeUndefined();
   });
 });

@@ -44,4 +44,4 @@ const list: Verb = {
 
 const revoke = quiet("revoke an API key, at once", ["ID"], ({ caisson }, id) => caisson.keys.revoke(id));
 
-export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys revoke": revoke };
+export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys rm": revoke };

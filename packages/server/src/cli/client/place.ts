@@ -106,7 +106,7 @@ const sessionList: Verb = {
   },
 };
 
-const sessionKill: Verb = {
+const sessionRemove: Verb = {
   summary: "destroy the sandbox of a session",
   usage: "--id SESSION",
   words: [0, 1],
@@ -114,7 +114,7 @@ const sessionKill: Verb = {
   run: async ({ caisson, options, words, io, json }) => {
     const session_id = options.text("id") ?? words[0];
     if (session_id === undefined)
-      throw new AppError("invalid", "which session?", { hint: "caisson session kill --id SESSION" });
+      throw new AppError("invalid", "which session?", { hint: "caisson session rm --id SESSION" });
     try {
       const { result } = await caisson.tools.call("terminate_session", { session_id });
       return json ? tellJson(io, result) : 0;
@@ -160,6 +160,6 @@ export const placeVerbs: Record<string, Verb> = {
   stats,
   limits,
   "session list": sessionList,
-  "session kill": sessionKill,
+  "session rm": sessionRemove,
   events,
 };

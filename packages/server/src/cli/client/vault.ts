@@ -157,7 +157,7 @@ const rotate: Verb = {
 export const vaultVerbs: Record<string, Verb> = {
   "vault add": add,
   "vault list": list,
-  "vault delete": remove,
+  "vault rm": remove,
   "vault bind": bind,
   "vault unbind": unbind,
   "vault rotate": rotate,

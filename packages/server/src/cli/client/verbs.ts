@@ -60,17 +60,29 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...webVerbs,
 };
 
+/** Other words for `rm`, alone or after the name of a group. `kill` alone ends a process. */
+const removals = ["delete", "del", "remove", "destroy", "revoke", "unset", "kill"];
+
 /** Which of the two a group has is not for people to remember. */
-const usual: Readonly<Record<string, string>> = { ls: "list", list: "ls", rm: "delete", delete: "rm" };
+const usual: Readonly<Record<string, string>> = {
+  ls: "list",
+  list: "ls",
+  ...Object.fromEntries(removals.map((word) => [word, "rm"])),
+};
+
+/** Commands by names that people try. */
+const others: Readonly<Record<string, string>> = { "egress add": "egress", "egress allow": "egress" };
 
 /** The verb that words begin with, two words before one, and what follows it. */
 export function findVerb(words: readonly string[]): { name: string; verb: Verb; rest: string[] } | undefined {
   const [first = "", second = ""] = words;
-  const other = Object.hasOwn(usual, second) ? usual[second] : second;
+  const [one, two] = [first, second].map((word) => (Object.hasOwn(usual, word) ? usual[word] : word));
+  const pair = `${first} ${second}`;
   for (const [name, length] of [
-    [`${first} ${second}`, 2],
-    [`${first} ${other}`, 2],
+    [Object.hasOwn(others, pair) ? (others[pair] ?? pair) : pair, 2],
+    [`${first} ${two}`, 2],
     [first, 1],
+    [one ?? first, 1],
   ] as const) {
     const verb = Object.hasOwn(clientVerbs, name) ? clientVerbs[name] : undefined;
     if (verb !== undefined) return { name, verb, rest: words.slice(length) };
@@ -80,9 +92,12 @@ export function findVerb(words: readonly string[]): { name: string; verb: Verb; 
 
 /** What a verb is called, and what it is found by as well. */
 export function spellings(name: string): string[] {
-  const [first = "", second = ""] = name.split(" ");
-  const other = Object.entries(usual).find(([, own]) => own === second)?.[0];
-  return other === undefined || Object.hasOwn(clientVerbs, `${first} ${other}`) ? [name] : [name, `${first} ${other}`];
+  const words = name.split(" ");
+  const last = words.at(-1) ?? "";
+  const spelled = Object.keys(usual).filter((word) => usual[word] === last);
+  const names = spelled.map((word) => [...words.slice(0, -1), word].join(" "));
+  const more = Object.keys(others).filter((other) => others[other] === name);
+  return [name, ...names.filter((other) => !Object.hasOwn(clientVerbs, other)), ...more];
 }
 
 /** Those that begin with a word that is no verb by itself. */

@@ -12,6 +12,7 @@ export const mcpOptionSpecs = { tools, config: configOption, help: helpOption } 
 
 export const serveOptionSpecs = {
   transport: { type: "string", short: "t", value: "KIND", help: "stdio (default), or http: the daemon" },
+  port: { type: "string", value: "N", help: "with --transport http: the port, in place of the configured one" },
   ...mcpOptionSpecs,
   tools: { ...tools, help: "sets of tools, such as core,files (default: all)" },
 } as const satisfies OptionSpecs;
@@ -20,30 +21,39 @@ export interface McpPlan {
   transport: "stdio" | "http";
   tools?: readonly string[];
   configFile?: string;
+  /** As it was given; checked like CAISSON_PORT. */
+  port?: string;
 }
 
 /** Of `caisson mcp` and `caisson serve`; undefined when help was asked for. */
 export function parseMcp(args: readonly string[], specs: OptionSpecs): McpPlan | undefined {
   const options = parseOptions(args, specs);
   if (options.flag("help")) return undefined;
+  if ("transport" in specs) checkServe(options.text("transport"), options.text("port"));
   const [extra] = options.rest;
   if (extra !== undefined)
     throw new AppError("invalid", `'${extra}' is not expected here`, { hint: "--help says what is" });
   const [named, configFile] = [options.text("tools"), options.text("config")];
+  const port = options.text("port");
   return {
-    transport: "transport" in specs ? readTransport(options.text("transport")) : "stdio",
+    transport: options.text("transport") === "http" ? "http" : "stdio",
     ...(named === undefined ? {} : { tools: named.split(",") }),
     ...(configFile === undefined ? {} : { configFile }),
+    ...(port === undefined ? {} : { port }),
   };
 }
 
-function readTransport(named = "stdio"): McpPlan["transport"] {
-  if (named === "stdio" || named === "http") return named;
-  if (named === "sse")
+/** Refuses a transport that cannot be served, with the line that works. */
+function checkServe(transport: string | undefined, port: string | undefined): void {
+  const line = `caisson serve --transport http${port === undefined ? "" : ` --port ${port}`}`;
+  if (transport === "sse")
     throw new AppError("unsupported", "the transport sse is no longer part of the protocol", {
-      hint: "--transport http: every client of 2025 and later speaks it, at /mcp",
+      hint: `${line}; every client of 2025 and later speaks it, at /mcp`,
     });
-  throw new AppError("invalid", `there is no transport '${named}'`, { hint: "stdio or http" });
+  if (transport !== undefined && transport !== "stdio" && transport !== "http")
+    throw new AppError("invalid", `there is no transport '${transport}'`, { hint: "stdio or http" });
+  if (port !== undefined && transport !== "http")
+    throw new AppError("invalid", "--port is only for --transport http", { hint: line });
 }
 
 export function mcpHelpText(): string {
