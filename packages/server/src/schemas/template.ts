@@ -22,7 +22,7 @@ const base64Characters = Math.ceil(templateLimits.fileBytes / 3) * 4;
 /** What is in other folders a template does not keep. */
 const path = filePath
   .min(1)
-  .regex(/^(?!\/)|^\/workspace\//, "a file of a template lies in /workspace")
+  .regex(/^(?:[^/]|\/workspace\/)/, "a file of a template lies in /workspace")
   .describe("in the workspace");
 const file = z.union([
   z.strictObject({ path, text: z.string().max(templateLimits.fileBytes) }),
