@@ -18,6 +18,10 @@ class App(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def do_GET(self):
+        if self.path.startswith("/words"):
+            self.send_response(218, "that is " + open("/workspace/value").read())
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if self.headers.get("Upgrade") == "websocket":
             return self.echo_frames()
         if self.path.startswith("/headers"):
@@ -72,6 +76,11 @@ class App(BaseHTTPRequestHandler):
         self.wfile.write(
             f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode()
         )
+        if self.path.startswith("/split"):
+            whole = open("/workspace/value", "rb").read()
+            parts = (whole[:9], whole[9:])
+            # A message of two frames with a ping between them.
+            self.wfile.write(bytes([0x01, len(parts[0])]) + parts[0] + b"\x89\x02hi" + bytes([0x80, len(parts[1])]) + parts[1])
         while len(head := self.rfile.read(2)) == 2:
             if head[0] & 15 == 8:
                 break

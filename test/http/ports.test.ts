@@ -15,6 +15,7 @@ interface Answer {
   status: number;
   headers: IncomingMessage["headers"];
   text: string;
+  words: string | undefined;
 }
 
 describe.each(engines)("ports of a sandbox (%s)", (engine) => {
@@ -63,6 +64,7 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
         .on("end", () =>
           resolve({
             status: response.statusCode ?? 0,
+            words: response.statusMessage,
             headers: response.headers,
             text: Buffer.concat(parts).toString(),
           }),
@@ -73,17 +75,22 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
   }
 
   /** Asks the browsers' port for a WebSocket, and says hello on it. */
-  function upgraded(headers: Record<string, string>): Promise<string> {
+  function upgraded(headers: Record<string, string>, path = "/socket"): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const asking = {
       ...{ connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
       ...{ "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", host: `8000-${id}.localhost:${browserPort}` },
     };
-    const sent = request({ host: "127.0.0.1", port: browserPort, path: "/socket", headers: { ...asking, ...headers } });
-    sent.on("error", reject).on("response", ({ statusCode }) => resolve(String(statusCode)));
+    const sent = request({ host: "127.0.0.1", port: browserPort, path, headers: { ...asking, ...headers } });
+    sent
+      .on("error", reject)
+      .on("response", ({ statusCode, statusMessage }) => resolve(`${statusCode} ${statusMessage}`));
     sent.on("upgrade", ({ statusCode }, socket) => {
       socket.write(Buffer.concat([Buffer.from([0x81, 0x85, 0, 0, 0, 0]), Buffer.from("hello")]));
-      socket.once("data", (frame: Buffer) => {
+      let frame = Buffer.alloc(0);
+      socket.on("data", (piece: Buffer) => {
+        frame = Buffer.concat([frame, piece]);
+        if (frame.length < 7) return;
         socket.destroy();
         resolve(`${statusCode} ${frame.subarray(2)}`);
       });
@@ -166,6 +173,16 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
       async (sandbox) => sandbox.redactor.hide([Buffer.from(hidden)]),
     );
     expect(await (await byPath("/secret")).text()).toBe(`the ${"*".repeat(hidden.length)} is here`);
+    expect((await byPath("/words")).statusText).not.toContain(hidden);
+    await operator.send("PUT", `${at}/ports/8000`, { json: { visibility: "public" } });
+    expect(await browse("/words")).toMatchObject({ status: 218, words: "unknown" });
+    expect(await upgraded({}, "/words")).toBe("218 ");
+    await operator.send("PUT", `${at}/ports/8000`, { json: { visibility: "private" } });
+    const url = `${server.base.replace("http", "ws")}${at}/ports/8000/split`;
+    const socket = new WebSocket(url, { headers: agent.headers } as never);
+    const [{ data }] = await once(socket, "message");
+    expect(data).toBe(`the ${"*".repeat(hidden.length)} is here`);
+    socket.close();
   });
 
   it("[NET-14] say that nothing listens there, and never reach what the guest listens on", async () => {
@@ -211,7 +228,7 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     expect(hostile.headers["set-cookie"]).toEqual(["session=stolen; Path=/"]);
     const upgrade = (origin: string) => upgraded({ cookie: session, origin });
     expect(await upgrade(`http://8000-${id}.localhost:${browserPort}`)).toBe("101 hello");
-    expect(await upgrade("http://evil.example")).toBe("403");
+    expect(await upgrade("http://evil.example")).toBe("403 Forbidden");
   });
 
   it("[NET-14] close when the operator takes it back, and with the key that gave the link", async () => {

@@ -9,6 +9,7 @@ import { requestOver } from "../egress/dialer.ts";
 import { forwardable, requestFraming } from "../egress/forward-headers.ts";
 import { formatHead } from "../egress/http-answer.ts";
 import { CleanBytes } from "../sandboxes/clean-bytes.ts";
+import { CleanFrames } from "../sandboxes/clean-frames.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 export interface PortRequest {
@@ -24,9 +25,9 @@ export interface PortRequest {
   added: readonly string[];
 }
 
+/** Without the words of its status, which are the program's own and mean nothing (RFC 9112, 4). */
 export interface PortAnswer {
   status: number;
-  text: string;
   headers: string[];
   body: Readable;
 }
@@ -66,7 +67,7 @@ function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): Po
   const body = new CleanBytes(sandbox.redactor);
   pipeline(answer, body, () => tunnel.destroy());
   const headers = sandbox.redactor.value(forwardable(answer.rawHeaders));
-  return { status: answer.statusCode ?? 502, text: answer.statusMessage ?? "", headers, body };
+  return { status: answer.statusCode ?? 502, headers, body };
 }
 
 export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Readable): Promise<PortAnswer> {
@@ -86,8 +87,9 @@ export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Rea
 /** Asks for a WebSocket; what a program answers that wants none is an answer. */
 export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
   const upgrade = ["Connection", "Upgrade", "Upgrade", "websocket"];
-  // Sent without a body: none may be announced.
-  const leaveOut = [...request.leaveOut, "content-length"];
+  // Sent without a body: none may be announced. What is compressed could not be looked through.
+  const compressed = sandbox.redactor.reachBytes === 0 ? [] : ["sec-websocket-extensions"];
+  const leaveOut = [...request.leaveOut, ...compressed, "content-length"];
   const [out, tunnel] = await send(sandbox, { ...request, leaveOut }, upgrade);
   const { promise, resolve, reject } = Promise.withResolvers<PortSocket | PortAnswer>();
   out.on("error", reject);
@@ -109,7 +111,7 @@ export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise
 /** Both ways until one of them ends. */
 export async function joinSocket(sandbox: Sandbox, client: Duplex, { head, tunnel }: PortSocket): Promise<void> {
   client.write(head);
-  pipeline(tunnel, new CleanBytes(sandbox.redactor), client, () => tunnel.destroy());
+  pipeline(tunnel, new CleanFrames(sandbox.redactor), client, () => tunnel.destroy());
   pipeline(client, tunnel, () => client.destroy());
   await finished(client, { readable: false }).catch(() => undefined); // whoever it was is gone
 }

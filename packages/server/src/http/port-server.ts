@@ -100,7 +100,7 @@ export class PortServer {
     if (entered !== undefined) return void response.writeHead(303, entered).end();
     await this.#lend(request, place, async (sandbox) => {
       const answer = await askPort(sandbox, requestOf(request, place), hasBody(request) ? request : undefined);
-      response.writeHead(answer.status, answer.text, ownOriginHeaders(answer.headers));
+      response.writeHead(answer.status, ownOriginHeaders(answer.headers));
       const { promise, resolve } = Promise.withResolvers<void>();
       pipeline(answer.body, response, () => resolve());
       await promise;
@@ -118,7 +118,11 @@ export class PortServer {
       const answer = await askSocket(sandbox, requestOf(request, place));
       if ("tunnel" in answer) return joinSocket(sandbox, socket, answer);
       socket.write(
-        formatHead(answer.status, answer.text, [...ownOriginHeaders(answer.headers), "Connection", "close"]),
+        formatHead(answer.status, STATUS_CODES[answer.status] ?? "", [
+          ...ownOriginHeaders(answer.headers),
+          "Connection",
+          "close",
+        ]),
       );
       const { promise, resolve } = Promise.withResolvers<void>();
       pipeline(answer.body, socket, () => resolve());

@@ -1,0 +1,115 @@
+import { Transform, type TransformCallback } from "node:stream";
+import { AppError } from "../core/errors.ts";
+import type { Redactor } from "../core/redaction.ts";
+import { CleanOutput } from "./clean-output.ts";
+
+const isControl = (opcode: number) => (opcode & 8) !== 0;
+
+/** The head of a WebSocket frame (RFC 6455, 5.2) of a server, which masks none; undefined while it is not whole. */
+function readHead(bytes: Buffer): { size: number; payload: number } | undefined {
+  if (bytes.length < 2) return undefined;
+  const [, second = 0] = bytes;
+  if ((second & 128) !== 0) throw new AppError("unavailable", "the program masks its frames, which no server may");
+  const short = second & 127;
+  const size = short < 126 ? 2 : short === 126 ? 4 : 10;
+  if (bytes.length < size) return undefined;
+  return { size, payload: size === 2 ? short : size === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2)) };
+}
+
+/** What goes out in order: bytes as they are, or so many bytes of the messages. */
+type Due = Buffer | number;
+
+/**
+ * WebSocket frames on their way out of a sandbox, with as many stars for each value that is hidden in it: what is in the messages is
+ * looked through as one text, however it is cut into frames.
+ */
+export class CleanFrames extends Transform {
+  readonly #redactor: Redactor;
+  readonly #messages: CleanOutput<"messages">;
+  #head: Buffer = Buffer.alloc(0);
+  #left = 0;
+  /** The control frame that comes, which stands by itself. */
+  #control: Buffer | undefined;
+  readonly #due: Due[] = [];
+
+  constructor(redactor: Redactor) {
+    super();
+    this.#redactor = redactor;
+    this.#messages = new CleanOutput({ messages: redactor.stream("fill") }, (_, piece) => this.#emit(piece));
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    try {
+      for (let rest = chunk; rest.length > 0; ) rest = this.#take(rest);
+      done();
+    } catch (error) {
+      done(error as AppError);
+    }
+  }
+
+  override _flush(done: TransformCallback): void {
+    void this.#messages.end();
+    this.push(this.#head);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#messages.close();
+    done(error);
+  }
+
+  /** Returns what comes after it. */
+  #take(bytes: Buffer): Buffer {
+    if (this.#left === 0) return this.#takeHead(bytes);
+    const size = Math.min(this.#left, bytes.length);
+    const piece = bytes.subarray(0, size);
+    this.#left -= size;
+    if (this.#control === undefined) {
+      this.#due.push(size);
+      void this.#messages.push("messages", piece);
+    } else {
+      this.#control = Buffer.concat([this.#control, piece]);
+      if (this.#left === 0) this.#endControl(this.#control);
+    }
+    return bytes.subarray(size);
+  }
+
+  #takeHead(bytes: Buffer): Buffer {
+    const head = Buffer.concat([this.#head, bytes.subarray(0, 10)]);
+    const read = readHead(head);
+    if (read === undefined) {
+      this.#head = head;
+      return bytes.subarray(bytes.length);
+    }
+    const taken = read.size - this.#head.length;
+    this.#head = Buffer.alloc(0);
+    this.#left = read.payload;
+    this.#control = isControl(head[0] ?? 0) ? Buffer.alloc(0) : undefined;
+    this.#send(head.subarray(0, read.size));
+    return bytes.subarray(taken);
+  }
+
+  #endControl(payload: Buffer): void {
+    const stream = this.#redactor.stream("fill");
+    this.#send(Buffer.concat([...stream.push(payload), ...stream.end()]));
+  }
+
+  /** After what came before it. */
+  #send(bytes: Buffer): void {
+    if (this.#due.length === 0) this.push(bytes);
+    else this.#due.push(bytes);
+  }
+
+  #emit(piece: Buffer): undefined {
+    for (let rest = piece; rest.length > 0; ) {
+      const [due] = this.#due;
+      if (typeof due !== "number") break;
+      const size = Math.min(due, rest.length);
+      this.push(rest.subarray(0, size));
+      rest = rest.subarray(size);
+      if (size < due) this.#due[0] = due - size;
+      else this.#due.shift();
+      while (this.#due[0] instanceof Buffer) this.push(this.#due.shift());
+    }
+  }
+}
