@@ -39,7 +39,7 @@ describe("what would misuse questions to humans", () => {
     await expect(desk.get(stranger, asked.id)).rejects.toMatchObject(unknown);
     await expect(desk.wait(stranger, asked.id, 0)).rejects.toMatchObject(unknown);
     await expect(desk.decide(stranger, asked.id, { approve: true })).rejects.toMatchObject(unknown);
-    await expect(desk.list(stranger, { limit: 9, cursor: asked.id })).rejects.toMatchObject({ code: "invalid" });
+    await expect(desk.list(stranger, { limit: 9, cursor: asked.id })).rejects.toMatchObject({ code: "not_found" });
     expect(await desk.list(stranger, { limit: 9 })).toEqual([]);
     await desk.decide(operator, asked.id, { approve: true, scope: "always" });
     await expect(desk.revoke(stranger, asked.id)).rejects.toMatchObject(unknown);

@@ -54,7 +54,7 @@ describe("[API-01] the page of the API", () => {
       /<code>command<\/code><b>\*<\/b><\/td><td class="t">string \| string\[\]<\/td>\s*<td>a line for the shell/,
     );
     expect(exec).toMatch(
-      /<code>resource_limits.max_processes<\/code><\/td><td class="t">integer<\/td>\s*<td>.*0 to 1,000/,
+      /<code>resource_limits.max_processes<\/code><\/td><td class="t">integer<\/td>\s*<td>.*1 to 512/,
     );
     expect(sections.get("postSandboxesIdProcessesProcessWait")).toMatch(
       /<code>timeout_seconds<\/code>.*\s.*default <code>30</,

@@ -78,11 +78,15 @@ export class Judge {
     if (method !== "HEAD" && !(media in content))
       throw new Error(`${method} ${path}: ${status} with ${media} is not in the document`);
     if (content[media]?.schema === undefined || method === "HEAD") return;
-    if (streams.includes(media) && responseBody === undefined) return; // its schema is that of a message
+    if (streams.includes(media) && responseBody === undefined) return; // its schema is that of one event or line
+    const inEvent = media === "text/event-stream" ? ["properties", "data", "contentSchema"] : [];
     if (reference !== undefined)
       this.#check(["components", "responses", reference, "content", media, "schema"], responseBody);
     else
-      this.#check([path, method.toLowerCase(), "responses", String(status), "content", media, "schema"], responseBody);
+      this.#check(
+        [path, method.toLowerCase(), "responses", String(status), "content", media, "schema", ...inEvent],
+        responseBody,
+      );
   }
 
   #check(place: string[], value: unknown): void {

@@ -46,7 +46,8 @@ describe("[API-01] the OpenAPI document", () => {
     );
     expect(streams.length).toBeGreaterThan(6);
     for (const { path, sse, lines } of streams) {
-      const reference = String(sse.schema?.$ref);
+      const event = sse.schema as { properties: { data: { contentSchema: { $ref: string } } } };
+      const reference = event.properties.data.contentSchema.$ref;
       expect(JSON.stringify(lines.schema?.oneOf), path).toContain(reference);
       const { oneOf = [], discriminator } = components.schemas[reference.split("/").at(-1) ?? ""] as {
         oneOf?: { $ref: string }[];
@@ -54,6 +55,61 @@ describe("[API-01] the OpenAPI document", () => {
       };
       expect(new Set(Object.values(discriminator.mapping)), path).toEqual(new Set(oneOf.map(({ $ref }) => $ref)));
       expect(Object.keys(discriminator.mapping)).toContain("error");
+    }
+  });
+
+  it("has the bounds of numbers that the server holds requests to, and the types of flags and headers", async () => {
+    const api = await server.as("agent");
+    const { json: limits } = await api.get("/api/v1/limits");
+    const { paths, components } = server.judge.document;
+    const { properties } = components.schemas.CreateSandbox as { properties: Record<string, object> };
+    for (const [field, name, unit] of [
+      ["memory_mb", "memory_bytes", 1024 ** 2],
+      ["storage_mb", "storage_bytes", 1024 ** 2],
+      ["cpu_shares", "cpu_shares", 1],
+      ["max_processes", "processes", 1],
+    ] as const) {
+      const { min, max } = limits[name];
+      expect(properties[field], field).toMatchObject({ minimum: min / unit, maximum: max / unit });
+      const past = { [field]: max / unit + 1 };
+      expect((await api.post("/api/v1/sandboxes", past, { bad: true })).status, field).toBe(400);
+    }
+    const listing = paths["/api/v1/sandboxes/{id}/files"]?.get?.parameters ?? [];
+    const shown = (name: string) => listing.find((one) => one.name === name)?.schema;
+    expect(shown("recursive")).toEqual({ type: "boolean" });
+    expect(shown("X-Caisson-Priority")).toMatchObject({ type: "integer", minimum: -100, maximum: 100 });
+    for (const flag of ["1", "yes", "True", ""])
+      expect((await api.get(`/api/v1/sandboxes/x/files?recursive=${flag}`)).status, flag).toBe(400);
+    expect((await api.get("/api/v1/sandboxes/x/files?recursive=true")).status).toBe(404);
+    for (const headers of [{ "x-caisson-priority": "101" }, { "x-caisson-priority": "" }])
+      expect((await api.get("/api/v1/sandboxes", { headers })).status).toBe(400);
+  });
+
+  it.each([
+    ["exec", { command: "" }],
+    ["exec", { command: [] }],
+    ["exec", { command: ["", "x"] }],
+    ["packages", { manager: "pip", packages: [] }],
+    ["packages", { manager: "pip", packages: ["a"], lockfile: "requirements.txt" }],
+    ["packages", { manager: "npm", packages: ["../a"] }],
+  ])("does not promise what the server refuses: %s of %j", async (verb, body) => {
+    const api = await server.as("agent");
+    await expect(api.post(`/api/v1/sandboxes/x/${verb}`, body)).rejects.toThrow("requestBody");
+    expect((await api.post(`/api/v1/sandboxes/x/${verb}`, body, { bad: true })).status).toBe(400);
+  });
+
+  it("[MCP-01] says that /mcp takes messages of JSON-RPC 2.0", async () => {
+    const api = await server.as("agent");
+    for (const body of [
+      {},
+      [],
+      "x",
+      { jsonrpc: "1.0", id: 1, method: "ping" },
+      { jsonrpc: "2.0", id: {}, method: "ping" },
+    ]) {
+      await expect(api.post("/mcp", body)).rejects.toThrow("requestBody");
+      const { status, json } = await api.post("/mcp", body, { bad: true });
+      expect([status, json.error.code]).toEqual([400, -32_600]);
     }
   });
 

@@ -101,7 +101,7 @@ describe("a hostile tenant", () => {
       const name = encodeURIComponent(cursor);
       for (const path of [root, "/api/v1/snapshots", "/api/v1/approvals", "/api/v1/audit"]) {
         const { status, bytes } = await operator.get(`${path}?cursor=${name}`);
-        expect([200, 400], `${path} ${cursor}`).toContain(status);
+        expect([200, 400, 404], `${path} ${cursor}`).toContain(status);
         expect(bytes.toString()).not.toMatch(/victim/);
       }
     }
@@ -159,7 +159,7 @@ describe("a hostile tenant", () => {
     }
     expect((await operator.get(path)).json).toEqual([]);
     expect((await operator.get(`${path}?sandbox_id=${other}`)).json).toEqual([]);
-    expect((await operator.get(`${path}?cursor=${question}`)).status).toBe(400);
+    expect((await operator.get(`${path}?cursor=${question}`)).status).toBe(404);
     const theirs = await server.as("operator", "victim");
     expect((await theirs.post(`${path}/${question}/decide`, { approve: true, scope: "always" })).status).toBe(200);
     const mine = await tenant.post(path, { host: "victim.example.com", sandbox_id: own });
@@ -197,7 +197,7 @@ describe("a hostile tenant", () => {
     const { port } = inside.address() as AddressInfo;
     const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0", "127.1"];
     for (const host of hosts) {
-      const { json } = await operator.post("/api/v1/webhooks", { url: `http://${host}:${port}/${host}` });
+      const { json } = await operator.post("/api/v1/webhooks", { url: `http://${host}:${port}/` });
       server.feed.publish({ type: "queue.backpressure", namespace: "tenant", sandboxId: null, data: { waiting: 1 } });
       const path = `/api/v1/webhooks/${json.id}/deliveries`;
       await vi.waitFor(async () => {

@@ -51,7 +51,7 @@ export function checkpointContract(name: string, store: () => RecordStore, reope
       expect(await checkpoints.list({ namespace: "default", limit: 3, sandboxId: "box-2" })).toEqual([]);
       for (const cursor of ["other", "never"])
         await expect(checkpoints.list({ namespace: "default", limit: 3, cursor })).rejects.toMatchObject({
-          code: "invalid",
+          code: "not_found",
         });
       expect([await checkpoints.count("default"), await checkpoints.count("nobody's")]).toEqual([4, 0]);
       const { items, bytes, largest } = await checkpoints.sizes(2);

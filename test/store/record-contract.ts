@@ -135,7 +135,7 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(await idsOf({ namespace: "other" })).toEqual(["s3"]);
       expect(await idsOf({ status: "stopped" })).toEqual(["s6"]);
       expect(await idsOf({ namespace: "default", sessionKey: "mine" })).toEqual(["s6"]);
-      await expect(store.sandboxes.list({ limit: 1, cursor: "gone" })).rejects.toMatchObject({ code: "invalid" });
+      await expect(store.sandboxes.list({ limit: 1, cursor: "gone" })).rejects.toMatchObject({ code: "not_found" });
     });
 
     it("live until they are destroyed, and can be forgotten", async () => {
@@ -252,7 +252,9 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(ids(await store.skills.list({ namespace, name: "a", version: "k1", limit: 9 }))).toEqual(["k1"]);
       expect(await store.skills.count(namespace)).toBe(4);
       for (const cursor of ["s3", "gone"])
-        await expect(store.snapshots.list({ namespace, cursor, limit: 9 })).rejects.toMatchObject({ code: "invalid" });
+        await expect(store.snapshots.list({ namespace, cursor, limit: 9 })).rejects.toMatchObject({
+          code: "not_found",
+        });
     });
 
     it("tell every manifest there is, of all namespaces, once", async () => {

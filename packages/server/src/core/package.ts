@@ -4,6 +4,30 @@ import type { RuleDraft } from "./egress-policies.ts";
 export const packageManagers = ["pip", "npm"] as const;
 export type PackageManager = (typeof packageManagers)[number];
 
+const pipVersion = "[A-Za-z0-9][A-Za-z0-9.!+_-]*";
+const pipCondition = `(?:===?|~=|!=|<=|>=|<|>) *${pipVersion}(?:\\.\\*)?`;
+const npmName = "(?:@[a-zA-Z0-9~-][a-zA-Z0-9._~-]*/[a-zA-Z0-9~-]|[a-zA-Z0-9~])[a-zA-Z0-9._~-]*";
+
+/** Names with versions from a registry alone: no option, no path, no URL, no repository. */
+export const packageNames: Readonly<Record<PackageManager, RegExp>> = {
+  pip: new RegExp(
+    `^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\\[[A-Za-z0-9._, -]*\\])?(?: *${pipCondition}(?: *, *${pipCondition})*)?$`,
+  ),
+  npm: new RegExp(`^${npmName}(?:@[A-Za-z0-9^~<>=*|.+ ][A-Za-z0-9^~<>=*|.+ -]*)?$`),
+};
+
+/** One version, and no other ever. */
+export const pinnedPackages: Readonly<Record<PackageManager, RegExp>> = {
+  pip: new RegExp(`^[^=<>!~]+===? *${pipVersion}$`),
+  npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
+};
+
+/** Paths in the workspace. */
+export const lockfiles: Readonly<Record<PackageManager, RegExp>> = {
+  pip: /^(?!(?:.*\/)?\.\.(?:\/|$))[^\u0000\n]+$/,
+  npm: /^(?!(?:.*\/)?\.\.(?:\/|$))(?:[^\u0000\n]*\/)?(?:package-lock|npm-shrinkwrap)\.json$/,
+};
+
 /** A folder of this machine that packages come from, and where sandboxes find it. */
 export interface PackageFolder {
   source: string;

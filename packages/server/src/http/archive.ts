@@ -3,6 +3,7 @@ import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
+import { writtenFlag } from "../schemas/written.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -22,7 +23,7 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "read",
       audit: null,
       params: sandboxId,
-      query: z.strictObject({ path: folder, gzip: z.stringbool().optional() }),
+      query: z.strictObject({ path: folder, gzip: writtenFlag.optional() }),
       responses: { 200: { description: "the archive", media: ["application/octet-stream"] } },
       handler: (call) =>
         download(fleet, call, async (sandbox) => {
@@ -40,7 +41,7 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "use",
       audit: ["archive.unpacked"],
       params: sandboxId,
-      query: z.strictObject({ path: folder, replace: z.stringbool().optional() }),
+      query: z.strictObject({ path: folder, replace: writtenFlag.optional() }),
       raw: ["application/x-tar", "application/gzip", "*/*"],
       responses: { 204: { description: "it is unpacked" } },
       handler: async ({ caller, params, query, body, note, openStream }) => {

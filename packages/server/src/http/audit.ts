@@ -4,11 +4,11 @@ import { toJson } from "../audit/audit-json.ts";
 import { exportFormats, exportLines } from "../audit/export-lines.ts";
 import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
-import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import { auditRow } from "../schemas/audit.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { written, writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
 
@@ -22,7 +22,7 @@ const filters = z.strictObject({
   text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
   from: z.iso.datetime({ offset: true }).optional(),
   to: z.iso.datetime({ offset: true }).optional(),
-  all_namespaces: z.stringbool().optional().describe("for administrators"),
+  all_namespaces: writtenFlag.optional().describe("for administrators"),
 });
 
 function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
@@ -60,7 +60,10 @@ export function auditRoutes(audit: Audit): Route[] {
       summary: "Searches the timeline, newest first",
       permission: "operate",
       audit: null,
-      query: filters.extend(pageQuery.shape),
+      query: filters.extend({
+        ...pageQuery.shape,
+        cursor: written(z.number().int().min(1)).optional().describe("from the Link of the page before"),
+      }),
       responses: {
         200: {
           description: "a page of it",
@@ -70,8 +73,7 @@ export function auditRoutes(audit: Audit): Route[] {
       },
       handler: async ({ caller, query, request }) => {
         const { limit, cursor } = query;
-        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-        if (!Number.isSafeInteger(before)) throw new AppError("invalid", "query.cursor: this is not a cursor");
+        const before = cursor ?? Number.MAX_SAFE_INTEGER;
         const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
         const headers = linkAfter(rows, limit, request.url, ({ sequence }) => String(sequence));
         return { status: 200, json: rows.map(toJson), headers };

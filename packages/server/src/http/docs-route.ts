@@ -70,7 +70,8 @@ function contentOf(schemas: Schemas, content: Content, isAnswer: boolean): strin
       const type =
         schema === undefined || isStream(media) ? "" : ` <span class="t">${escapeHtml(typeOf(schemas, schema))}</span>`;
       const said = isStream(media) && schema?.description !== undefined ? ` ${prose(schema.description)}` : "";
-      const shown = schema === undefined || isRepeated ? "" : fields(schemas, schema, isAnswer);
+      const message = schema?.properties?.data?.contentSchema ?? schema;
+      const shown = message === undefined || isRepeated ? "" : fields(schemas, message, isAnswer);
       return `<p class="c"><code>${escapeHtml(media)}</code>${type}${said}</p>${shown}`;
     })
     .join("");

@@ -24,6 +24,7 @@ export interface Schema {
   maxLength?: number;
   minItems?: number;
   maxItems?: number;
+  contentSchema?: Schema;
 }
 
 export type Schemas = Readonly<Record<string, Schema>>;
@@ -36,7 +37,9 @@ export function resolve(schemas: Schemas, { $ref, ...beside }: Schema): Schema {
   return $ref === undefined ? beside : { ...resolve(schemas, schemas[$ref.split("/").at(-1) ?? ""] ?? {}), ...beside };
 }
 
-export const optionsOf = ({ anyOf, oneOf }: Schema): readonly Schema[] => anyOf ?? oneOf ?? [];
+/** Without those that only say which fields an object must have. */
+export const optionsOf = ({ anyOf, oneOf }: Schema): readonly Schema[] =>
+  (anyOf ?? oneOf ?? []).filter((option) => Object.keys(option).some((key) => key !== "required"));
 
 /** Without null, which is a word of its own in what a type is called. */
 function soleOption(schemas: Schemas, schema: Schema): Schema {

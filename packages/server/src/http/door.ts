@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { queueLimits } from "../core/fleet-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { requestHeaders } from "../schemas/headers.ts";
 
 const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -52,18 +53,16 @@ function tokenOf(request: FastifyRequest): string | undefined {
   return key ?? bearer;
 }
 
-export const namespacePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-
 /** Only an administrator may act in another namespace than its key's. */
 function inNamespace(principal: Principal, named: string | string[] | undefined): Principal {
   if (named === undefined || named === principal.namespace) return principal;
-  if (typeof named !== "string" || !namespacePattern.test(named))
-    throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");
+  const namespace = requestHeaders.namespace.safeParse(named);
+  if (!namespace.success) throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");
   if (principal.role !== "admin")
     throw new AppError("forbidden", "this key belongs to another namespace", {
       hint: "only a key with the role admin may name one",
     });
-  return { ...principal, namespace: named };
+  return { ...principal, namespace: namespace.data };
 }
 
 /** At once where the connection's last request was the same caller's. */
@@ -83,8 +82,8 @@ export function authenticate(request: FastifyRequest, keyring: Keyring): Princip
 /** For whatever of the request has to wait, and says no other. */
 export function readPriority(given: string | string[] | undefined): { priority?: number } {
   if (given === undefined) return {};
+  const priority = requestHeaders.priority.safeParse(given);
+  if (priority.success) return { priority: priority.data };
   const { min, max } = queueLimits.priority;
-  const priority = typeof given === "string" && /^-?\d{1,3}$/.test(given) ? Number(given) : Number.NaN;
-  if (priority >= min && priority <= max) return { priority };
   throw new AppError("invalid", `X-Caisson-Priority takes a whole number from ${min} to ${max}`);
 }

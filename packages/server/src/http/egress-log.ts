@@ -3,6 +3,7 @@ import { defined } from "../core/defined.ts";
 import { egressLayers } from "../core/egress.ts";
 import type { AttemptRecords, LoggedAttempt } from "../core/egress-policies.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { written } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const verdicts = ["allowed", "denied", "failed"] as const;
@@ -55,7 +56,7 @@ export function egressLogRoutes(attempts: Pick<AttemptRecords, "list">): Route[]
       permission: "read",
       audit: null,
       query: pageQuery.extend({
-        cursor: z.coerce.number().int().min(1).optional().describe("from the Link of the page before"),
+        cursor: written(z.number().int().min(1)).optional().describe("from the Link of the page before"),
         sandbox_id: z.string().min(1).max(64).optional(),
         verdict: z.enum(verdicts).optional(),
       }),

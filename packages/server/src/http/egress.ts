@@ -21,6 +21,7 @@ import {
   toRules,
 } from "../schemas/egress.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
+import { written } from "../schemas/written.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/egress";
@@ -171,7 +172,7 @@ function explainRoute(desk: PolicyDesk): Route {
     audit: null,
     query: z.strictObject({
       host: z.string().min(1).max(egressLimits.ruleCharacters).describe("a name, or an address"),
-      port: z.coerce.number().int().min(1).max(65_535).default(443),
+      port: written(z.number().int().min(1).max(65_535)).default(443),
       sandbox_id: z.string().min(1).max(64).optional().describe("without it, a new sandbox of the namespace"),
     }),
     problems: [404],

@@ -1,18 +1,18 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { AppError } from "../core/errors.ts";
 import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
 import { eventData } from "../schemas/event.ts";
+import { listOf, written, writtenFlag } from "../schemas/written.ts";
 import { lineOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
 import { anyOf, message } from "./stream-messages.ts";
 
 const query = z.strictObject({
-  types: z.string().max(2048).optional().describe("those wanted, with commas between them"),
+  types: listOf(z.enum(feedTypes)).optional().describe("those wanted"),
   sandbox_id: z.string().max(64).optional(),
-  after: z.coerce.number().int().min(0).optional().describe("go on after this id, as Last-Event-ID does"),
-  all_namespaces: z.stringbool().optional().describe("for administrators"),
+  after: written(z.number().int().min(0)).optional().describe("go on after this id, as Last-Event-ID does"),
+  all_namespaces: writtenFlag.optional().describe("for administrators"),
 });
 
 const id = z.number().int().describe("grows by one an event");
@@ -29,16 +29,10 @@ const messages = anyOf("EventMessage", [
 type EventCall = Call<undefined, z.output<typeof query>, undefined>;
 
 function filterOf({ caller: { principal }, query: asked }: EventCall): FeedFilter {
-  const types = asked.types?.split(",");
-  const unknown = types?.find((type) => !feedTypes.some((known) => known === type));
-  if (unknown !== undefined)
-    throw new AppError("invalid", `there are no events of type '${unknown.slice(0, 60)}'`, {
-      hint: feedTypes.join(", "),
-    });
   return defined({
     namespace: scopeOf(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
-    types: types as FeedType[] | undefined,
+    types: asked.types,
   });
 }
 

@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
+import { writtenFlag } from "../schemas/written.ts";
 import { parseRange } from "./byte-range.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
@@ -114,6 +115,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
           .describe("in octal, as in 755"),
       }),
       raw: ["application/octet-stream", "*/*"],
+      bodyOptional: true,
       responses: { 204: { description: "it is written whole" } },
       handler: async (call) => {
         const { mode } = call.query;
@@ -151,7 +153,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "use",
       audit: ["file.deleted"],
       params,
-      query: z.strictObject({ recursive: z.stringbool().optional() }),
+      query: z.strictObject({ recursive: writtenFlag.optional() }),
       responses: { 204: { description: "it is gone" } },
       handler: async ({ caller, params: { id, path: file }, query, note }) => {
         const recursive = query.recursive ?? false;

@@ -3,6 +3,7 @@ import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { fileInfo, showFileInfo } from "../schemas/file.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
+import { writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/sandboxes/{id}";
@@ -20,7 +21,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "read",
       audit: null,
       params: sandboxId,
-      query: z.strictObject({ path: filePath.optional(), recursive: z.stringbool().optional() }),
+      query: z.strictObject({ path: filePath.optional(), recursive: writtenFlag.optional() }),
       responses: { 200: { description: "what is in it", schema: z.array(fileInfo) } },
       handler: async ({ caller, params, query }) => {
         const { path: folder = "/workspace", recursive = false } = query;

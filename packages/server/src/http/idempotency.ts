@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import type { Caller } from "../core/principal.ts";
+import { requestHeaders } from "../schemas/headers.ts";
 import { HttpError } from "./problem.ts";
 import type { Answer, Route } from "./route.ts";
 
@@ -31,11 +32,7 @@ export class Idempotency {
 
   async once(attempt: Attempt, act: () => Promise<Answer>): Promise<Answer> {
     const { principal } = attempt.caller;
-    if (
-      typeof attempt.key !== "string" ||
-      !/^[\x21-\x7e]+$/.test(attempt.key) ||
-      attempt.key.length > httpLimits.idempotencyKeyChars
-    )
+    if (!requestHeaders.idempotencyKey.safeParse(attempt.key).success)
       throw new AppError(
         "invalid",
         `Idempotency-Key takes up to ${httpLimits.idempotencyKeyChars} printable characters`,

@@ -6,7 +6,8 @@ import type { Feed } from "../core/feed.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import { roles } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
-import { namespacePattern } from "./door.ts";
+import { requestHeaders } from "../schemas/headers.ts";
+import { writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { scopeOf } from "./scope.ts";
 
@@ -30,7 +31,7 @@ const createBody = z
   .strictObject({
     name: z.string().min(1).max(httpLimits.nameChars),
     role: z.enum(roles),
-    namespace: z.string().regex(namespacePattern).optional(),
+    namespace: requestHeaders.namespace.optional().describe("the caller's unless given"),
     expires_in_seconds: z.number().int().min(1).max(identityLimits.keyLifetimeSeconds).optional(),
   })
   .meta({ id: "CreateApiKey" });
@@ -81,7 +82,7 @@ export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: stri
       summary: "Lists API keys of the namespace, without the keys themselves",
       permission: "administer",
       audit: null,
-      query: z.strictObject({ all_namespaces: z.stringbool().optional() }),
+      query: z.strictObject({ all_namespaces: writtenFlag.optional() }),
       responses: { 200: { description: "all of them", schema: z.array(apiKey) } },
       handler: async ({ caller, query }) => {
         const keys = await keyring.list(scopeOf(caller.principal, query.all_namespaces));

@@ -6,6 +6,9 @@ import { fleetLimits } from "../core/fleet-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
+import { mcpMessage } from "../schemas/mcp-message.ts";
+import { listOf } from "../schemas/written.ts";
+import { toolSets } from "../tools/tool.ts";
 import { boundedStream } from "./bounded-stream.ts";
 import { NotJson, type Problem } from "./problem.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
@@ -14,7 +17,9 @@ const path = "/mcp";
 const tag = "mcp";
 const media = ["application/json", "text/event-stream"];
 const query = z.strictObject({
-  tools: z.string().max(200).optional().describe("the sets of tools that the client wants, as `core,files`; or all"),
+  tools: listOf(z.enum([...toolSets, "all"]))
+    .optional()
+    .describe("the sets of tools that the client wants, as `core,files`; or all"),
   session: z
     .string()
     .min(1)
@@ -58,7 +63,7 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
       ...shared,
       method: "POST",
       summary: "Takes a message of the Model Context Protocol",
-      body: z.unknown().meta({ id: "McpMessage", examples: [{ jsonrpc: "2.0", id: 1, method: "tools/list" }] }),
+      body: mcpMessage,
       bodyBytes: mcpLimits.messageBytes,
       bodyShape: jsonLimits.data,
       responses: {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { permissions } from "../core/principal.ts";
+import { requestHeaders } from "../schemas/headers.ts";
 import { problemFields } from "../schemas/problem.ts";
 import { problemStatuses } from "./problem-statuses.ts";
 import type { Response, Route } from "./route.ts";
@@ -14,13 +15,21 @@ class Components {
   readonly schemas: Json = {};
 
   convert(schema: z.ZodType, io: "input" | "output"): Json {
-    const { $schema: _, $defs = {}, id: __, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
+    const options = { io, unrepresentable: "any", override: keepUsual } as const;
+    const { $schema: _, $defs = {}, id: __, ...rest } = z.toJSONSchema(schema, options) as Json;
     for (const [name, definition] of Object.entries($defs as Json)) {
       const { id: ___, ...plain } = definition as Json;
       this.schemas[name] = moveReferences(plain);
     }
     return moveReferences(rest) as Json;
   }
+}
+
+/** Zod leaves defaults and examples out where a value is written otherwise than it is shown: here both are as shown. */
+function keepUsual({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: Json }): void {
+  const { examples } = z.globalRegistry.get(zodSchema) ?? {};
+  if (examples !== undefined) jsonSchema.examples = examples;
+  if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue;
 }
 
 function moveReferences(value: unknown): unknown {
@@ -41,6 +50,9 @@ function named(components: Components, schema: z.ZodType, io: "input" | "output"
   return properties.it;
 }
 
+/** Arrays stand in a query as `a,b`. */
+const joined = ({ type }: Json) => (type === "array" ? { style: "form", explode: false } : {});
+
 function parameters(components: Components, schema: z.ZodType | undefined, place: "path" | "query"): Json[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = components.convert(schema, "input") as {
@@ -52,6 +64,7 @@ function parameters(components: Components, schema: z.ZodType | undefined, place
     in: place,
     required: place === "path" || required.includes(name),
     ...(description === undefined ? {} : { description }),
+    ...joined(rest),
     schema: rest,
   }));
 }
@@ -84,20 +97,25 @@ function responsesOf(components: Components, route: Route): Json {
 }
 
 function requestBody(components: Components, route: Route): Json {
-  if (route.raw !== undefined)
-    return { requestBody: { required: true, content: Object.fromEntries(route.raw.map((type) => [type, {}])) } };
+  if (route.raw !== undefined) {
+    const { min = 0, max } = route.rawBytes ?? {};
+    const shown = max === undefined ? {} : { schema: { type: "string", minLength: min, maxLength: max } };
+    return {
+      requestBody: {
+        required: !route.bodyOptional,
+        content: Object.fromEntries(route.raw.map((type) => [type, shown])),
+      },
+    };
+  }
   if (route.body === undefined) return {};
   const schema = named(components, route.body, "input");
   return { requestBody: { required: !route.bodyOptional, content: { "application/json": { schema } } } };
 }
 
-const header = (name: string, description: string) => ({
-  name,
-  in: "header",
-  required: false,
-  description,
-  schema: { type: "string" },
-});
+function header(components: Components, name: string, checked: z.ZodType): Json {
+  const { description, ...schema } = components.convert(checked, "input");
+  return { name, in: "header", required: false, description, schema };
+}
 
 /** `POST /api/v1/sandboxes/{id}/exec` as `postSandboxesIdExec`. */
 function operationId({ method, path }: Pick<Route, "method" | "path">): string {
@@ -119,10 +137,10 @@ function operation(components: Components, route: Route): Json {
       ...(route.permission === null
         ? []
         : [
-            header("X-Caisson-Namespace", "for administrators: act in this namespace"),
-            header("X-Caisson-Priority", "-100 to 100: which of the namespace's jobs that wait goes first"),
+            header(components, "X-Caisson-Namespace", requestHeaders.namespace),
+            header(components, "X-Caisson-Priority", requestHeaders.priority),
           ]),
-      ...(route.idempotent ? [header("Idempotency-Key", "the same key and request get the same answer")] : []),
+      ...(route.idempotent ? [header(components, "Idempotency-Key", requestHeaders.idempotencyKey)] : []),
     ],
     ...requestBody(components, route),
     responses: responsesOf(components, route),

@@ -9,6 +9,7 @@ import type { PortPasses } from "../identity/port-passes.ts";
 import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
+import { written } from "../schemas/written.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { pathAnswerHeaders } from "./port-headers.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
@@ -17,7 +18,7 @@ const tag = "ports";
 const path = "/api/v1/sandboxes/{id}/ports";
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-const number = z.coerce.number().int().min(1).max(65_535);
+const number = written(z.number().int().min(1).max(65_535));
 const portId = sandboxId.extend({ port: number });
 const portPath = portId.extend({ path: z.string() });
 
@@ -127,6 +128,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
         params: portPath,
         query: z.looseObject({}),
         raw: ["*/*"],
+        bodyOptional: true,
         takesOver: true,
         responses: {
           200: { description: "what the program answers, with its status", media: ["*/*"] },

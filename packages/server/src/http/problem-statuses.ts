@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Route } from "./route.ts";
 
 /** Before a route is reached: what is not HTTP or has no place here, an Expect, headers that are too long. Or a fault of ours. */
@@ -12,15 +13,28 @@ const effects = [409, 507];
 const ofSandbox = [409, 413, 422, 429, 503, 504, 507];
 
 /** The statuses of the problems that a route may answer with: most of them follow from what it is. */
-export function problemStatuses({ method, path, params, responses, problems = [], ...route }: Route): Set<number> {
+export function problemStatuses({
+  method,
+  path,
+  params,
+  query,
+  responses,
+  problems = [],
+  ...route
+}: Route): Set<number> {
   const statuses = new Set([...always, ...problems]);
   const add = (more: readonly number[]) => more.forEach(statuses.add, statuses);
   if (route.permission !== null) add(closed);
   if (route.permission !== null && route.audit !== null) add(effects);
   if (method !== "GET" && method !== "HEAD") add(withBody);
-  if (params !== undefined) add([404]);
+  if (params !== undefined || takesCursor(query)) add([404]);
   if (/^\/api\/v1\/(sandboxes\/\{id\}|signed\/)/.test(path)) add(ofSandbox);
   if (responses[206] !== undefined) add([416]);
   if (route.idempotent) add([422]);
   return statuses;
+}
+
+/** What a cursor names may be gone. */
+function takesCursor(query: Route["query"]): boolean {
+  return query instanceof z.ZodObject && "cursor" in query.shape;
 }

@@ -10,6 +10,7 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "../schemas/process.ts";
 import { toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
+import { written } from "../schemas/written.ts";
 import { type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { anyOf, message } from "./stream-messages.ts";
@@ -32,9 +33,9 @@ interface Telling<B extends z.ZodType> {
 }
 
 const outputQuery = z.strictObject({
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe("in bytes, from its start"),
+  offset: written(z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)).optional().describe("in bytes, from its start"),
   channel: z.enum(["stdout", "stderr"]).optional(),
-  max_bytes: z.coerce.number().int().min(1).max(processLimits.readBytes).optional(),
+  max_bytes: written(z.number().int().min(1).max(processLimits.readBytes)).optional(),
   encoding: z.enum(["utf8", "base64"]).optional(),
 });
 

@@ -71,6 +71,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   bodyOptional?: boolean;
   /** A body of any bytes, handed on as a stream. */
   raw?: readonly string[];
+  /** Lengths that its handler takes of that. */
+  rawBytes?: { readonly min: number; readonly max: number };
   bodyBytes?: number;
   /** Of a JSON body that holds data of any form. */
   bodyShape?: JsonBounds;

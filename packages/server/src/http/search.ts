@@ -6,7 +6,8 @@ import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { searchMatch } from "../schemas/file.ts";
-import { filePath, sandboxId } from "../schemas/sandbox.ts";
+import { filePath, plainText, sandboxId } from "../schemas/sandbox.ts";
+import { written, writtenFlag } from "../schemas/written.ts";
 import { streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { anyOf, message } from "./stream-messages.ts";
@@ -33,11 +34,11 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       params: sandboxId,
       query: z.strictObject({
         path: filePath.optional(),
-        name: z.string().min(1).max(1024).optional().describe("a glob"),
+        name: plainText.min(1).max(1024).optional().describe("a glob; every name when there is no text either"),
         text: z.string().min(1).max(searchLimits.textBytes).optional(),
-        ignore_case: z.stringbool().optional(),
-        binary: z.stringbool().optional(),
-        limit: z.coerce.number().int().min(1).max(httpLimits.searchMatches).optional(),
+        ignore_case: writtenFlag.optional(),
+        binary: writtenFlag.optional(),
+        limit: written(z.number().int().min(1).max(httpLimits.searchMatches)).optional(),
       }),
       responses: {
         200: {
@@ -46,7 +47,8 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
         },
       },
       handler: async ({ caller, params, query }) => {
-        const { path = "/workspace", name, text, ignore_case: ignoreCase, binary, limit } = query;
+        const { path = "/workspace", text, ignore_case: ignoreCase, binary, limit } = query;
+        const name = query.name ?? (text === undefined ? "*" : undefined);
         const found = await fleet.use(caller, params.id, async (sandbox) => {
           const told = sandbox.files.search(path, defined({ name, text, ignoreCase, binary, limit }));
           const matches: SearchMatch[] = [];
@@ -64,7 +66,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       permission: "read",
       audit: null,
       params: sandboxId,
-      query: z.strictObject({ path: filePath.optional(), recursive: z.stringbool().optional() }),
+      query: z.strictObject({ path: filePath.optional(), recursive: writtenFlag.optional() }),
       responses: { 200: { description: "what happens, as it happens", messages: fileEvents } },
       handler: (call) => {
         const { caller, params, query, request } = call;

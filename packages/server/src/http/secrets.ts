@@ -7,6 +7,7 @@ import type { SecretTarget, Vault } from "../core/secret.ts";
 import { secretLimits } from "../core/secret-limits.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { bindBody, readBinding, secret, secretName, showSecret } from "../schemas/secret.ts";
+import { written } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/secrets";
@@ -38,15 +39,13 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
       audit: "fleet",
       params: named,
       query: z.strictObject({
-        expires_in_seconds: z.coerce
-          .number()
-          .int()
-          .min(secretLimits.lifetimeSeconds.min)
-          .max(secretLimits.lifetimeSeconds.max)
-          .optional(),
-        uses: z.coerce.number().int().min(secretLimits.uses.min).max(secretLimits.uses.max).optional(),
+        expires_in_seconds: written(
+          z.number().int().min(secretLimits.lifetimeSeconds.min).max(secretLimits.lifetimeSeconds.max),
+        ).optional(),
+        uses: written(z.number().int().min(secretLimits.uses.min).max(secretLimits.uses.max)).optional(),
       }),
       raw: ["application/octet-stream", "*/*"],
+      rawBytes: secretLimits.valueBytes,
       problems: [422],
       responses: {
         201: { description: "a new one", schema: secret.extend({ warnings: z.array(z.string()) }) },

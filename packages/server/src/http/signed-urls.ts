@@ -126,6 +126,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
       summary: "The upload of a signed URL",
       params: pass,
       raw: ["application/octet-stream", "*/*"],
+      bodyOptional: true,
       responses: { 204: { description: "it is written whole" } },
       handler: (call) =>
         use(call, "PUT", ({ mostBytes }, file) => putFile(fleet, file, new Upload(call.body, mostBytes ?? undefined))),

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -161,7 +160,12 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       permission: "read",
       audit: null,
       params: snapshotId,
-      query: pageQuery.extend({ cursor: z.string().min(1).max(8_192).optional() }),
+      query: pageQuery.extend({
+        cursor: z
+          .string()
+          .regex(/^[\w-]{1,8192}$/)
+          .optional(),
+      }),
       responses: { 200: { description: "a page of it", schema: z.array(snapshotFile), headers: pageHeaders } },
       handler: async ({ caller, params, query, request }) => {
         const { limit, cursor } = query;
@@ -207,6 +211,5 @@ function encodeCursor(path: string): string {
 }
 
 function decodeCursor(cursor: string): string {
-  if (!/^[\w-]+$/.test(cursor)) throw new AppError("invalid", "this cursor leads nowhere");
   return Buffer.from(cursor, "base64url").toString("latin1");
 }

@@ -35,16 +35,27 @@ export function anyOf(id: string, messages: readonly Message[]): z.ZodType {
 }
 
 const framing = {
-  sse: "One message. It comes as an event whose name is `type` and whose `data` is this object, on one line; where it has an `id`, Last-Event-ID goes on behind it. A comment (`:`) every",
+  sse: "One event. `data` is the message, on one line. A comment (`:`) comes every",
   ndjson: "One message. Each is a line; a heartbeat comes every",
 };
 
-/** What a stream is in the OpenAPI document, which has a schema for a whole body alone: that of one message. */
+/** What a stream is in the OpenAPI document, which has a schema for a whole body alone: that of one event or line. */
 export function streamContent(show: (schema: z.ZodType) => object, messages: z.ZodType): Record<string, object> {
   const seconds = `${httpLimits.heartbeatMs / 1000} s.`;
   const one = show(messages);
   return {
-    [mediaOf.sse]: { schema: { description: `${framing.sse} ${seconds}`, ...one } },
+    [mediaOf.sse]: {
+      schema: {
+        description: `${framing.sse} ${seconds}`,
+        type: "object",
+        required: ["event", "data"],
+        properties: {
+          event: { type: "string", description: "the `type` of the message" },
+          data: { type: "string", contentMediaType: "application/json", contentSchema: one },
+          id: { type: "string", description: "of a message that has an `id`: Last-Event-ID continues after it" },
+        },
+      },
+    },
     [mediaOf.ndjson]: { schema: { description: `${framing.ndjson} ${seconds}`, oneOf: [one, show(heartbeat)] } },
   };
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { terminalLimits } from "../core/limits.ts";
@@ -9,6 +8,8 @@ import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { terminalSize } from "../schemas/process.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
+import { written } from "../schemas/written.ts";
+import { HttpError } from "./problem.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
 
 const tag = "terminal";
@@ -23,8 +24,8 @@ export interface Ticket {
 
 const query = z.strictObject({
   ticket: z.string().max(128).optional().describe("in place of a key, for browsers"),
-  rows: z.coerce.number().int().min(rows.min).max(rows.max).default(rows.default),
-  columns: z.coerce.number().int().min(columns.min).max(columns.max).default(columns.default),
+  rows: written(z.number().int().min(rows.min).max(rows.max)).default(rows.default),
+  columns: written(z.number().int().min(columns.min).max(columns.max)).default(columns.default),
   command: z.string().min(1).max(4096).optional().describe("a line for the shell; a shell unless given"),
 });
 
@@ -69,9 +70,10 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
       audit: "fleet",
       params: sandboxId,
       query,
+      problems: [426],
       responses: { 101: { description: "the terminal" } },
       handler: async () => {
-        throw new AppError("invalid", "this takes a WebSocket");
+        throw new HttpError(426, "invalid", "this takes a WebSocket", { headers: { upgrade: "websocket" } });
       },
       socket: (call, socket) => serve(fleet, call, socket),
     }),

@@ -1,25 +1,7 @@
 import { AppError } from "../core/errors.ts";
-import type { InstallRequest, PackageManager } from "../core/package.ts";
+import { type InstallRequest, type PackageManager, packageNames, pinnedPackages } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import { checkRange, showSeconds } from "../core/size.ts";
-
-const version = "[A-Za-z0-9][A-Za-z0-9.!+_-]*";
-const npmName = String.raw`(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*`;
-
-/** Names with versions from a registry alone: no option, no path, no URL, no repository. */
-const specs: Record<PackageManager, RegExp> = {
-  pip: new RegExp(
-    String.raw`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._, -]*\])?` +
-      String.raw`(?:\s*(?:===?|~=|!=|<=|>=|<|>)\s*${version}(?:\.\*)?(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*${version}(?:\.\*)?)*)?$`,
-  ),
-  npm: new RegExp(`^(?!-)${npmName}(?:@(?!-)[A-Za-z0-9^~<>=*|.+ -]+)?$`, "i"),
-};
-
-/** One version, and no other ever. */
-const pinned: Record<PackageManager, RegExp> = {
-  pip: new RegExp(String.raw`^[^=<>!~]+===?\s*${version}$`),
-  npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
-};
 
 const examples: Record<PackageManager, string> = { pip: "name==1.2.3", npm: "name@1.2.3" };
 
@@ -32,11 +14,11 @@ export function checkRequest(request: InstallRequest, mustPin: boolean): void {
   if (packages.length > packageLimits.packages)
     throw new AppError("invalid", `one call installs at most ${packageLimits.packages} packages`);
   for (const text of packages) {
-    if (text.length > packageLimits.specCharacters || !specs[manager].test(text))
+    if (text.length > packageLimits.specCharacters || !packageNames[manager].test(text))
       throw new AppError("invalid", `${JSON.stringify(text.slice(0, 80))} is no package of ${manager}`, {
         hint: `Name it as ${examples[manager]}, or without a version. Paths and URLs are not installed.`,
       });
-    if (mustPin && !pinned[manager].test(text))
+    if (mustPin && !pinnedPackages[manager].test(text))
       throw new AppError("forbidden", `policy takes packages with their version, and '${text}' has none`, {
         hint: `Say ${examples[manager]}, or install by a lockfile.`,
         details: { policy: "packages" },

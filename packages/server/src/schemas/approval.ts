@@ -3,6 +3,7 @@ import { type Approval, approvalKinds, approvalScopes, approvalStates } from "..
 import { approvalLimits } from "../core/approval-limits.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { pageQuery } from "./page.ts";
+import { written } from "./written.ts";
 
 const { timeoutMs, reasonChars, purposeChars } = approvalLimits;
 const id = z.string().min(1).max(64);
@@ -62,11 +63,7 @@ export const decisionBody = z
   .meta({ id: "ApprovalDecision" });
 
 export const listQuery = pageQuery.extend({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(approvalLimits.pendingPerNamespace)
+  limit: written(z.number().int().min(1).max(approvalLimits.pendingPerNamespace))
     .default(httpLimits.page.default)
     .describe("entries of one page"),
   state: z.enum(approvalStates).optional(),
@@ -75,11 +72,9 @@ export const listQuery = pageQuery.extend({
 });
 
 export const waitQuery = z.strictObject({
-  timeout_seconds: z.coerce
-    .number()
-    .min(httpLimits.waitSeconds.min)
-    .max(httpLimits.waitSeconds.max)
-    .default(httpLimits.waitSeconds.default),
+  timeout_seconds: written(z.number().min(httpLimits.waitSeconds.min).max(httpLimits.waitSeconds.max)).default(
+    httpLimits.waitSeconds.default,
+  ),
 });
 
 export const approvalId = z.strictObject({ id });

@@ -1,14 +1,20 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
+import { requestLimits } from "../core/limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
-import { amount } from "./amount.ts";
+import { count, megabytes, seconds } from "./amount.ts";
 import { endedBy, networkRefusals, runFields } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
 
 export const createBody = z
-  .strictObject({ language: z.enum(contextLanguages), cwd, env, memory_mb: amount.optional() })
+  .strictObject({
+    language: z.enum(contextLanguages),
+    cwd,
+    env,
+    memory_mb: megabytes(requestLimits.memoryBytes).optional(),
+  })
   .meta({ id: "CreateContext" });
 
 export const runBody = z
@@ -16,8 +22,8 @@ export const runBody = z
     code: z.string(),
     stdin,
     timeout_seconds,
-    cpu_time_seconds: amount.optional(),
-    max_output_bytes: amount.int().optional(),
+    cpu_time_seconds: seconds(requestLimits.cpuTimeMs).optional(),
+    max_output_bytes: count(requestLimits.outputBytes).optional(),
     stream,
     encoding,
   })

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { type Fork, memoryChoices } from "../core/fork.ts";
 import { forkLimits } from "../core/fork-limits.ts";
+import { count } from "./amount.ts";
 import { sandbox, showSandbox } from "./sandbox.ts";
 
 export const forkSandbox = z
   .strictObject({
-    count: z.number().int().min(0).max(1e6).default(forkLimits.copies.default).describe("how many copies"),
+    count: count(forkLimits.copies).default(forkLimits.copies.default).describe("how many copies"),
     memory: z
       .enum(memoryChoices)
       .default("auto")

@@ -3,6 +3,7 @@ import { buildLimits } from "../core/image-limits.ts";
 import { type ImageRecord, imageSources, imageStates } from "../core/image-record.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
 import { ociLimits } from "../core/oci-limits.ts";
+import { exactlyOne } from "./exactly-one.ts";
 
 const name = z.string().min(1).max(256);
 export const imageId = z.strictObject({ image: name.describe("its id, its name or an alias") });
@@ -44,8 +45,8 @@ export const catalogueEntry = z
   })
   .meta({ id: "CatalogueEntry" });
 
-export const importBody = z
-  .strictObject({
+export const importBody = exactlyOne(
+  z.strictObject({
     catalogue: name.optional().describe("a name of the catalogue"),
     spec: z.string().min(1).max(buildLimits.specBytes).optional().describe("YAML of your own, in place of it"),
     reference: z
@@ -56,16 +57,18 @@ export const importBody = z
       .describe("of a registry, in place of both: debian:12, ghcr.io/owner/name:tag"),
     name: name.optional().describe("what an image of a registry is called here; its reference unless given"),
     credentials: z.string().min(1).max(64).optional().describe("a secret that holds USER:PASSWORD for the registry"),
-  })
-  .refine(
-    ({ catalogue, spec, reference }) => [catalogue, spec, reference].filter((one) => one !== undefined).length === 1,
-    "one of catalogue, spec and reference",
-  )
+  }),
+  ["catalogue", "spec", "reference"],
+)
   .refine(
     ({ reference, name, credentials }) => reference !== undefined || (name ?? credentials) === undefined,
     "name and credentials go with a reference",
   )
-  .meta({ id: "ImportImage", examples: [{ catalogue: "data-science" }] });
+  .meta({
+    id: "ImportImage",
+    dependentRequired: { name: ["reference"], credentials: ["reference"] },
+    examples: [{ catalogue: "data-science" }],
+  });
 
 export function showImage(record: ImageRecord): z.output<typeof image> {
   const { id, name, description, source, digest, state, step, error, bytes, config } = record;

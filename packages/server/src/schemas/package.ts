@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { packageManagers } from "../core/package.ts";
+import { lockfiles, type PackageManager, packageManagers, packageNames } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
-import { amount } from "./amount.ts";
+import { seconds } from "./amount.ts";
+import { exactlyOne } from "./exactly-one.ts";
 
 const fields = {
   name: z.string(),
@@ -20,22 +21,44 @@ export const packageRecord = z
   })
   .meta({ id: "PackageRecord" });
 
+/** Fields of a request, for callers that may leave the manager out. */
+export const installFields = {
+  packages: z
+    .array(z.string().min(1).max(packageLimits.specCharacters))
+    .min(1)
+    .max(packageLimits.packages)
+    .optional()
+    .describe("names, with or without versions: name==1.2.3 for pip, name@1.2.3 for npm"),
+  lockfile: z
+    .string()
+    .min(1)
+    .max(packageLimits.lockfileCharacters)
+    .optional()
+    .describe("in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm"),
+  timeout_seconds: seconds(packageLimits.timeoutMs).optional(),
+};
+
+function installBodyOf(manager: PackageManager) {
+  const { packages, lockfile, timeout_seconds } = installFields;
+  const name = z.string().max(packageLimits.specCharacters);
+  return exactlyOne(
+    z.strictObject({
+      manager: z.literal(manager),
+      packages: z
+        .array(name.regex(packageNames[manager], `no package of ${manager}: a name, or a name with its version`))
+        .min(1)
+        .max(packageLimits.packages)
+        .optional()
+        .describe(packages.description ?? ""),
+      lockfile: lockfile.unwrap().regex(lockfiles[manager], `no lockfile of ${manager} in the workspace`).optional(),
+      timeout_seconds,
+    }),
+    ["packages", "lockfile"],
+  );
+}
+
 export const installBody = z
-  .strictObject({
-    manager: z.enum(packageManagers),
-    packages: z
-      .array(z.string().min(1).max(packageLimits.specCharacters))
-      .max(packageLimits.packages)
-      .optional()
-      .describe("names, with or without versions: name==1.2.3 for pip, name@1.2.3 for npm"),
-    lockfile: z
-      .string()
-      .min(1)
-      .max(packageLimits.lockfileCharacters)
-      .optional()
-      .describe("in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm"),
-    timeout_seconds: amount.optional(),
-  })
+  .discriminatedUnion("manager", [installBodyOf("pip"), installBodyOf("npm")])
   .meta({ id: "InstallPackages", examples: [{ manager: "pip", packages: ["requests"] }] });
 
 export const installOutcome = z

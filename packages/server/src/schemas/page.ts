@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { httpLimits } from "../core/http-limits.ts";
+import { written } from "./written.ts";
 
 const { default: usual, min, max } = httpLimits.page;
 
 export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(min).max(max).default(usual).describe("entries of one page"),
+  limit: written(z.number().int().min(min).max(max)).default(usual).describe("entries of one page"),
   cursor: z.string().min(1).max(128).optional().describe("from the Link of the page before"),
 });
 

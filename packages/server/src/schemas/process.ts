@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { terminalLimits } from "../core/limits.ts";
+import { requestLimits, terminalLimits } from "../core/limits.ts";
 import type { ProcessInfo } from "../core/process.ts";
+import { seconds } from "./amount.ts";
 import { command, processResult, runFields } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
@@ -13,14 +14,14 @@ export const terminalSize = z
   })
   .meta({ id: "TerminalSize", examples: [{ rows: 24, columns: 80 }] });
 
-const { cwd, env, timeout_seconds, resource_limits, priority } = runFields;
+const { cwd, env, resource_limits, priority } = runFields;
 
 export const startBody = z
   .strictObject({
     command,
     cwd,
     env,
-    timeout_seconds,
+    timeout_seconds: seconds(requestLimits.processTimeMs).optional(),
     resource_limits,
     priority,
     stdin: z.boolean().optional().describe("whether its stdin can be written to"),

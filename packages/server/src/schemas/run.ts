@@ -2,22 +2,32 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
+import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { refusalKinds } from "../core/network-refusal.ts";
 import type { RunLimits } from "../core/run.ts";
 import { runEnds } from "../core/run-end.ts";
-import { amount, toBytes, toMs } from "./amount.ts";
-import { environment, filePath, priority } from "./sandbox.ts";
+import { count, megabytes, seconds, secondsOrNone, toBytes, toMs } from "./amount.ts";
+import { environment, filePath, plainText, priority } from "./sandbox.ts";
+
+const { timeoutMs, memoryBytes, cpuTimeMs, processes, outputBytes } = requestLimits;
+const program = plainText.min(1);
 
 export const command = z
-  .union([z.string().min(1), z.array(z.string()).min(1)])
+  .union([
+    program,
+    z
+      .tuple([program], plainText)
+      .refine((words) => words.length <= sandboxLimits.arguments, `at most ${sandboxLimits.arguments} arguments`)
+      .meta({ minItems: 1, maxItems: sandboxLimits.arguments }),
+  ])
   .describe("a line for the shell, or a program and its arguments");
 
 const resourceLimits = z
   .strictObject({
-    memory_mb: amount.optional(),
-    cpu_time_seconds: amount.optional(),
-    max_processes: amount.int().optional(),
-    max_output_bytes: amount.int().optional(),
+    memory_mb: megabytes(memoryBytes).optional(),
+    cpu_time_seconds: seconds(cpuTimeMs).optional(),
+    max_processes: count(processes).optional(),
+    max_output_bytes: count(outputBytes).optional(),
   })
   .meta({ id: "ResourceLimits" });
 
@@ -26,7 +36,7 @@ export const runFields = {
   cwd: filePath.optional(),
   env: environment.optional(),
   stdin: z.string().optional().describe("text for its standard input"),
-  timeout_seconds: amount.optional().describe("wall clock; 0 for none"),
+  timeout_seconds: secondsOrNone(timeoutMs).optional().describe("wall clock; 0 for none"),
   resource_limits: resourceLimits.optional(),
   allowed_domains: z
     .array(z.string().min(1).max(egressLimits.ruleCharacters))

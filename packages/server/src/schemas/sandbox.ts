@@ -6,19 +6,22 @@ import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { hasMoreNames } from "../core/json-crowd.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
-import { sandboxLimits } from "../core/limits.ts";
+import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import { amount, toBytes, toMb } from "./amount.ts";
+import { keptArtifactLimits } from "../core/snapshot-limits.ts";
+import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
 import { policyBody } from "./egress.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
-const value = z.string().max(httpLimits.valueChars);
+
+/** Text that a program can be given: C ends a string at its first NUL. */
+export const plainText = z.string().regex(/^[^\u0000]*$/, "it holds a NUL");
 
 export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("of the sandbox") });
 
 /** Of the sandbox; what it may lead to is decided there. */
-export const filePath = z.string().max(sandboxLimits.pathBytes);
+export const filePath = plainText.max(sandboxLimits.pathBytes);
 
 export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);
 
@@ -35,21 +38,29 @@ export const environment = z
         });
       return given;
     },
-    z.record(name, value).meta({ maxProperties: sandboxLimits.variables }),
+    z
+      .record(name.regex(/^[^=\u0000]+$/, "no name of a variable"), plainText.max(httpLimits.valueChars))
+      .meta({ maxProperties: sandboxLimits.variables }),
   )
   .describe("environment variables");
 
 const labels = z
   .record(name, z.string().max(1024))
   .refine((record) => Object.keys(record).length <= fleetLimits.labels, `at most ${fleetLimits.labels} labels`)
+  .meta({ maxProperties: fleetLimits.labels })
   .describe("names and values of your own");
 
-const limitFields = {
-  memory_mb: amount.optional(),
-  cpus: amount.optional(),
-  cpu_shares: amount.int().optional(),
-  max_processes: amount.int().optional(),
+const { memoryBytes, cpus, cpuShares, processes, storageBytes } = requestLimits;
+
+const changeable = {
+  memory_mb: megabytes(memoryBytes).optional(),
+  cpus: within(cpus).optional(),
+  cpu_shares: count(cpuShares).optional(),
+  max_processes: count(processes).optional(),
 };
+
+/** Limits of a sandbox, as its creator asks for them. */
+export const limitFields = { ...changeable, storage_mb: megabytes(storageBytes).optional() };
 
 export const createSandbox = z
   .strictObject({
@@ -62,12 +73,11 @@ export const createSandbox = z
       .describe("the id or name of one; it decides about image, engine, files and storage"),
     engine: z.enum(engineChoices).optional(),
     ...limitFields,
-    storage_mb: amount.optional(),
     env: environment.optional(),
     labels: labels.optional(),
     session_key: sessionKey.optional().describe("the same key gets the same sandbox"),
-    idle_timeout_seconds: amount.optional(),
-    lifetime_seconds: amount.optional(),
+    idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
+    lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
     warm: z.enum(warmChoices).optional(),
     priority: priority.optional(),
     snapshot_id: z.string().min(1).max(128).optional(),
@@ -83,7 +93,7 @@ export const createSandbox = z
       .regex(folderId)
       .optional()
       .describe("likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed"),
-    keep_artifacts_seconds: amount
+    keep_artifacts_seconds: seconds(keptArtifactLimits.keepMs)
       .optional()
       .describe("how long what it left in /workspace/output can be had once it is destroyed"),
     network: policyBody.optional().describe("what it may reach beside what its namespace's policy lets out"),
@@ -109,9 +119,9 @@ export const changeSandbox = z
   .strictObject({
     env: environment.optional().describe("all of its variables, for what starts from then on"),
     labels: labels.optional(),
-    idle_timeout_seconds: amount.optional(),
-    lifetime_seconds: amount.optional(),
-    ...limitFields,
+    idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
+    lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
+    ...changeable,
   })
   .meta({ id: "ChangeSandbox", examples: [{ idle_timeout_seconds: 600 }] });
 

@@ -10,9 +10,9 @@ import {
   warmUpLanguages,
 } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
-import { amount, toMb } from "./amount.ts";
+import { toMb } from "./amount.ts";
 import { policyBody, toPolicy } from "./egress.ts";
-import { environment, filePath, toLimits } from "./sandbox.ts";
+import { environment, filePath, limitFields, toLimits } from "./sandbox.ts";
 
 const name = z.string().min(1).max(templateLimits.nameCharacters);
 export const templateId = z.strictObject({ template: name.describe("its id or its name") });
@@ -46,11 +46,7 @@ export const createTemplate = z
     description: z.string().max(templateLimits.descriptionCharacters).optional(),
     image: z.string().min(1).max(256).optional(),
     engine: z.enum(engineChoices).optional(),
-    memory_mb: amount.optional(),
-    cpus: amount.optional(),
-    cpu_shares: amount.int().optional(),
-    max_processes: amount.int().optional(),
-    storage_mb: amount.optional(),
+    ...limitFields,
     env: environment.optional(),
     network: policyBody
       .optional()

@@ -15,7 +15,7 @@ export function newestFirst<T extends Aged, O>(
   limit: number,
 ): SelectQueryBuilder<Schema, T, O> {
   if (after === null)
-    throw new AppError("invalid", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
+    throw new AppError("not_found", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
   // All of these tables have both columns, which Kysely cannot see through T.
   const rows = query as unknown as SelectQueryBuilder<Schema, "sandboxes", O>;
   const page =

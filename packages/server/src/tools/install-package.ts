@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
+import { packageManagers } from "../core/package.ts";
 import { toMs } from "../schemas/amount.ts";
-import { installBody, installOutcome } from "../schemas/package.ts";
+import { installFields, installOutcome } from "../schemas/package.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
-
-const { manager, packages, lockfile, timeout_seconds } = installBody.shape;
 
 export const installPackage = defineTool({
   name: "install_package",
@@ -20,8 +19,8 @@ export const installPackage = defineTool({
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   input: z.strictObject({
-    manager: manager.default("pip"),
-    ...{ packages, lockfile, timeout_seconds },
+    manager: z.enum(packageManagers).default("pip"),
+    ...installFields,
     session_id: sessionId,
   }),
   output: installOutcome.extend(where),

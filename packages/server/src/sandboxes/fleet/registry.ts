@@ -72,7 +72,7 @@ export class Registry {
       .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
     const at = cursor === undefined ? 0 : own.findIndex(({ id }) => id === cursor) + 1;
     if (cursor !== undefined && at === 0)
-      throw new AppError("invalid", "the sandbox that the cursor names is gone", { hint: "list from the start" });
+      throw new AppError("not_found", "the sandbox that the cursor names is gone", { hint: "list from the start" });
     return own
       .slice(at)
       .filter((record) => status === undefined || record.status === status)
