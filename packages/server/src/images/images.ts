@@ -76,12 +76,18 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     const images = new Images(parts);
     await mkdir(parts.folder, { recursive: true, mode: 0o700 });
     for (const record of (await parts.records.list()).reverse()) {
-      images.#records.set(record.id, record);
+      images.#records.set(record.id, { ...record, aliases: images.#aliasesOf(record) });
       if (record.state !== "building") continue;
       const error = explainFailure(record.step, new AppError("unavailable", "the daemon ended while it was made"));
       await images.#change(record.id, { state: "failed", error });
     }
     return images;
+  }
+
+  /** Other names promise what the catalogue says now (a version of Python): one that was made of what it said before has none. */
+  #aliasesOf({ name, source, digest, aliases }: ImageRecord): readonly string[] {
+    const entry = source === "catalogue" ? this.#parts.catalogue.find(({ spec }) => spec.name === name) : undefined;
+    return entry === undefined || digestOf(entry.spec) === digest ? aliases : [];
   }
 
   /** Removes layers that became no image, once the builders that the last daemon left are gone. */
