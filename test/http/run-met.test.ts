@@ -85,6 +85,16 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
     await client.close();
   });
 
+  it("with the way to install, where the host is one that packages come from", async () => {
+    server.caisson.guard({ packageHosts: new Map([["other.example.com", "pip"]]) });
+    id = await agent.create();
+    const { refused } = await post("exec", { command: ["python3", "-c", code] });
+    expect(refused).toMatchObject([
+      { host: "other.example.com", hint: expect.stringMatching(/install_package, or: caisson install SANDBOX pip/) },
+      { host: "raw.example.com", hint: expect.not.stringContaining("install_package") },
+    ]);
+  });
+
   it("without the values of secrets that a program puts into a name", async () => {
     const operator = as("operator");
     await server.vault.put(operator, { name: "TOKEN", value: Buffer.from("hidden-value-1") });

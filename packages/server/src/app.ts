@@ -126,7 +126,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Says who writes down what sandboxes try to reach, who is asked about it, and whose secrets go out with it; for sandboxes that come after. */
-  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets" | "downloads">>): void {
+  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets" | "downloads" | "packageHosts">>): void {
     this.#way = { ...this.#way, ...way };
   }
 

@@ -11,6 +11,7 @@ import type { FleetSettings } from "./core/fleet.ts";
 import type { HostSettings } from "./core/host.ts";
 import { httpLimits } from "./core/http-limits.ts";
 import { serviceLimits } from "./core/limits.ts";
+import type { PackageManager } from "./core/package.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
@@ -49,6 +50,8 @@ export interface DaemonConfiguration {
   /** That a sandbox may have of its own. */
   sandboxRules: number;
   packages: PackageSettings;
+  /** Hosts that packages come from, as entries of a map. */
+  packageHosts: readonly (readonly [string, PackageManager | "apt"])[];
   /** Of the disk; past it what nothing uses is removed. */
   gcWatermarkPercent: number;
   /** Search providers, in their order. */
@@ -81,6 +84,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
+  caisson.guard({ packageHosts: new Map(configuration.packageHosts) });
   const { fleet: settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };

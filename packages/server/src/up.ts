@@ -112,8 +112,15 @@ export async function openUp({ configuration, secrets, variables, version, code,
     ...settings,
     host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
+    packageHosts: [...found.knownHosts],
     packages: {
-      ...{ registries: found.registries, apt: found.apt, mustPin, keepBytes: keepMb * 1024 ** 2 },
+      ...{
+        registries: found.registries,
+        apt: found.apt,
+
+        mustPin,
+        keepBytes: keepMb * 1024 ** 2,
+      },
       ...{ imageRegistries, pulls, makesCatalogue },
       catalogue: await readCatalogue(catalogueFolder(configuration.root), (error) => log("caisson", messageOf(error))),
     },

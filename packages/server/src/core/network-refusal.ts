@@ -2,6 +2,20 @@
 export const refusalKinds = ["denied", "failed", "limited"] as const;
 export type RefusalKind = (typeof refusalKinds)[number];
 
+const install = "install_package, or: caisson install SANDBOX pip|npm PACKAGE";
+
+/** Ends the hint of a refused host that packages come from. */
+export const packageAdvice = {
+  pip: `install packages with ${install}`,
+  npm: `install packages with ${install}`,
+  apt: `Debian packages come with an image: list_runtimes, or caisson image catalogue; others with ${install}`,
+} as const;
+
+/** True for the hint of a host that packages come from. */
+export function advisesInstall(hint: string): boolean {
+  return hint.endsWith(install);
+}
+
 /** A destination that the network did not let a run reach. */
 export interface NetworkRefusal {
   host: string;

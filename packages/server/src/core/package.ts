@@ -28,6 +28,9 @@ export const lockfiles: Readonly<Record<PackageManager, RegExp>> = {
   npm: /^(?!(?:.*\/)?\.\.(?:\/|$))(?:[^\u0000\n]*\/)?(?:package-lock|npm-shrinkwrap)\.json$/,
 };
 
+/** Hosts that programs of this machine get packages from, by name. */
+export type PackageHosts = ReadonlyMap<string, PackageManager | "apt">;
+
 /** A folder of this machine that packages come from, and where sandboxes find it. */
 export interface PackageFolder {
   source: string;

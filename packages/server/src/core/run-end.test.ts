@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { packageAdvice } from "./network-refusal.ts";
 import { endedBy, explainRun, type LimitNames, type RunExplained } from "./run-end.ts";
 
 const names: LimitNames = { time: "--timeout", cpu_time: "--cpu-time", memory: "--memory", output: "--max-output" };
@@ -36,6 +37,10 @@ describe("[S98] what a run met, in plain sentences", () => {
       "\\u{1b}[2J:80 could not be reached: no rule (ask)",
       "more destinations were refused than are listed",
     ]);
+    const package_ = { ...refusal, hint: `it is policy; ${packageAdvice.pip}` };
+    expect(explainRun({ ...quiet, refused: [package_] }, { ...names, allow: (rule) => `allow ${rule}` })[0]).toContain(
+      "caisson install SANDBOX pip|npm PACKAGE",
+    );
     expect(explainRun(met, names)[0]).toBe("a.example was refused: no rule (ask)");
   });
 });

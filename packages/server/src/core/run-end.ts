@@ -1,4 +1,4 @@
-import type { NetworkRefusal, NetworkRefusals } from "./network-refusal.ts";
+import { advisesInstall, type NetworkRefusal, type NetworkRefusals } from "./network-refusal.ts";
 import { showSeconds } from "./size.ts";
 import { visible } from "./visible.ts";
 
@@ -56,7 +56,8 @@ function explainRefusal({ host, port, kind, reason, hint }: NetworkRefusal, { al
   // A name that was only looked up is likely wanted on the usual port.
   const place = port === 0 || port === 443 ? host : `${host}:${port}`;
   const what = kind === "failed" ? "could not be reached" : "was refused";
-  return `${place} ${what}: ${reason} (${kind === "denied" && allow !== undefined ? allow(place) : hint})`;
+  const isRule = kind === "denied" && allow !== undefined && !advisesInstall(hint);
+  return `${place} ${what}: ${reason} (${isRule ? allow(place) : hint})`;
 }
 
 function roundDown(ms: number): number {

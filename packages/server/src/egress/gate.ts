@@ -1,4 +1,5 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
+
 import type { Duplex } from "node:stream";
 import { defined } from "../core/defined.ts";
 import type { Downloads } from "../core/download.ts";
@@ -7,6 +8,7 @@ import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
 import { Once } from "../core/once.ts";
+import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { Asker, type Asking } from "./ask.ts";
@@ -51,6 +53,8 @@ export interface GateParts {
   notice: Notice;
   /** Files of registries; nothing is kept unless given. */
   downloads?: Downloads;
+  /** Their refusal says how packages are installed. */
+  packageHosts?: PackageHosts;
   nowMs: () => number;
   onError: (error: unknown) => void;
 }
@@ -88,6 +92,7 @@ export class Gate {
       redactor: parts.redactor,
       watches: this.refusals,
       world,
+      packageHosts: parts.packageHosts ?? new Map(),
       nowMs,
     });
     const passage = this.#passage;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { Downloads } from "../core/download.ts";
 import type { EgressLog, PolicySource } from "../core/egress.ts";
+import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import type { Asking } from "./ask.ts";
@@ -18,6 +19,7 @@ export interface GatesParts {
   trust: HostTrust;
   secrets?: HeaderSecrets;
   downloads?: Downloads;
+  packageHosts?: PackageHosts;
   clock: Clock;
   onError: (error: unknown) => void;
 }

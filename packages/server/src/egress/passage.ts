@@ -1,4 +1,5 @@
 /** Every connection of one sandbox to the world goes through here: judged, asked about, reached, written down, cut (S44). */
+
 import type { Approval } from "../core/approval.ts";
 import type {
   AllowRule,
@@ -12,6 +13,8 @@ import type {
 } from "../core/egress.ts";
 import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { packageAdvice } from "../core/network-refusal.ts";
+import type { PackageHosts } from "../core/package.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Asker } from "./ask.ts";
 import { Attempts } from "./attempts.ts";
@@ -36,6 +39,7 @@ export interface PassageParts {
   /** Of the runs that go on. */
   watches: RefusalWatches;
   world: World;
+  packageHosts: PackageHosts;
   nowMs: () => number;
 }
 
@@ -196,7 +200,9 @@ export class Passage {
     const { destination, reason } = refusal;
     const host = this.#parts.redactor.hostName(destination.host);
     if (host !== destination.host) return { ...refusal, ...secretInName, destination: { ...destination, host } };
-    return { ...refusal, reason: this.#clean(reason) };
+    const source = this.#parts.packageHosts.get(host);
+    const advice = source === undefined ? {} : { ask: packageAdvice[source] };
+    return { ...advice, ...refusal, reason: this.#clean(reason) };
   }
 
   #clean(reason: string): string {

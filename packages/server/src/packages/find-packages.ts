@@ -2,7 +2,7 @@ import type { AptSources } from "../core/apt.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { NamedFolder } from "../core/folder.ts";
-import type { PackageFolder, PackageManager, Registries, Registry } from "../core/package.ts";
+import type { PackageFolder, PackageHosts, PackageManager, Registries, Registry } from "../core/package.ts";
 import { packageManagers } from "../core/package.ts";
 import { aptHost, readAptSources } from "./apt-sources.ts";
 import type { HostFiles } from "./host-files.ts";
@@ -12,6 +12,8 @@ export interface FoundPackages {
   registries: Registries;
   /** For images. */
   apt: AptSources;
+  /** Hosts of all of them, and those that the programs know by themselves, as they do in a sandbox. */
+  knownHosts: PackageHosts;
   /** That sandboxes are given, read-only. */
   folders: PackageFolder[];
 }
@@ -38,8 +40,14 @@ export async function findPackages({ host, hosts, apt: lines, checkFolder, log }
     if (problem !== null) log(`no packages of ${manager}: ${problem}`);
     folders.push(...(await usable(manager, found[manager].folders, checkFolder, log)));
   }
+  const knownHosts = new Map<string, PackageManager | "apt">(apt.hosts.map(({ host }) => [host, "apt"]));
+  for (const manager of packageManagers) {
+    const builtIn = await host.builtIn(manager);
+    const own = builtIn === null ? [] : [new URL(builtIn.url).hostname, builtIn.files ?? []].flat();
+    for (const name of [...own, ...found[manager].hosts.map(({ host }) => host)]) knownHosts.set(name, manager);
+  }
   const told = (registry: Registry) => ({ ...registry, hosts: [...registry.hosts, ...hosts], folders: [] });
-  return { registries: { pip: told(found.pip), npm: told(found.npm) }, apt, folders };
+  return { registries: { pip: told(found.pip), npm: told(found.npm) }, apt, knownHosts, folders };
 }
 
 /** A folder that no sandbox may be given is left out: the package manager then says that it is not there. */

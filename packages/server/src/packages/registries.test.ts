@@ -6,25 +6,44 @@ import { describe, expect, it } from "vitest";
 import { AppError } from "../core/errors.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import { builtIn } from "./built-in.ts";
+import { findPackages } from "./find-packages.ts";
 import { type HostFiles, hostFiles } from "./host-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
-const read = (files: Record<string, string>, variables: HostFiles["variables"] = {}) =>
-  readRegistries({
-    text: async (path) => files[path],
-    certificates: async (path) => (path === "/opt/own.pem" ? "PEM" : undefined),
-    builtIn: async (manager) => ({ url: `https://${manager}.example/simple`, files: "files.example" }),
-    checkHost: (draft) => {
-      if (draft.host === "localhost") throw new AppError("invalid", "it is the sandbox itself");
-      return draft;
-    },
-    variables,
-    home: "/home/op",
-  });
+const machine = (files: Record<string, string>, variables: HostFiles["variables"] = {}): HostFiles => ({
+  text: async (path) => files[path],
+  certificates: async (path) => (path === "/opt/own.pem" ? "PEM" : undefined),
+  builtIn: async (manager) => ({ url: `https://${manager}.example/simple`, files: "files.example" }),
+  checkHost: (draft) => {
+    if (draft.host === "localhost") throw new AppError("invalid", "it is the sandbox itself");
+    return draft;
+  },
+  variables,
+  home: "/home/op",
+});
+const read = (...given: Parameters<typeof machine>) => readRegistries(machine(...given));
 const pip = async (text: string, variables?: HostFiles["variables"]) =>
   (await read({ "/etc/pip.conf": text }, variables)).pip;
 const npm = async (text: string, variables?: HostFiles["variables"]) =>
   (await read({ "/home/op/.npmrc": text }, variables)).npm;
+
+describe("hosts that packages come from", () => {
+  it("[NET-13] are those of the configuration and those that pip and npm know by themselves", async () => {
+    const { knownHosts } = await findPackages({
+      host: machine({ "/etc/pip.conf": "[global]\nindex-url = https://mirror.example/simple\n" }),
+      hosts: [],
+      apt: ["deb http://debian.example/debian trixie main"],
+      checkFolder: async () => undefined,
+      log: () => undefined,
+    });
+    expect(Object.fromEntries(knownHosts)).toMatchObject({
+      "debian.example": "apt",
+      "mirror.example": "pip",
+      "pip.example": "pip",
+      "npm.example": "npm",
+    });
+  });
+});
 
 describe("registries of this machine", () => {
   it("[NET-13] come from the files of pip, the later one first, and from its variables before both", async () => {
