@@ -7,7 +7,9 @@ import { openTestServer, type TestServer } from "../http/server.ts";
 import { inspector, pythonWithMcp } from "./clients/install.ts";
 
 const [engine = "container"] = engines;
-const [inspect, python] = await Promise.all([inspector(), pythonWithMcp()]);
+const inspect = await inspector();
+const python = await pythonWithMcp("2.3.0");
+const formerPython = await pythonWithMcp("1.30.0");
 const why = (found: string | undefined) => (found === undefined ? " (left out: its registry cannot be reached)" : "");
 const caisson = join(root, "caisson");
 const run = promisify(execFile);
@@ -24,6 +26,20 @@ describe("real clients", () => {
     env = { PATH: path, CAISSON_URL: server.base, CAISSON_API_KEY: token, CAISSON_HOME: server.home };
   });
   afterAll(() => server[Symbol.asyncDispose]());
+
+  it.runIf(formerPython).each(["stdio", "http"])(
+    `[MCP-04] PyPI's mcp 1.x subscribes to every listed resource over %s, and is told of changes${why(formerPython)}`,
+    async (transport) => {
+      const target = transport === "stdio" ? [caisson, "mcp"] : [`${server.base}/mcp`];
+      const script = join(import.meta.dirname, "clients/pypi-subscribe.py");
+      const { stdout } = await run(formerPython ?? "", [script, ...target], { env: { ...env, KEY: token } });
+      const { listed, told } = JSON.parse(stdout);
+      const fixed = ["sandbox://logs", "sandbox://schemas", "sandbox://status"];
+      expect(listed).toEqual(expect.arrayContaining([...fixed, expect.stringMatching(/^caisson:.*\/kept$/)]));
+      expect(told).toEqual(expect.arrayContaining(["sandbox://logs", expect.stringMatching(/^caisson:.*\/kept$/)]));
+      expect(told).not.toContain("sandbox://schemas");
+    },
+  );
 
   describe.each(["legacy", "modern"])("in the %s era", (era) => {
     it.runIf(inspect).each(["stdio", "http"])(

@@ -94,6 +94,27 @@ describe.each(engines)("files that a client subscribed to, on %s", (engine) => {
     await client.close();
   });
 
+  it.each(eras)(
+    "[MCP-04] stand beside the listed resources, which are followed by clients of %s as well",
+    async (era) => {
+      const { client, told, run } = await open(era, `fixed-${era}`);
+      const other = await open(era, `fixed-other-${era}`);
+      const fixed = ["sandbox://status", "sandbox://logs", "sandbox://schemas"];
+      const { honoured, end } = await subscribe(client, era, fixed);
+      expect(new Set(honoured)).toEqual(new Set(fixed));
+      await other.run("true");
+      await other.client.close();
+      await run("true");
+      await until(() => expect(new Set(told)).toEqual(new Set(fixed.slice(0, 2))));
+      await end();
+      const resources = await client.listResources();
+      expect(resources.resources.find(({ uri }) => uri === "sandbox://schemas")?.description).toContain(
+        "do not change",
+      );
+      await client.close();
+    },
+  );
+
   it.each(eras)("[MCP-04] are nobody else's, to clients of %s", async (era) => {
     const own = await open(era, `own-${era}`);
     const other = await open(era, `other-${era}`);

@@ -15,8 +15,8 @@ export async function inspector(): Promise<string | undefined> {
   return folder && join(folder, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
 }
 
-/** A Python that has PyPI's mcp. */
-export async function pythonWithMcp(): Promise<string | undefined> {
-  const folder = await pythonWith("mcp", "2.3.0");
+/** A Python that has PyPI's mcp, of the line 2 or of the one before, which many programs are built on. */
+export async function pythonWithMcp(version: "2.3.0" | "1.30.0"): Promise<string | undefined> {
+  const folder = await pythonWith("mcp", version);
   return folder && join(folder, "bin/python");
 }

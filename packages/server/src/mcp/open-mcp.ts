@@ -1,5 +1,6 @@
 import type { Changes } from "./changes.ts";
 import { FileChanges } from "./file-changes.ts";
+import { FixedChanges } from "./fixed-changes.ts";
 import type { Follow } from "./follow-changes.ts";
 import { toProtocolError } from "./protocol-error.ts";
 import type { McpClient, McpParts } from "./server.ts";
@@ -14,15 +15,20 @@ export function openMcp(
   const calls = new ToolCalls(client);
   const tell = (namespace: string, uri: string) => changes.tell(namespace, { kind: "resource_updated", uri });
   const files = new FileChanges(parts.parts, tell);
+  const fixed = new FixedChanges(parts.traces, tell);
   return {
     ...parts,
-    follow: (caller, uri) =>
-      files.follow(caller, uri).catch((error: unknown) => {
+    follow: async (caller, uri) => {
+      try {
+        return fixed.has(uri) ? fixed.follow(caller, uri) : await files.follow(caller, uri);
+      } catch (error) {
         throw toProtocolError(parts.report(error), uri);
-      }),
+      }
+    },
     calls,
     [Symbol.asyncDispose]: async () => {
       calls[Symbol.dispose]();
+      fixed[Symbol.dispose]();
       await files[Symbol.asyncDispose]();
     },
   };

@@ -13,6 +13,7 @@ export interface Trace {
 /** The last events of each namespace that was active lately. */
 export class Traces implements AsyncDisposable {
   readonly #byNamespace = new Map<string, Trace[]>();
+  readonly #watchers = new Set<(namespace: string) => void>();
   readonly #reader: FeedReader;
   readonly #reading: Promise<void>;
 
@@ -26,6 +27,12 @@ export class Traces implements AsyncDisposable {
     return this.#byNamespace.get(namespace) ?? [];
   }
 
+  /** Calls back after each event, with its namespace, until the returned function is called. */
+  watch(happened: (namespace: string) => void): () => void {
+    this.#watchers.add(happened);
+    return () => this.#watchers.delete(happened);
+  }
+
   async #follow(): Promise<void> {
     for await (const event of this.#reader) if (event.type !== "events.lag") this.#keep(event);
   }
@@ -36,6 +43,7 @@ export class Traces implements AsyncDisposable {
     if (traces.length > toolLimits.traces) traces.shift();
     this.#byNamespace.delete(event.namespace); // the last to be active stays longest
     this.#byNamespace.set(event.namespace, traces);
+    for (const happened of this.#watchers) happened(event.namespace);
     const [oldest] = this.#byNamespace.keys();
     if (this.#byNamespace.size > toolLimits.tracedNamespaces && oldest !== undefined) this.#byNamespace.delete(oldest);
   }
