@@ -152,7 +152,7 @@ export const searchLimits = {
   /** Read in one search; sparse files make sizes free. */
   bytes: 4 * GiB,
   /** The same where the host looks through them, since values must not be found. */
-  maskedBytes: 512 * MiB,
+  maskedBytes: 256 * MiB,
   /** A larger file is left out. */
   fileBytes: 256 * MiB,
   /** Of a file, sent at a time. */

@@ -77,14 +77,16 @@ export class LineSearch {
     };
   }
 
+  /** A call for each line would cost more than its bytes. */
   #count(to: number): void {
-    for (;;) {
-      const at = this.#bytes.indexOf(newline, this.#counted);
-      if (at < 0 || at >= to) break;
-      this.#counted = at + 1;
+    const bytes = this.#bytes;
+    let start = -1;
+    for (let at = this.#counted; at < to; at++) {
+      if (bytes[at] !== newline) continue;
       this.#line++;
-      this.#lineAt = this.#base + this.#counted;
+      start = at + 1;
     }
+    if (start >= 0) this.#lineAt = this.#base + start;
     this.#counted = Math.max(this.#counted, to);
   }
 

@@ -20,36 +20,62 @@ export function badRow(): AppError {
   return new AppError("unavailable", "the sandbox sent a match that cannot be");
 }
 
-/** What a row holds is valid until the next is asked for. */
+/** What a row holds is valid until the next is asked for. A piece of a file comes as it is there, in one row or several. */
 export async function* searchRows(wire: Wire, spec: StreamSpec): AsyncGenerator<SearchRow, void> {
-  const mostBytes = spec.whole === true ? searchLimits.pieceBytes : searchLimits.lineBytes;
   let rest: Buffer = Buffer.alloc(0);
+  let left = 0;
   let hasEnded = false;
   for await (const chunk of workerOutput(wire, "search", spec)) {
-    rest = Buffer.concat([rest, chunk]); // a copy: the chunk's buffer is written again
-    while (rest.length >= rowBytes) {
-      const pathSize = rest.readUInt32LE(4);
-      const isEnd = pathSize === endMark;
-      const size = rowBytes + (isEnd ? 0 : pathSize + rest.readUInt32LE(8));
-      if (hasEnded || (!isEnd && (pathSize > sandboxLimits.pathBytes || size - rowBytes - pathSize > mostBytes)))
-        throw badRow();
-      if (rest.length < size) break;
-      hasEnded = isEnd;
-      yield parse(rest, isEnd ? 0 : pathSize, size, isEnd);
-      rest = rest.subarray(size);
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    while (rest.length > 0) {
+      if (left > 0) {
+        const bytes = rest.subarray(0, left);
+        left -= bytes.length;
+        rest = rest.subarray(bytes.length);
+        yield { mode: 0, path: "", bytes, line: 0, column: 0 };
+        continue;
+      }
+      const size = sizeOf(rest, spec.whole === true);
+      if (hasEnded) throw badRow();
+      if (size === undefined || rest.length < size.row) break;
+      hasEnded = size.isEnd;
+      left = size.piece;
+      if (left === 0) yield parse(rest, size);
+      rest = rest.subarray(size.row);
     }
+    rest = Buffer.from(rest); // a copy: the chunk's buffer is written again
   }
   if (!hasEnded) throw new AppError("unavailable", "the sandbox did not end its search");
 }
 
-function parse(row: Buffer, pathSize: number, size: number, isEnd: boolean): SearchRow {
+interface RowSize {
+  isEnd: boolean;
+  path: number;
+  /** With its path and line. */
+  row: number;
+  /** Bytes of a file that come after it. */
+  piece: number;
+}
+
+function sizeOf(bytes: Buffer, isWhole: boolean): RowSize | undefined {
+  if (bytes.length < rowBytes) return undefined;
+  const path = bytes.readUInt32LE(4);
+  const line = bytes.readUInt32LE(8);
+  if (path === endMark) return { isEnd: true, path: 0, row: rowBytes, piece: 0 };
+  const isPiece = isWhole && path === 0;
+  const { pieceBytes, lineBytes } = searchLimits;
+  if (path > sandboxLimits.pathBytes || line > (isPiece ? pieceBytes : lineBytes)) throw badRow();
+  return { isEnd: false, path, row: rowBytes + path + (isPiece ? 0 : line), piece: isPiece ? line : 0 };
+}
+
+function parse(row: Buffer, { isEnd, path, row: size }: RowSize): SearchRow {
   const line = Number(row.readBigUInt64LE(16));
   const column = Number(row.readBigUInt64LE(24));
   const truncated = row.readUInt32LE(12) !== 0;
   return {
     mode: row.readUInt32LE(0),
-    path: row.toString("utf8", rowBytes, rowBytes + pathSize),
-    bytes: row.subarray(rowBytes + pathSize, size),
+    path: row.toString("utf8", rowBytes, rowBytes + path),
+    bytes: row.subarray(rowBytes + path, size),
     line,
     column,
     ...(isEnd ? { end: { truncated, filesRead: line, matches: column } } : {}),
