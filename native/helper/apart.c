@@ -15,20 +15,37 @@
 
 enum { PLAIN = MS_NOSUID | MS_NODEV, READ_ONLY = MS_RDONLY | PLAIN };
 
-static char *make_place(const struct launch *launch, const char *name) {
-  char *place = format_text("%s/%s", launch->stage, name);
-  if (mkdir(place, 0755) != 0 && errno != EEXIST) fail("cannot make a place for files of the host");
+static unsigned places;
+
+static char *make_place(const struct launch *launch) {
+  char *place = format_text("%s/apart/%u", launch->stage, places++);
+  if (mkdir(place, 0755) != 0) fail("cannot make a place for files of the host");
   return place;
+}
+
+/* What is mounted meanwhile lies in one tmpfs, which is left with all of it at once: each unmounting waits for all processors. */
+void apart_begin(const struct launch *launch) {
+  char *top = format_text("%s/apart", launch->stage);
+  if (mkdir(top, 0700) != 0 || mount("caisson", top, "tmpfs", PLAIN | MS_NOEXEC, "mode=0700,size=64k,nr_inodes=1k") != 0 ||
+      mkdir(format_text("%s/empty", top), 0755) != 0)
+    fail("cannot make a place for files of the host");
+  free(top);
+}
+
+void apart_end(const struct launch *launch) {
+  char *top = format_text("%s/apart", launch->stage);
+  if (umount2(top, MNT_DETACH) != 0 || rmdir(top) != 0) fail("cannot leave the files of the host");
+  free(top);
 }
 
 /* An overlay that is read-only has two folders below it at least: the second one is empty. Only what is bound at a place of
    the stage is named, since a separator in a name would be one in the options. */
 static void overlay_folder(const struct launch *launch, const char *source, const char *target) {
-  char *below = make_place(launch, "below");
-  free(make_place(launch, "empty"));
+  char *below = make_place(launch);
   view_bind(source, below, READ_ONLY);
-  overlay_mount(launch, target, MS_RDONLY, "lowerdir=below:empty");
-  if (umount2(below, MNT_DETACH) != 0) fail("cannot leave %s", source);
+  char *options = format_text("lowerdir=apart/%s:apart/empty", strrchr(below, '/') + 1);
+  overlay_mount(launch, target, MS_RDONLY, options);
+  free(options);
   free(below);
 }
 
@@ -42,13 +59,12 @@ static bool holds_mounts(const char *folder, const char *place) {
 
 /* Overlays are of folders: a file is bound from one of the folder that it is in. */
 static void overlay_file(const struct launch *launch, const char *source, const char *target) {
-  char *around = make_place(launch, "around");
+  char *around = make_place(launch);
   const char *name = strrchr(source, '/') + 1;
   char *folder = format_text("%.*s", (int)(name - source), source);
   if (holds_mounts(folder, around)) return view_bind(source, target, READ_ONLY);
   overlay_folder(launch, folder, around);
   view_bind(format_text("%s/%s", around, name), target, READ_ONLY);
-  if (umount2(around, MNT_DETACH) != 0) fail("cannot leave %s", folder);
   free(folder);
   free(around);
 }

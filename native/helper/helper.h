@@ -149,7 +149,10 @@ void layer_digest(int fd, char hex[65]);
 size_t layers_attach(const struct launch *launch, const char *key, const char *prefix, bool is_root);
 void layers_detach(const struct launch *launch, const char *prefix, size_t count);
 
-/* apart.c: shows a file or folder of the host, read-only, by inodes of this launch's own; and a /dev of its own. */
+/* apart.c: between begin and end shows files and folders of the host, read-only, by inodes of this launch's own; and a /dev
+   of its own. */
+void apart_begin(const struct launch *launch);
+void apart_end(const struct launch *launch);
 void apart_show(const struct launch *launch, const char *source, const char *target);
 void apart_devices(const char *place);
 

@@ -178,10 +178,14 @@ void view_places(const struct launch *launch, const char *target) {
   }
 }
 
+/* gVisor opens files for its sandbox, and keeps watches and locks to itself. */
+static bool keeps_apart(const struct launch *launch) { return request_find(launch->request, "gofer") == NULL; }
+
 void view_rootfs(const struct launch *launch) {
   /* Without nosuid and nodev: runsc remounts its root plainly, and may not take them away. It holds only our files. */
   mount_tmpfs(launch->rootfs, 0, "mode=0755,size=1m,nr_inodes=1k");
   if (request_find(launch->request, "root") != NULL) layer_root(launch);
+  if (keeps_apart(launch)) apart_begin(launch);
   for (size_t i = 0; i < launch->request->count; i++) {
     const struct argument *argument = &launch->request->arguments[i];
     const char *rest;
@@ -196,13 +200,13 @@ void view_rootfs(const struct launch *launch) {
       char *path = split(argument->value, &rest);
       make_bind_target(launch->rootfs, rest, path);
       char *target = format_text("%s%s", launch->rootfs, path);
-      /* gVisor opens files for its sandbox, and keeps watches and locks to itself. */
-      if (request_find(launch->request, "gofer") != NULL)
-        view_bind(rest, target, READ_ONLY);
-      else
+      if (keeps_apart(launch))
         apart_show(launch, rest, target);
+      else
+        view_bind(rest, target, READ_ONLY);
     }
   }
+  if (keeps_apart(launch)) apart_end(launch);
 }
 
 void view_finish(const struct launch *launch) {
