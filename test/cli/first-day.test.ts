@@ -1,7 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { caisson } from "../daemon/up.ts";
+import { caisson, Up, upTimeoutMs } from "../daemon/up.ts";
+import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 
 let folder: string;
@@ -25,6 +28,21 @@ describe("caisson run", () => {
     expect(await run("home-like/.ssh")).toMatchObject({ code: 125, stdout: "" });
     expect(await run("home-like", "--allow-credentials")).toMatchObject({ code: 0, stdout: ".\n..\n.ssh\n" });
     expect(findLeaks(join(folder, "home"))).toEqual([]);
+  });
+});
+
+describe("README.md", { timeout: upTimeoutMs }, () => {
+  it("[CLI-01] copies a file and runs it by the line that it prints", async () => {
+    await using up = await Up.start();
+    const id = await up.create("container");
+    const readme = await readFile(join(root, "README.md"), "utf8");
+    const line = /^\.\/caisson cp .*?(?= {2,}#)/m.exec(readme)?.[0].replaceAll("ID", id) ?? "";
+    await writeFile(join(folder, "analyse.py"), "print('analysed')");
+    const env = { ...process.env, ...up.variables };
+    const command = line.replaceAll("./caisson", join(root, "caisson"));
+    const { stdout } = await promisify(execFile)("/bin/sh", ["-c", command], { cwd: folder, env });
+    expect(stdout).toBe("analysed\n");
+    await up.delete(`/api/v1/sandboxes/${id}`);
   });
 });
 

@@ -17,6 +17,17 @@ const written: Record<string, string> = {
   shells: "/bin/sh\n/bin/bash\n",
 };
 
+/** In place of the host's EXTERNALLY-MANAGED (PEP 668), which names packages of the host: pip prints it when it refuses. */
+const externallyManaged = {
+  name: "externally-managed",
+  text: `[externally-managed]
+Error=This Python is shared and read-only. Install packages with the tool
+ install_package, or from outside the sandbox:
+ .
+ caisson install SANDBOX pip PACKAGE
+`,
+};
+
 /** The guest writes them: the host name is the sandbox's own. */
 const links: Record<string, string> = { hosts: "/run/caisson/hosts", hostname: "/run/caisson/hostname" };
 
@@ -64,11 +75,18 @@ const bundle = {
   hosts: "ssl/host-bundle.crt",
 };
 
-/** Makes the folder that sandboxes see as /etc, once for each state of the host's. */
-export async function prepareEtc(images: string): Promise<string> {
+interface HostFolder {
+  /** What sandboxes see as /etc. */
+  etc: string;
+  /** What their pip says when it refuses. */
+  externallyManaged: string;
+}
+
+/** Makes what sandboxes see in place of the host's own files, once for each state of the host's /etc. */
+export async function prepareEtc(images: string): Promise<HostFolder> {
   const folder = join(images, `host-${await describeHost()}`);
   await makeOnce(images, folder, build);
-  return join(folder, "etc");
+  return { etc: join(folder, "etc"), externallyManaged: join(folder, externallyManaged.name) };
 }
 
 /** Makes the folder whose /etc lies over that of another root than the host's: what every sandbox has alike. */
@@ -104,6 +122,9 @@ async function build(etc: string): Promise<void> {
   await rename(join(etc, bundle.path), join(etc, bundle.hosts)).catch((error: unknown) => {
     if (errnoOf(error) !== "ENOENT") throw error; // a host that trusts nobody
   });
+  const managed = join(dirname(etc), externallyManaged.name);
+  await writeFile(managed, externallyManaged.text);
+  await chmod(managed, 0o644);
   await writeCommon(etc);
 }
 
@@ -125,7 +146,7 @@ async function writeCommon(etc: string): Promise<void> {
 
 /** What the copy depends on: packages that change /etc touch one of these. */
 async function describeHost(): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify([written, links, bundle]));
+  const hash = createHash("sha256").update(JSON.stringify([written, links, bundle, externallyManaged]));
   const states = await Promise.all(copied.map((name) => describe(join("/etc", name))));
   return hash.update(states.join("\n")).digest("hex").slice(0, 16);
 }

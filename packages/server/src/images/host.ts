@@ -1,4 +1,4 @@
-import { access, lstat, readlink, realpath } from "node:fs/promises";
+import { access, lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import type { RootEntry, RootImage } from "../core/image.ts";
@@ -16,7 +16,7 @@ const ownFolder = "/opt/caisson/bin";
  */
 export async function prepareHostImage(options: { home: string; nodePath?: string }): Promise<RootImage> {
   const images = join(options.home, "engine", "images");
-  const [etc, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
+  const [{ etc, externallyManaged }, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
   return {
     name: "host",
     searchPath: `/usr/local/bin:/usr/bin:/bin:${ownFolder}`,
@@ -25,6 +25,7 @@ export async function prepareHostImage(options: { home: string; nodePath?: strin
       ...masked.map((path): RootEntry => ({ kind: "mask", path })),
       ...(await Promise.all(systemFolders.map(describeSystemFolder))).flat(),
       { kind: "bind", path: "/etc", source: etc },
+      ...(await managedPythons()).map((path): RootEntry => ({ kind: "bind", path, source: externallyManaged })),
       { kind: "folder", path: ownFolder },
       ...(await pythonEntries()),
       ...(await nodeEntries(options.nodePath)),
@@ -47,6 +48,27 @@ async function describeSystemFolder(path: string): Promise<RootEntry[]> {
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
   }
+}
+
+/** Files with which Debian's pip is told to install nothing (PEP 668). */
+async function managedPythons(): Promise<string[]> {
+  const found: string[] = [];
+  for (const folder of ["/usr/lib", "/usr/lib64", "/usr/local/lib"]) {
+    if (!(await isKind(folder, "isDirectory"))) continue;
+    for (const name of (await readdir(folder)).filter((one) => /^python3[.\d]*$/.test(one)).sort()) {
+      const path = join(folder, name, "EXTERNALLY-MANAGED");
+      if (await isKind(path, "isFile")) found.push(path);
+    }
+  }
+  return found;
+}
+
+/** False for a link to one. */
+function isKind(path: string, kind: "isDirectory" | "isFile"): Promise<boolean> {
+  return lstat(path).then(
+    (info) => info[kind](),
+    () => false,
+  );
 }
 
 /** Debian has `python3` alone; scripts and agents say `python`. */
