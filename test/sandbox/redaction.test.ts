@@ -98,6 +98,17 @@ for place, letter in enumerate(s + '!'):
     expect(archive).toContain(`x ${stars} y`);
   });
 
+  it("[SEC-06] is not in the names that a watch tells", async () => {
+    await using watch = await sandbox.files.watch("");
+    const events = watch[Symbol.asyncIterator]();
+    await sandbox.exec({ command: python("import os\nopen('watched-' + os.environ['NAMED'], 'w')") });
+    for (;;) {
+      const { value: event } = await events.next();
+      expect(JSON.stringify(event)).not.toContain(named);
+      if (event.path === `watched-${redacted}`) break;
+    }
+  });
+
   it("[S87] is found by no part of it, in a file or a name, and nothing in the answer tells", async () => {
     await sandbox.exec({
       command: python(`${load}os.makedirs('hunt/in', exist_ok=True)

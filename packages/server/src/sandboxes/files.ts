@@ -136,7 +136,7 @@ export class WireFiles implements SandboxFiles {
   }
 
   watch(path = "", options: WatchOptions = {}): Promise<FileWatch> {
-    return watchFolder(this.#watchAll, path, options);
+    return watchFolder(this.#watchAll, path, options, this.#redactor);
   }
 
   #open(kind: StreamKind, spec: StreamSpec): WireStream {

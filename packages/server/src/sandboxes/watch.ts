@@ -1,4 +1,5 @@
 import { AppError } from "../core/errors.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { FileEvent, FileWatch, WatchOptions } from "../core/watch.ts";
 
 /** The path of a folder from the workspace on, without looking at it: a link is not followed. */
@@ -30,8 +31,10 @@ class FolderWatch implements FileWatch {
   readonly #whole: FileWatch;
   readonly #folder: string;
   readonly #recursive: boolean;
+  readonly #redactor: Pick<Redactor, "value">;
 
-  constructor(whole: FileWatch, folder: string, recursive: boolean) {
+  constructor(whole: FileWatch, folder: string, recursive: boolean, redactor: Pick<Redactor, "value">) {
+    this.#redactor = redactor;
     this.#whole = whole;
     this.#folder = folder;
     this.#recursive = recursive;
@@ -40,7 +43,7 @@ class FolderWatch implements FileWatch {
   async *[Symbol.asyncIterator](): AsyncGenerator<FileEvent, void> {
     for await (const event of this.#whole) {
       const seen = seenFrom(event, this.#folder, this.#recursive);
-      if (seen !== undefined) yield seen;
+      if (seen !== undefined) yield this.#redactor.value(seen);
     }
   }
 
@@ -53,7 +56,8 @@ export async function watchFolder(
   watchAll: () => Promise<FileWatch>,
   path: string,
   options: WatchOptions,
+  redactor: Pick<Redactor, "value">,
 ): Promise<FileWatch> {
   const folder = folderOf(path);
-  return new FolderWatch(await watchAll(), folder, options.recursive ?? true);
+  return new FolderWatch(await watchAll(), folder, options.recursive ?? true, redactor);
 }
