@@ -24,7 +24,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { WALK_MEMORY_BYTES = 256 << 20, WALK_FILE_BYTES = 64 << 20, EMPTY_NAME_BYTES = 64 };
+enum { WALK_MEMORY_BYTES = 256 << 20, WALK_FILE_BYTES = 64 << 20, EMPTY_NAME_BYTES = 128 };
 
 struct task {
   const struct request *request;
@@ -139,18 +139,30 @@ static int64_t nanoseconds(struct timespec time) { return time.tv_sec * 10000000
 /* Of file systems that keep whole seconds, FAT every second one: ext4 with short inodes, and many servers. */
 enum { COARSE_SECONDS = 2 };
 
+/* The one folder that a workspace begins with. */
+static bool find_output(int folder, struct stat *info) {
+  return fstatat(folder, "output", info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info->st_mode);
+}
+
+static bool is_past(struct timespec time, struct timespec now) {
+  if (time.tv_nsec == 0) time.tv_sec += COARSE_SECONDS;
+  return nanoseconds(time) < nanoseconds(now);
+}
+
 /*
- * Names an empty folder as it is. Whatever is made in it changes the name: its time is past, so that nothing that comes
- * has the same. False where it is not past: before Linux 6.13 all that happens within a tick of the clock has one time.
+ * Names an empty folder as it is, or one that holds an empty `output` alone. Whatever is made in either changes the name:
+ * its times are past, so that nothing that comes has the same. False where they are not past: before Linux 6.13 all that
+ * happens within a tick of the clock has one time.
  */
 static bool name_empty(int folder, char name[EMPTY_NAME_BYTES]) {
   struct timespec now;
-  struct stat info;
+  struct stat info, output = {0};
   if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || fstat(folder, &info) != 0) return false;
-  snprintf(name, EMPTY_NAME_BYTES, "%llx-%llx-%lld", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino,
-           (long long)nanoseconds(info.st_ctim));
-  if (info.st_ctim.tv_nsec == 0) info.st_ctim.tv_sec += COARSE_SECONDS;
-  return nanoseconds(info.st_ctim) < nanoseconds(now);
+  bool has_output = find_output(folder, &output);
+  snprintf(name, EMPTY_NAME_BYTES, "%llx-%llx-%lld-%llx-%lld", (unsigned long long)info.st_dev,
+           (unsigned long long)info.st_ino, (long long)nanoseconds(info.st_ctim), (unsigned long long)output.st_ino,
+           (long long)nanoseconds(output.st_ctim));
+  return is_past(info.st_ctim, now) && (!has_output || is_past(output.st_ctim, now));
 }
 
 static NORETURN void work(const struct task *task) {
@@ -175,7 +187,8 @@ static NORETURN void work(const struct task *task) {
   if (told > 0) write_changes(task, root, &changes, told);
   mark_write(task->new_mark, &after);
   wait_for_next_tick(&after);
-  bool is_empty = named && whole && after.names == 0;
+  struct stat output;
+  bool is_empty = named && whole && after.names == (find_output(root, &output) ? 1 : 0);
   reply_ok("changes=%llu truncated=%d%s%s", (unsigned long long)told, truncated ? 1 : 0, is_empty ? " empty=" : "",
            is_empty ? empty : "");
 }

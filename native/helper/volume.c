@@ -19,6 +19,13 @@ int volume_folder(int parent, const char *name, mode_t mode, uid_t owner) {
   return fd;
 }
 
+/* What code has made of that name stays. */
+static void make_output(int workspace, uid_t user) {
+  struct stat info;
+  bool other = fstatat(workspace, "output", &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode);
+  if (!other) close(volume_folder(workspace, "output", 0755, user));
+}
+
 void volume_prepare(const struct launch *launch) {
   uid_t user = launch->user;
   if (request_find(launch->request, "lower") != NULL)
@@ -32,7 +39,7 @@ void volume_prepare(const struct launch *launch) {
   if (volume < 0) fail("cannot open the volume");
   int workspace = volume_folder(volume, "ws", 0755, user);
   close(volume_folder(volume, "home", 0700, user));
-  if (request_find(launch->request, "output") != NULL) close(volume_folder(workspace, "output", 0755, user));
+  if (request_find(launch->request, "output") != NULL) make_output(workspace, user);
   /* What a former start copied is still there; the place that it is mounted on must be a folder, not a link. */
   if (request_find(launch->request, "keepInput") != NULL) close(volume_folder(workspace, "input", 0755, launch->base));
   if (launch->input >= 0) {

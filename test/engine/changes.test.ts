@@ -153,9 +153,11 @@ describe.each(engineNames)("changed files of engine %s", (name) => {
       return !isDeepStrictEqual(await marks(), before);
     };
     await expect.poll(walks).toBe(false); // the first look may be as old as the workspace
-    await puppet.run(`open("a", "w").close(); os.unlink("a")`);
-    expect(await walks()).toBe(true);
-    await expect.poll(walks).toBe(false);
+    for (const name of ["a", "output/a"]) {
+      await puppet.run(`open("${name}", "w").close(); os.unlink("${name}")`);
+      expect(await walks()).toBe(true);
+      await expect.poll(walks).toBe(false);
+    }
   });
 
   it("name bytes that are no UTF-8 with U+FFFD", async () => {

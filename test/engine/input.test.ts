@@ -22,7 +22,7 @@ describe.each(engineNames)("an input folder of engine %s", (name) => {
     await using home = await makeHome();
     await using engine = await openEngine(name, home);
     const inputFolder = await makeInput(home.home);
-    using puppet = new Puppet(await engine.create({ limits, inputFolder, output: true }));
+    using puppet = new Puppet(await engine.create({ limits, inputFolder }));
     expect(await puppet.run(`open("input/deep/er/data.txt").read()`)).toBe("data");
     expect(await puppet.run(`open("input/deep/link").read()`)).toBe("for the owner");
     expect(await puppet.run(`os.access("input/tool", os.X_OK)`)).toBe(true);

@@ -93,7 +93,7 @@ describe.each(engineNames)("a sandbox of engine %s whose engine is killed at any
 async function restore(engine: Engine, id: string): Promise<void> {
   {
     using puppet = new Puppet(await engine.start(id));
-    expect(await puppet.run('os.listdir("/workspace")')).toEqual([]);
+    expect(await puppet.run('os.listdir("/workspace")')).toEqual(["output"]);
     await puppet.run(`open("/workspace/word", "w").write("${word}")`);
   }
   await engine.stop(id);

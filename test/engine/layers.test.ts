@@ -54,9 +54,9 @@ open("/home/user/.own", "w").write("home")`,
     await first.run('os.rename("/workspace/folder", "/workspace/moved")');
     await first.run('open("/workspace/moved/deep/new", "w").write("1")');
     await second.run('os.remove("/workspace/note")');
-    expect(await first.run('sorted(os.listdir("/workspace"))')).toEqual(["moved", "note"]);
+    expect(await first.run('sorted(os.listdir("/workspace"))')).toEqual(["moved", "note", "output"]);
     expect(await first.run('sorted(os.listdir("/workspace/moved/deep"))')).toEqual(["file", "new"]);
-    expect(await second.run('sorted(os.listdir("/workspace"))')).toEqual(["folder"]);
+    expect(await second.run('sorted(os.listdir("/workspace"))')).toEqual(["folder", "output"]);
     expect(await ask(await engine.create({ limits, base: layer.id }), readNote)).toBe("frozen");
     expect((await engine.layers()).map(({ id, uses }) => [id, uses])).toEqual([[layer.id, 3]]);
   });
@@ -75,10 +75,13 @@ open("/home/user/.own", "w").write("home")`,
       const second = await fork(engine, made.id);
       expect(second.layer.below).toEqual([first.layer.id]);
       expect(await ask(second.sandbox, readNote)).toBe("two");
-      expect(await ask(second.sandbox, 'sorted(os.listdir("/workspace"))')).toEqual(["note", "two"]);
+      expect(await ask(second.sandbox, 'sorted(os.listdir("/workspace"))')).toEqual(["note", "output", "two"]);
       expect(await ask(copy, readNote)).toBe("one");
       const later = await engine.create({ limits, base: second.layer.id });
-      expect(await ask(later, `[${readNote}, sorted(os.listdir("/workspace"))]`)).toEqual(["two", ["note", "two"]]);
+      expect(await ask(later, `[${readNote}, sorted(os.listdir("/workspace"))]`)).toEqual([
+        "two",
+        ["note", "output", "two"],
+      ]);
       // Nothing was written since: the same layer is the answer.
       await engine.stop(made.id);
       const third = await engine.freeze(made.id, { keep: true });
@@ -104,7 +107,7 @@ open("/home/user/.own", "w").write("home")`,
     await ask(plain, note("plain"));
     await fork(engine, plain.id);
     await engine.reset(plain.id);
-    expect(await ask(await engine.start(plain.id), 'os.listdir("/workspace")')).toEqual([]);
+    expect(await ask(await engine.start(plain.id), 'os.listdir("/workspace")')).toEqual(["output"]);
   });
 
   it("[LIF-07] are copies of sandboxes that run and go on", async () => {
@@ -133,10 +136,10 @@ open("/home/user/.own", "w").write("home")`,
     const inputFolder = join(home.home, "input");
     await mkdir(inputFolder);
     await writeFile(join(inputFolder, "data"), "given");
-    const made = await engine.create({ limits, keep: true, output: true, inputFolder });
+    const made = await engine.create({ limits, keep: true, inputFolder });
     await ask(made, note("one"), 'open("/workspace/output/old", "w").write("old")', 'os.mkdir("/workspace/sub")');
     const { layer, sandbox } = await fork(engine, made.id);
-    const copy = await engine.create({ limits, base: layer.id, output: true });
+    const copy = await engine.create({ limits, base: layer.id });
     for (const one of [sandbox, copy]) {
       expect(await ask(one, 'open("/workspace/input/data").read()')).toBe("given");
       await expect(ask(one, 'open("/workspace/input/data", "w")')).rejects.toThrow(/Read-only|Permission/);

@@ -68,7 +68,7 @@ describe.each(engineNames)("a layer that engine %s lends for copies", (name) => 
     await engine.reset(copy.id);
     {
       using puppet = new Puppet(await engine.start(copy.id));
-      expect(await puppet.run('os.listdir("/workspace")')).toEqual([]);
+      expect(await puppet.run('os.listdir("/workspace")')).toEqual(["output"]);
     }
     expect(await idsOf(engine)).toEqual([]);
     for (const one of [id, copy.id]) await engine.destroyKept(one);

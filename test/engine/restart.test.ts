@@ -164,7 +164,7 @@ describe.each(engineNames)("a stopped sandbox of engine %s", (name) => {
     await mkdir(input);
     await writeFile(join(input, "given.txt"), "GIVEN-BEFORE");
     await using engine = await openEngine(name, home);
-    const made = await engine.create({ limits, keep: true, inputFolder: input, output: true });
+    const made = await engine.create({ limits, keep: true, inputFolder: input });
     const folder = join(home.home, "engine/sandboxes", made.id);
     const image = join(folder, "workspace.img");
     await mkdir(join(made.ownerFolder, "processes"), { recursive: true });
@@ -202,7 +202,7 @@ describe.each(engineNames)("a stopped sandbox of engine %s", (name) => {
     await mkdir(input);
     await writeFile(join(input, "given.txt"), "given");
     await using engine = await openEngine(name, home);
-    const made = await engine.create({ limits, keep: true, inputFolder: input, output: true });
+    const made = await engine.create({ limits, keep: true, inputFolder: input });
     {
       using puppet = new Puppet(made);
       await puppet.run('import os; os.rmdir("/workspace/output"); os.symlink("/etc", "/workspace/output")');

@@ -93,7 +93,7 @@ describe.each(engines)("artifacts of a sandbox that is destroyed (%s)", (engine)
     await using test = await own.open({ engine });
     const { fleet, storage, store } = test;
     const { id } = (await fleet.create(alice, { keepArtifactsMs: hour })).record;
-    await fleet.use(alice, id, (sandbox) => sandbox.exec({ command: "mkdir output; truncate -s 1T output/bomb" }));
+    await fleet.use(alice, id, (sandbox) => sandbox.exec({ command: "truncate -s 1T output/bomb" }));
     await fleet.destroy(alice, id);
     expect(await test.caisson.keptSandboxes()).toEqual([]);
     expect(await store.audit.search({ sandboxId: id, type: "artifacts.failed", after: 0 })).toMatchObject([

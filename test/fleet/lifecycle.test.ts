@@ -69,7 +69,7 @@ describe.each(engines)("the life of a sandbox (%s)", (engine) => {
     await exec(id, "echo secret > note; mkdir -p a/b");
     const { id: process } = await fleet.use(alice, id, (sandbox) => sandbox.processes.start({ command: "sleep 1000" }));
     expect(await fleet.reset(alice, id)).toMatchObject({ id, status: "running" });
-    expect(await exec(id, "find . -mindepth 1")).toBe("");
+    expect(await exec(id, "find . -mindepth 1")).toBe("./output\n");
     await fleet.use(alice, id, async ({ processes }) =>
       expect(processes.list().map((info) => info.id)).not.toContain(process),
     );

@@ -38,7 +38,7 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
     expect(record).toMatchObject({ origin: "pool", status: "running", namespace: "alice" });
     expect(waiting).toContain(record.id);
     expect((await fleet.use(alice, record.id, (sandbox) => sandbox.exec({ command: "pwd; ls" }))).stdout).toBe(
-      "/workspace\n",
+      "/workspace\noutput\n",
     );
     await until(() => isFull(test));
     expect(fleet.pools()).toMatchObject([

@@ -84,7 +84,7 @@ describe.each(engines)("[LIF-08] a copy of the files of a sandbox of engine %s",
     const { ids } = await fork(id);
     for (const one of [id, ...ids]) {
       expect((await api.post(`${path}/${one}/reset`)).status).toBe(200);
-      expect(await run(one, "ls")).toBe("");
+      expect(await run(one, "ls")).toBe("output\n");
     }
     await end([id, ...ids]);
   });

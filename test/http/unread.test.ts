@@ -70,7 +70,7 @@ it("large answers are kept for nobody who reads none: by REST and by MCP", async
   const post = (path: string, body: object, more: object = {}) =>
     fetch(`${server.base}${path}`, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
   const tool = (name: string, body: object) => post(`/api/v1/tools/${name}`, body);
-  const code = "import os\nos.makedirs('output')\nopen('output/large', 'w').write('x' * 200_000)";
+  const code = "open('output/large', 'w').write('x' * 200_000)";
   expect((await tool("execute_code", { code })).status).toBe(200);
   const method = "resources/read";
   const uri = "caisson://default/output/large";

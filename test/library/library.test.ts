@@ -231,7 +231,7 @@ describe.each(engines)("the library (%s)", (engine) => {
 
   it("[API-06] [EXE-09] lists, reads, signs and verifies what a run left in its output folder", async () => {
     await using caisson = await open();
-    await using sandbox = await caisson.createSandbox({ output: true });
+    await using sandbox = await caisson.createSandbox();
     const signed = sandbox.events.stream({ types: ["artifact.signed"] });
     await sandbox.exec({
       command: "mkdir output/sub; printf data > output/sub/b; printf x > output/a; ln -s /etc/passwd output/link",

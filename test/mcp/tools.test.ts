@@ -138,7 +138,11 @@ describe.each(engines)("tools of agents on %s", (engine) => {
 
   it("get_artifacts gives output files with a manifest that verifies", async () => {
     const session_id = "artful";
-    await run({ session_id, language: "shell", code: "mkdir -p output; printf 42 >output/answer" });
+    await run({ session_id, language: "shell", code: "true" });
+    expect(await done("get_artifacts", { session_id })).toMatchObject({ files: [], manifest: { files: [] } });
+    await run({ session_id, language: "shell", code: "rmdir output" });
+    expect(await done("get_artifacts", { session_id })).toMatchObject({ files: [] });
+    await run({ session_id, language: "shell", code: "mkdir output; printf 42 >output/answer" });
     const { files, manifest, content_base64 } = await done("get_artifacts", { session_id, path: "answer" });
     expect(files).toMatchObject([{ path: "answer", size_bytes: 2 }]);
     const { publicKey } = await server().caisson.signer();

@@ -131,7 +131,7 @@ describe.each(engines)("policy (%s)", (engine) => {
     const context = refusing.contexts.create({ language: "python" });
     await expect(context).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining("contexts") });
     expect(refusing.processes.list()).toEqual([]);
-    expect(await refusing.files.list(".")).toEqual([]);
+    expect(await refusing.files.list("output")).toEqual([]);
     expect((await refusing.exec({ command: "echo fine" })).stdout).toBe("fine\n");
   });
 

@@ -28,7 +28,7 @@ describe.each(engines)("a hidden value (%s)", (engine) => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     test = await openTestCaisson();
-    sandbox = await test.caisson.createSandbox({ engine, output: true, limits: { storageBytes: 64 * 1024 ** 2 } });
+    sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
     sandbox.setEnvironment({ SECRET: secret, PEM: lines, NAMED: named });
     sandbox.redactor.hide([secret, lines, named].map((value) => Buffer.from(value)));
   });

@@ -103,7 +103,7 @@ describe.each(engines)("a sandbox that is stopped (%s)", (engine) => {
     expect(started.processes.list()).toHaveLength(1);
     await started.reset();
     await using again = await test.caisson.startSandbox(id);
-    expect(await again.files.list("/workspace")).toEqual([]);
+    expect(await again.files.list("/workspace")).toMatchObject([{ name: "output", type: "directory" }]);
     expect(again.processes.list()).toEqual([]);
     await again.detach();
     await test.caisson.stopSandbox(id);

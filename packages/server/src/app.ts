@@ -179,7 +179,6 @@ export class Caisson implements AsyncDisposable {
     const parts = await this.#sandboxParts(engine, options);
     const sandbox = await Sandbox.create(parts, {
       limits,
-      output: options.output ?? false,
       warm: this.#mayWait(engine, limits, options.root) ? (options.warm ?? "first-use") : "never",
       listeners: this.listeners && (options.listeners ?? true),
       keep: options.keep ?? false,

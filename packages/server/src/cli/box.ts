@@ -11,7 +11,6 @@ export function boxOptions(plan: BoxPlan): CreateOptions {
     ...(plan.engine === undefined ? {} : { engine: plan.engine }),
     limits: plan.sandbox,
     ...(plan.inputFolder === undefined ? {} : { inputFolder: plan.inputFolder }),
-    output: plan.outputFolder !== undefined,
     warm: "never",
     ...(plan.allowDomains === undefined ? {} : { network: { allow: plan.allowDomains } }),
   };

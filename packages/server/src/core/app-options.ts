@@ -68,7 +68,6 @@ export interface CreateOptions extends Reachable {
   folder?: string;
   /** Likewise of a folder that its output is to be copied to. */
   outputFolder?: string;
-  output?: boolean;
   /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
   warm?: WarmChoice;
   /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */

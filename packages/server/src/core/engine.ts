@@ -47,10 +47,8 @@ export interface SandboxSpec {
   inputFolder?: string;
   /** The same by the id that the engine's own configuration gives it; of an engine in a process of its own. */
   folder?: string;
-  /** The id of the folder that `copyOutput` will name; refused where there is none. It comes with /workspace/output. */
+  /** The id of the folder that `copyOutput` will name; refused where there is none. */
   outputFolder?: string;
-  /** Whether /workspace/output is made. */
-  output?: boolean;
   warm?: WarmChoice;
   /** Whether user code may give a socket an address and listen there; it may unless told. */
   listeners?: boolean;

@@ -181,10 +181,7 @@ export class HostSession {
     engine: Engine,
     { folder, outputFolder, ...spec }: Arguments<"create">["spec"],
   ): Promise<CreatedSandbox> {
-    if (outputFolder !== undefined) {
-      await withFolder(this.#folders, "output", outputFolder, async () => undefined);
-      spec.output = true;
-    }
+    if (outputFolder !== undefined) await withFolder(this.#folders, "output", outputFolder, async () => undefined);
     if (folder === undefined) return engine.create(spec);
     return withFolder(this.#folders, "input", folder, (inputFolder) => engine.create({ ...spec, inputFolder }));
   }

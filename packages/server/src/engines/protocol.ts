@@ -131,7 +131,6 @@ const spec = shape<RemoteSpec>({
   base: optional(matching(layerId)),
   folder: optional(matching(folderId)),
   outputFolder: optional(matching(folderId)),
-  output: optional(flag),
   warm: optional(oneOf(warmChoices)),
   listeners: optional(flag),
   keep: optional(flag),

@@ -11,6 +11,7 @@ import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, shownPath, type TreeEntry } from "../core/tree.ts";
+import { listOutput } from "./artifacts.ts";
 import { readAhead } from "./read-ahead.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { Sweeper } from "./sweeper.ts";
@@ -148,13 +149,9 @@ export class ArtifactKeeper {
   }
 }
 
-/** Regular files; a name that is not text leads back to no file. */
+/** A name that is not text leads back to no file. */
 async function listFiles(files: Sandbox["files"]): Promise<FileInfo[]> {
-  const found = await files.list(folder, { recursive: true }).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === "not_found") return [];
-    throw error;
-  });
-  const plain = found.filter(({ type, name }) => type === "file" && !name.includes("\ufffd"));
+  const plain = (await listOutput(files)).filter(({ name }) => !name.includes("\ufffd"));
   if (plain.length > keptArtifactLimits.files)
     throw new AppError("limit_exceeded", `more than ${keptArtifactLimits.files} files of output`);
   return plain;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
+import type { FileInfo, SandboxFiles } from "../core/file.ts";
 import { artifactLimits } from "../core/limits.ts";
 import type { Artifact, ArtifactContent, Manifest } from "../core/manifest.ts";
 import { signManifest } from "./manifest.ts";
@@ -7,6 +8,17 @@ import type { Sandbox } from "./sandbox.ts";
 import type { SandboxChronicle } from "./sandbox-parts.ts";
 
 const folder = "/workspace/output";
+
+/** Regular files below /workspace/output; none where code has removed the folder. */
+export async function listOutput(files: Pick<SandboxFiles, "list">): Promise<FileInfo[]> {
+  try {
+    const found = await files.list(folder, { recursive: true });
+    return found.filter(({ type }) => type === "file");
+  } catch (error) {
+    if (error instanceof AppError && error.code === "not_found") return [];
+    throw error;
+  }
+}
 
 /** What a sandbox left in /workspace/output: regular files, links not followed. */
 export class Artifacts {
@@ -19,8 +31,7 @@ export class Artifacts {
   }
 
   async list(): Promise<Artifact[]> {
-    const found = await this.#sandbox.files.list(folder, { recursive: true });
-    const files = found.filter((info) => info.type === "file");
+    const files = await listOutput(this.#sandbox.files);
     if (files.length > artifactLimits.files)
       throw new AppError("limit_exceeded", `more than ${artifactLimits.files} files of output`);
     // Two names that are not text can read the same, and neither leads back to its file.

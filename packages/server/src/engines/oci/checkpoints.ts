@@ -269,7 +269,6 @@ function specOf({ settled, record }: Live): SandboxSpec {
     limits: kept?.limits ?? settled.limits,
     warm: settled.warm,
     keep: kept !== undefined,
-    output: kept?.output ?? false,
     listeners: settled.listeners,
     fleet: kept?.fleet ?? false,
   };

@@ -26,6 +26,8 @@ export interface LaunchOptions {
   layers: readonly Argument[];
   /** Whether a former start copied an input folder, which is still there. */
   keepsInput: boolean;
+  /** Of a workspace that begins. */
+  makesOutput: boolean;
   spec: SandboxSpec;
   revival?: Revival | undefined;
 }
@@ -90,7 +92,7 @@ function launchArguments(options: LaunchOptions): Argument[] {
     ...(options.revival?.inPlace === true ? [["sameWire", 1] as const] : []),
     ...(options.keepsInput ? [["keepInput", 1] as const] : []),
     ...(spec.inputFolder === undefined ? [] : [["input", spec.inputFolder] as const]),
-    ...(spec.output === true ? [["output", 1] as const] : []),
+    ...(options.makesOutput ? [["output", 1] as const] : []),
     ...mountPoints.map((path): Argument => ["dir", path]),
     ["sticky", "/tmp"],
     ...options.layers,

@@ -17,7 +17,6 @@ const kept = {
   stopped: false,
   emptied: false,
   frozen: false,
-  output: false,
   listeners: true,
   fleet: false,
 };

@@ -37,7 +37,6 @@ export interface KeptRecord {
   emptied: boolean;
   /** Its volume became a layer: the next start makes another, on top. Written before the volume moves. */
   frozen: boolean;
-  output: boolean;
   listeners: boolean;
   /** A daemon made it. */
   fleet: boolean;
@@ -91,7 +90,14 @@ export function parseRecord(id: string, text: string): SandboxRecord {
     throw damaged(id, "it is not JSON", cause);
   }
   if (!isObject(value)) throw damaged(id, "it is no object");
-  return checkRecord(id, value.version === versionWithoutLayers ? withoutLayers(value) : value);
+  return checkRecord(id, withoutOutput(value.version === versionWithoutLayers ? withoutLayers(value) : value));
+}
+
+/** Every sandbox has an output folder; former records say which had one. */
+function withoutOutput(value: Fields): Fields {
+  if (!isObject(value.kept)) return value;
+  const { output: _, ...kept } = value.kept;
+  return { ...value, kept };
 }
 
 function withoutLayers(value: Fields): Fields {
@@ -155,17 +161,7 @@ export function isLayers(value: unknown): value is LayersOfSandbox {
 
 function isKept(value: Fields): boolean {
   const { pid, rootPid, limits, warm, enforced, notEnforced } = value;
-  const flags = [
-    "runsWatchMemory",
-    "hasInput",
-    "paused",
-    "stopped",
-    "emptied",
-    "frozen",
-    "output",
-    "listeners",
-    "fleet",
-  ];
+  const flags = ["runsWatchMemory", "hasInput", "paused", "stopped", "emptied", "frozen", "listeners", "fleet"];
   return (
     hasExactly(value, ["pid", "rootPid", "limits", "warm", "enforced", "notEnforced", ...flags]) &&
     isWhole(pid) &&

@@ -33,8 +33,6 @@ export async function restartBoundary(
 function specOf(engine: EngineName, id: string, kept: KeptRecord, asked: StartOptions): SandboxSpec {
   const limits = changeLimits(id, kept.limits, asked.limits ?? {});
   const warm = limits.memoryBytes < sandboxLimits.warmMemoryBytes[engine] ? "never" : (asked.warm ?? kept.warm);
-  // Whatever the former start's code made of its output folder stays.
-  const output = kept.emptied ? { output: kept.output } : {};
   const listeners = kept.listeners && asked.listeners !== false;
-  return { limits, warm, listeners, keep: true, ...output };
+  return { limits, warm, listeners, keep: true };
 }

@@ -62,6 +62,7 @@ export async function startBoundary(
     hasDevices: hasOwnDevices(parts),
     layers,
     keepsInput: live.hasInput && spec.inputFolder === undefined,
+    makesOutput: origin === undefined && (live.record?.kept == null || live.record.kept.emptied),
     spec,
     revival: origin?.revival,
   });
@@ -83,10 +84,9 @@ export async function startBoundary(
   const settled = { limits, warm, listeners, runsWatchMemory, ...summarise(outcomes) };
   if (spec.keep === true) {
     const { rootPid, hasInput } = live;
-    const { output = live.record?.kept?.output ?? false } = spec;
     const fleet = spec.fleet ?? live.record?.kept?.fleet ?? false;
     const state = { paused: false, stopped: false, emptied: false, frozen: false };
-    saveKept(parts, live, { pid, rootPid, hasInput, output, fleet, ...settled, ...state });
+    saveKept(parts, live, { pid, rootPid, hasInput, fleet, ...settled, ...state });
   }
   live.settled = settled;
   return describe(parts, live, settled);
