@@ -112,10 +112,10 @@ describe.each(engines)("artifacts of a sandbox that is destroyed (%s)", (engine)
     const exec = async (command: string) => (await fleet.use(alice, id, (sandbox) => sandbox.exec({ command }))).stdout;
     await exec("echo base > base");
     const snapshot = await fleet.use(alice, id, (sandbox) => storage.snapshots.create(alice, sandbox));
-    await exec("echo secret > output; echo changed > base; (sleep 1000 &)");
+    await exec("echo secret > output/mine; echo changed > base; (sleep 1000 &)");
     await fleet.reset(alice, id);
     await fleet.use(alice, id, (sandbox) => storage.snapshots.restore(alice, sandbox, snapshot.id));
-    expect(await exec("cat base; ls")).toBe("base\nbase\n");
+    expect(await exec("cat base; ls . output")).toBe("base\n.:\nbase\noutput\n\noutput:\n");
     expect(await exec("cat /proc/[0-9]*/comm 2>/dev/null | grep -c sleep")).toBe("0\n");
     await fleet.destroy(alice, id);
   });

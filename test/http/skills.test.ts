@@ -68,7 +68,7 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
     const { id } = (await upload(skillOf("one"))).json;
     const at = `/api/v1/sandboxes/${await api.create()}`;
     expect((await api.post(`${at}/skills`, { skill_ids: [id, "0".repeat(64)] })).status).toBe(404);
-    expect((await api.get(`${at}/files?path=/workspace`)).json).toEqual([]);
+    expect((await api.get(`${at}/files?path=/workspace`)).json).toMatchObject([{ name: "output" }]);
   });
 
   it("of another namespace do not exist, and what two have is kept until both have deleted it", async () => {
