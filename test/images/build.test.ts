@@ -79,7 +79,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   it.each(engines)("is the root of sandboxes, by its name and its alias, with what it says (%s)", async (engine) => {
     const line = [
       "tool; cat /usr/share/copied /etc/tool.conf /opt/own/note; echo; cat /usr/share/made-by; python",
-      "echo $GREETING $HOME $http_proxy; ls /usr/share; ls -d /usr/share/script-ran; echo x >/usr/share/new",
+      "echo $GREETING $HOME $http_proxy; ls /usr/share; ls -d /usr/share/script-ran /output; echo x >/usr/share/new",
     ].join("\n");
     const made = await runIn(service, "made", engine, line);
     const words = made.stdout.split("\n");
@@ -88,6 +88,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     expect(words[6]).toMatch(/^hello \/home\/user http:\/\/127\./);
     expect(words.slice(7)).toEqual(["copied", "doc", "library", "made-by", ""]);
     expect(made.stderr).toContain("script-ran': No such file");
+    expect(made.stderr).toContain("/output': No such file");
     expect(made.stderr).toMatch(/\/usr\/share\/new: (Read-only file system|Permission denied)/);
     expect(made.record).toMatchObject({ image: "made" });
     const alias = await runIn(service, "registry.example/made:1", engine, "tool");

@@ -27,6 +27,12 @@ export function imageWorkbench(
         if (engine !== "auto" || !(error instanceof AppError && error.code === "unsupported")) throw error;
         return open("auto", root);
       });
+      try {
+        await sandbox.files.remove("output"); // its workspace becomes a root
+      } catch (error) {
+        await sandbox.destroy();
+        throw error;
+      }
       return {
         id: sandbox.id,
         files: sandbox.files,
