@@ -125,7 +125,9 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     await run({ session_id, language: "shell", code: "echo 2 >kept; echo 3 >extra" });
     const restored = await done("restore_state_snapshot", { session_id, snapshot_id });
     expect(restored).toMatchObject({ snapshot_id, deleted: 1, written: 1, session_id });
-    expect(await run({ session_id, language: "shell", code: "cat kept; ls" })).toMatchObject({ stdout: "1kept\n" });
+    expect(await run({ session_id, language: "shell", code: "cat kept; ls" })).toMatchObject({
+      stdout: "1kept\noutput\n",
+    });
     const second = await done("create_state_snapshot", { session_id });
     const ids = async (given: object) =>
       (await done("list_state_snapshots", given)).snapshots.map((one: { snapshot_id: string }) => one.snapshot_id);

@@ -56,7 +56,7 @@ describe.each(engines)("validation for agents on %s", (engine) => {
     const code = "import os\nopen('made', 'w').write(os.sep)";
     const refusal = await refused("execute_code", { code, policy: "strict" });
     expect(refusal).toMatchObject({ error: "invalid", message: expect.stringContaining("1:8 unapproved-import") });
-    expect(await ask("list_files", {})).toMatchObject({ files: [] });
+    expect(await ask("list_files", {})).toMatchObject({ files: [{ name: "output" }] });
     expect(await ask("execute_code", { code })).toMatchObject({ exit_code: 0 });
     expect(await ask("execute_code", { code: "print(1)", policy: "strict" })).toMatchObject({ stdout: "1\n" });
   });
@@ -75,7 +75,7 @@ describe.each(engines)("validation for agents on %s", (engine) => {
       expect(refusal).toHaveProperty("details.findings.0.line");
     }
     const { stdout } = await ask("execute_code", { language: "shell", code: "ls", session_id });
-    expect(stdout).toBe("ran\n");
+    expect(stdout).toBe("output\nran\n");
     expect(await ask("run_sandbox_code", { code: "raise SystemExit(3)" })).toMatchObject({
       success: false,
       exit_code: 3,

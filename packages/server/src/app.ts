@@ -301,7 +301,8 @@ export class Caisson implements AsyncDisposable {
 
   /** The disk that sandboxes of the data folder share. */
   async diskRoom(): Promise<DiskRoom> {
-    return (await this.#someEngine()).diskRoom();
+    const name = await this.#engines.choose(this.#options.engine ?? "auto"); // the one that is open: a probe takes long
+    return (await this.#engines.open(name)).diskRoom();
   }
 
   /** Frozen volumes of the data folder. */
