@@ -73,7 +73,7 @@ describe.each(engines)("files that cannot be opened (%s)", (engine) => {
     await using sandbox = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
     await sandbox.exec({ command: "mkdir -p a/shut b; echo needle > a/shut/x; echo needle > b/y; chmod 0 a/shut" });
     const rows = await sandbox.files.list("", { recursive: true });
-    expect(rows.map(({ name }) => name).sort()).toEqual(["a", "a/shut", "b", "b/y"]);
+    expect(rows.map(({ name }) => name).sort()).toEqual(["a", "a/shut", "b", "b/y", "output"]);
     const found = await Array.fromAsync(sandbox.files.search("", { text: "needle" }));
     expect(found.map(({ path }) => path)).toEqual(["b/y"]);
     const packed = sandbox.files.pack("");
