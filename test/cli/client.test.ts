@@ -157,7 +157,7 @@ describe("the command line of a daemon", () => {
     expect(await said("pause", id)).toBe("paused");
     expect(await said("resume", id)).toBe("running");
     expect(await said("reset", id)).toBe("running");
-    expect(JSON.parse(await said("files", "ls", id, "--json"))).toEqual([]);
+    expect(JSON.parse(await said("files", "ls", id, "--json"))).toMatchObject([{ name: "output" }]);
     await said("rm", id);
   });
 
@@ -220,7 +220,7 @@ describe("the command line of a daemon", () => {
     expect(await said("snapshot", "read", snapshot, "file")).not.toBe(await said("exec", id, "cat file"));
     await said("snapshot", "restore", id, snapshot);
     expect(await said("snapshot", "read", snapshot, "file")).toBe(await said("exec", id, "cat file"));
-    expect(await said("exec", id, "cat file; ls")).toBe("before\nfile");
+    expect(await said("exec", id, "cat file; ls")).toBe("before\nfile\noutput");
     expect(await said("snapshot", "list", id)).toContain(snapshot);
     await mkdir(join(folder, "skill/data"), { recursive: true });
     await writeFile(join(folder, "skill/SKILL.md"), "---\nname: counter\ndescription: counts\n---\nCount.\n");
