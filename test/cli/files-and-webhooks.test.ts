@@ -60,7 +60,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
         code: 2,
         stderr: `caisson: ${word} is missing\n  hint: caisson files ${usage}\n`,
       });
-    expect(await names()).toEqual(["d", "file"]);
+    expect(await names()).toEqual(["d", "file", "output"]);
     await said("rm", id);
   });
 
