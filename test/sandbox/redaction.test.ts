@@ -153,7 +153,7 @@ open('odd/deep/nul', 'wb').write(b'needle\\0needle')
 open('odd/deep/none', 'w')`),
     });
     await using plain = await test.caisson.createSandbox({ engine, limits: { storageBytes: 64 * 1024 ** 2 } });
-    await plain.files.unpack("", gatherAll(sandbox.files.pack("odd")));
+    await plain.files.unpack("odd", gatherAll(sandbox.files.pack("odd")));
     const all = async (from: Sandbox, folder: string, options: SearchOptions) => {
       const search = from.files.search(folder, options);
       const matches: SearchMatch[] = [];
@@ -169,7 +169,7 @@ open('odd/deep/none', 'w')`),
       { text: "needle", limit: 2 },
     ]) {
       const masked = await all(sandbox, "odd", options);
-      const native = await all(plain, "", options);
+      const native = await all(plain, "odd", options);
       if (options.limit === undefined) expect(masked).toEqual(native);
       else expect(masked.summary).toMatchObject({ matches: 2, truncated: true });
     }
