@@ -29,6 +29,7 @@ import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
 import { nativeMemory } from "./native/memory.ts";
 import { openService, type PackageSettings, type Service } from "./service.ts";
+import { storePath } from "./store/store-path.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 
 export interface DaemonConfiguration {
@@ -41,6 +42,8 @@ export interface DaemonConfiguration {
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
   auditDays: number;
+  /** The database's name in its folder. */
+  storeName: string;
   /** Never shown: it may hold a master key, and secrets of the environment. */
   vault: VaultOptions;
   settings: readonly ShownSetting[];
@@ -85,10 +88,12 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   caisson.guard({ packageHosts: new Map(configuration.packageHosts) });
-  const { fleet: settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
+  const { fleet: settings, approvals, vault, storeName, sandboxRules, packages, search } = configuration;
+  const { gcWatermarkPercent } = configuration;
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
-  const given = { settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
+  const opening = { path: storePath(daemon, storeName) };
+  const given = { opening, settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
   const service = opened.use(
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );

@@ -64,8 +64,8 @@ import { Web } from "./web/web.ts";
 interface ServiceParts {
   /** Where database and blobs lie. */
   folder: string;
-  /** The store, where it is being opened already. */
-  opening?: Pick<StoreOptions, "client" | "signer">;
+  /** The store, where it has another path or is being opened already. */
+  opening?: Partial<Pick<StoreOptions, "path" | "client" | "signer">>;
   /** Stays its owner's, as the feed does. */
   caisson: Caisson;
   /** Who makes its sandboxes, where that is not plainly the Caisson. */

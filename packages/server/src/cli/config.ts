@@ -15,8 +15,7 @@ function describe(name: SettingName): string {
   const spec = specOf(name);
   const range = spec.type === "number" ? `, ${spec.range.min} to ${spec.range.max}` : "";
   const choices = spec.type === "choice" ? `, of ${spec.choices.join(", ")}` : "";
-  const missing = spec.missing === undefined ? "" : `; ${spec.missing.why}`;
-  return `  ${name.padEnd(22)}${spec.env}\n      ${spec.help} (default ${showValue(defaultOf(spec))}${range}${choices})${missing}`;
+  return `  ${name.padEnd(22)}${spec.env}\n      ${spec.help} (default ${showValue(defaultOf(spec))}${range}${choices})`;
 }
 
 export function configHelpText(): string {
@@ -37,27 +36,16 @@ ${settingNames.map(describe).join("\n")}
 `;
 }
 
-/** What can be set at all; settings of what is not built have no effective value. */
-function effective(): SettingName[] {
-  return settingNames.filter((name) => {
-    const { missing } = specOf(name);
-    return missing === undefined || missing.allowed !== undefined;
-  });
-}
-
 export function printConfig(configuration: Configuration, plan: ReportPlan, io: RunIo): void {
   const { home, file, settings, origins } = configuration;
-  const names = effective();
-  for (const stray of configuration.strays)
-    io.stderr.write(`${paint(io.terminal, "yellow", "caisson:")} ${visible(stray)}\n`);
   if (plan.json) {
-    const rows = names.map((name) => [name, { value: settings[name], origin: origins[name] }]);
+    const rows = settingNames.map((name) => [name, { value: settings[name], origin: origins[name] }]);
     io.stdout.write(`${JSON.stringify({ home, file, settings: Object.fromEntries(rows) }, null, 2)}\n`);
     return;
   }
   const rows = [
     ["home", home, configuration.homeOrigin] as const,
-    ...names.map((name) => [name, showValue(settings[name]), origins[name]] as const),
+    ...settingNames.map((name) => [name, showValue(settings[name]), origins[name]] as const),
   ];
   const width = (column: 0 | 1) => Math.max(...rows.map((row) => visible(row[column]).length)) + 2;
   for (const [name, value, origin] of rows) {

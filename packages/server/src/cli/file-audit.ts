@@ -11,9 +11,9 @@ import type { AuditSource } from "./audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
 
 /** The log of the data folder's daemon, whether it runs or not, or a copy. */
-export function auditOfFiles({ home }: Configuration, plan: AuditPlan): AuditSource {
+export function auditOfFiles({ home, settings }: Configuration, plan: AuditPlan): AuditSource {
   const { keyFiles, file, expected, format, limit } = plan;
-  const path = file ?? join(layoutOf(home).daemon, "caisson.db");
+  const path = file ?? join(layoutOf(home).daemon, settings.sqlite_path);
   const filter = { ...plan.filter, ...defined({ namespace: plan.namespace }) };
   return {
     verify: () => verifyAuditFile({ path, keyFiles, isCopy: file !== undefined, ...defined({ expected }) }),

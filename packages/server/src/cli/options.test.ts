@@ -47,7 +47,7 @@ describe("caisson run's options", () => {
   it.each([
     [["--nope", "x.py"], /unknown option '--nope'/i],
     [["x.unknown"], /language/],
-    [["--engine", "docker", "x.py"], /no engine 'docker'/],
+    [["--engine", "kvm", "x.py"], /no engine 'kvm'/],
     [["--memory", "lots", "x.py"], /not a size/],
     [["--env", "GONE", "x.py"], /not set/],
     [["--input", "d:rw", "x.py"], /read-only/],

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { caissonOptions } from "./caisson-options.ts";
 import { loadConfiguration } from "./config.ts";
+import { daemonOptions } from "./daemon-options.ts";
 import { readEnvironment } from "./env.ts";
 import { defaultOf, type Settings, settingNames, specOf } from "./settings.ts";
 
@@ -124,32 +125,60 @@ describe("the configuration", () => {
     [{ CAISSON_TIMEOUT: "soon" }, "CAISSON_TIMEOUT: 'soon' is not a number"],
     [{ CAISSON_TIMEOUT: "0x10" }, "CAISSON_TIMEOUT: '0x10' is not a number"],
     [{ CAISSON_TIMEOUT: "4000" }, "CAISSON_TIMEOUT: 4000 is past the cap of 3600"],
-    [{ CAISSON_ENGINE: "docker" }, "CAISSON_ENGINE: 'docker' is none of auto, gvisor, container"],
+    [{ CAISSON_ENGINE: "kvm" }, "CAISSON_ENGINE: 'kvm' is none of auto, gvisor, container"],
     [{ CAISSON_RUNS_RECORD: "perhaps" }, "CAISSON_RUNS_RECORD: 'perhaps' is not true or false"],
   ])("[API-07] refuses %j", async (variables, message) => {
     expect(await failure({ variables })).toMatchObject({ code: "invalid", message });
   });
 
   it.each([
-    ["audit: memory\n", "HOME/caisson.yaml:1: audit: the audit log is kept on the disk only"],
-    ["sqlite_path: /a.db\n", "HOME/caisson.yaml:1: sqlite_path: it lies in the data folder (CAISSON_HOME)"],
-  ])("[API-07] refuses %j, which nothing would obey", async (yaml, message) => {
-    expect(await failure({ yaml })).toMatchObject({ code: "unsupported", message });
+    ["vault: memory\n", "a daemon keeps secrets encrypted in its store, not in memory"],
+    ["audit: memory\n", "a daemon keeps its audit log on the disk, not in memory"],
+  ])("[API-07] takes %j where no daemon is, and a daemon refuses it with a sentence", async (yaml, sentence) => {
+    const configuration = await load({ yaml });
+    expect(caissonOptions(configuration).engine).toBe("auto");
+    expect(() => daemonOptions(configuration)).toThrow(sentence);
+    expect(() => daemonOptions(configuration)).toThrow(expect.objectContaining({ code: "unsupported" }));
   });
 
-  it.each(["CAISSON_AUDIT=memory"])("[API-07] refuses %s, which nothing would obey", async (variable) => {
-    const [name = "", value = ""] = variable.split("=");
-    expect(await failure({ variables: { [name]: value } })).toMatchObject({ code: "unsupported" });
+  it("[API-07] takes a database's name, which lies in the data folder, and no path out of it", async () => {
+    expect((await load({ yaml: "sqlite_path: sandboxmcp.db\n" })).settings.sqlite_path).toBe("sandboxmcp.db");
+    for (const path of ["/a.db", "../a.db", "run/a.db", "vault-key", ".db"])
+      expect(await failure({ variables: { CAISSON_SQLITE_PATH: path } })).toMatchObject({
+        code: "invalid",
+        hint: "it lies in the data folder",
+      });
   });
 
-  it("tells a variable that was probably meant for a setting, and no other", async () => {
-    const variables = { CAISSON_MAX_RAM_BM: "5", CAISSON_SEED: "7", CAISSON_DEBUG: "1", OTHER_TIMEOUT: "3" };
-    const { strays } = await load({ variables });
-    expect(strays).toEqual(["CAISSON_MAX_RAM_BM is no setting; did you mean CAISSON_MAX_RAM_MB?"]);
+  it("[API-07] takes names of backends elsewhere for the engine that does their work here", async () => {
+    for (const name of ["process", "docker"]) {
+      expect((await load({ variables: { CAISSON_BACKEND: name } })).settings.engine).toBe("container");
+      expect((await load({ yaml: `default_backend: ${name}\n` })).settings.engine).toBe("container");
+    }
+    expect((await load({ variables: { CAISSON_BACKEND: "gvisor" } })).origins.engine).toBe("CAISSON_BACKEND");
+    expect(await failure({ variables: { CAISSON_BACKEND: "docker", CAISSON_ENGINE: "gvisor" } })).toMatchObject({
+      message: "CAISSON_BACKEND: engine is already set by CAISSON_ENGINE",
+    });
   });
 
-  it("takes what says the same as holds anyway", async () => {
-    expect((await load({ yaml: "audit: sqlite\n" })).settings.audit).toBe("sqlite");
+  it.each([
+    ["CAISSON_MAX_RAM_BM", "did you mean CAISSON_MAX_RAM_MB?"],
+    ["CAISSON_TIMEOUTT", "did you mean CAISSON_TIMEOUT?"],
+    ["CAISSON_API_KEYS", "did you mean CAISSON_API_KEY?"],
+    ["CAISSON_XYZZY", "variables that begin with CAISSON_ are Caisson's own: docs/configuration.md lists them"],
+  ])("[API-07] refuses the variable %s, which nothing would obey", async (name, hint) => {
+    expect(await failure({ variables: { [name]: "5" } })).toEqual({
+      code: "invalid",
+      message: `there is no variable ${name}`,
+      hint,
+    });
+    expect((await load({ variables: { [name]: "" } })).origins.engine).toBe("default");
+  });
+
+  it("[API-07] takes variables of tests, of secrets and of others", async () => {
+    const ours = { CAISSON_SEED: "7", CAISSON_SOAK: "1", CAISSON_TEST_GUEST: "x", CAISSON_DEBUG: "1" };
+    const variables = { ...ours, CAISSON_SECRET_DEFAULT_KEY: "a value", OTHER_TIMEOUT: "3" };
+    expect((await load({ variables })).origins.engine).toBe("default");
   });
 
   it("[API-07] takes what sandboxes may reach, and whether any may", async () => {

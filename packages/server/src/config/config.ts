@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { type Environment, ownVariables, secretPrefix } from "./env.ts";
+import { configLimits } from "../core/limits.ts";
+import { type Environment, isOwnVariable, ownVariables } from "./env.ts";
 import { nearMiss } from "./near-miss.ts";
 import { checkValue, fromText } from "./parse-value.ts";
 import { defaultOf, type SettingName, type Settings, settingNames, specOf, type Value } from "./settings.ts";
@@ -17,8 +18,6 @@ export interface Configuration {
   file: string;
   settings: Settings;
   origins: Origins;
-  /** Variables that look like a setting's, and are none: `CAISSON_TIMEOUTT, did you mean CAISSON_TIMEOUT?` */
-  strays: string[];
 }
 
 export interface ConfigurationSources {
@@ -30,18 +29,26 @@ export interface ConfigurationSources {
 }
 
 const prefix = "CAISSON_";
-const variableNames = settingNames.map((name) => specOf(name).env.slice(prefix.length));
+const variablesOf = (name: SettingName): string[] => {
+  const { env, otherEnv } = specOf(name);
+  return otherEnv === undefined ? [env] : [env, otherEnv];
+};
+const settingVariables = settingNames.flatMap(variablesOf);
 
-const isOurs = (name: string) => name.startsWith(prefix) && !name.startsWith(secretPrefix);
-
-/** Other programs may have variables with our prefix: only what was probably meant is told, and nothing refused. */
-function findStrays(variables: Environment["variables"]): string[] {
-  const names = Object.keys(variables).filter((name) => isOurs(name) && !ownVariables.includes(name));
-  return names.flatMap((name) => {
-    const word = name.slice(prefix.length);
-    const meant = variableNames.includes(word) ? undefined : nearMiss(word, variableNames);
-    return meant === undefined ? [] : [`${name} is no setting; did you mean ${prefix}${meant}?`];
-  });
+/** A misspelt variable would leave a limit as it was. */
+function checkVariables(variables: Environment["variables"]): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (!name.startsWith(prefix) || value === undefined || value === "") continue;
+    if (settingVariables.includes(name) || isOwnVariable(name)) continue;
+    const words = [...settingVariables, ...ownVariables].map((known) => known.slice(prefix.length));
+    const meant = nearMiss(name.slice(prefix.length), words);
+    throw new AppError("invalid", `there is no variable ${name.slice(0, configLimits.shownCharacters)}`, {
+      hint:
+        meant === undefined
+          ? "variables that begin with CAISSON_ are Caisson's own: docs/configuration.md lists them"
+          : `did you mean ${prefix}${meant}?`,
+    });
+  }
 }
 
 type Values = Record<string, { value: Value; origin: string }>;
@@ -78,9 +85,10 @@ function takeFile(values: Values, entries: readonly YamlEntry[]): void {
 function takeEnvironment(values: Values, variables: Environment["variables"]): void {
   for (const name of settingNames) {
     const spec = specOf(name);
-    const text = variables[spec.env];
-    if (text === undefined || text === "") continue;
-    values[name] = { value: checkValue(spec, fromText(spec, text), spec.env), origin: spec.env };
+    const [given, other] = variablesOf(name).filter((variable) => (variables[variable] ?? "") !== "");
+    if (given === undefined) continue;
+    if (other !== undefined) throw new AppError("invalid", `${other}: ${name} is already set by ${given}`);
+    values[name] = { value: checkValue(spec, fromText(spec, variables[given] ?? ""), given), origin: given };
   }
 }
 
@@ -96,6 +104,7 @@ function takeOptions(values: Values, options: Partial<Settings>): void {
 /** Defaults, then caisson.yaml, then the environment, then options; what cannot be honoured is refused, never passed over. */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<Configuration> {
   const { environment } = sources;
+  checkVariables(environment.variables);
   const named = sources.configFile === undefined ? environment.configFile : sources.configFile;
   const file = named ?? join(environment.home, "caisson.yaml");
   const values = defaults();
@@ -109,7 +118,6 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
     root: environment.root,
     file,
     settings: Object.fromEntries(rows.map(([name, { value }]) => [name, value])) as Settings,
-    strays: findStrays(environment.variables),
     origins: Object.fromEntries(rows.map(([name, { origin }]) => [name, origin])) as Origins,
   };
 }

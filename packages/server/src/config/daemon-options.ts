@@ -22,8 +22,24 @@ function listenOptions({ settings }: Configuration): { host: string; port: numbe
   return { host, port };
 }
 
+/** What a daemon acknowledges outlives it. */
+function refuseMemory({ settings, origins }: Configuration): void {
+  const hint = "memory is for the library and caisson run, which keep neither secrets nor an audit log";
+  if (settings.vault === "memory")
+    throw new AppError(
+      "unsupported",
+      `${origins.vault}: a daemon keeps secrets encrypted in its store, not in memory`,
+      { hint },
+    );
+  if (settings.audit === "memory")
+    throw new AppError("unsupported", `${origins.audit}: a daemon keeps its audit log on the disk, not in memory`, {
+      hint,
+    });
+}
+
 /** What the daemon is told of its settings: of folders, their names. */
 export function daemonOptions(configuration: Configuration) {
+  refuseMemory(configuration);
   const {
     hosts,
     origins,
@@ -38,6 +54,7 @@ export function daemonOptions(configuration: Configuration) {
     origins,
     webhooksMayBePrivate,
     auditDays,
+    storeName: configuration.settings.sqlite_path,
     settings: settingNames.map((name) => ({
       name,
       value: showValue(configuration, name),

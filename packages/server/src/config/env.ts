@@ -23,7 +23,7 @@ export interface Environment {
 export const vaultKeyVariable = "CAISSON_VAULT_KEY";
 export const secretPrefix = "CAISSON_SECRET_";
 
-/** Those that are no settings, and no typing errors. */
+/** Variables that are no settings. Those of tests are here too, since tests start programs. */
 export const ownVariables = [
   "CAISSON_HOME",
   "CAISSON_ROOT",
@@ -32,7 +32,13 @@ export const ownVariables = [
   "CAISSON_URL",
   "CAISSON_API_KEY",
   vaultKeyVariable,
+  "CAISSON_SEED",
+  "CAISSON_SOAK",
 ];
+
+export function isOwnVariable(name: string): boolean {
+  return ownVariables.includes(name) || name.startsWith(secretPrefix) || name.startsWith("CAISSON_TEST_");
+}
 
 /** Whether CAISSON_URL names a daemon, wherever it is: empty it names none. */
 export const namesDaemon = ({ CAISSON_URL }: Variables) => CAISSON_URL !== undefined && CAISSON_URL !== "";

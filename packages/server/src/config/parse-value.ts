@@ -26,14 +26,16 @@ function checkNumber(spec: SettingSpec & { type: "number" }, value: unknown, pla
 }
 
 function checkChoice(spec: SettingSpec & { type: "choice" }, value: unknown, place: Place): string {
-  const found = spec.choices.find((choice) => choice === value);
+  const found =
+    spec.choices.find((choice) => choice === value) ?? (typeof value === "string" ? spec.aliases?.[value] : undefined);
   if (found !== undefined) return found;
   const meant = typeof value === "string" ? nearMiss(value, spec.choices) : undefined;
   const hint = meant === undefined ? {} : { hint: `did you mean ${meant}?` };
   throw new AppError("invalid", `${place}: ${show(value)} is none of ${spec.choices.join(", ")}`, hint);
 }
 
-function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
+/** A value of the right type and within its range; otherwise an error that says where and why. */
+export function checkValue(spec: SettingSpec, value: unknown, place: Place): Value {
   switch (spec.type) {
     case "number":
       return checkNumber(spec, value, place);
@@ -45,6 +47,11 @@ function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
     case "path":
       if (typeof value !== "string" || !value.startsWith("/") || value.includes("\0"))
         throw wrong(place, value, "an absolute path");
+      return value;
+    case "database":
+      // The daemon can write in its own folder alone.
+      if (typeof value !== "string" || !/^\w[\w.-]{0,100}\.(db|sqlite|sqlite3)$/.test(value))
+        throw wrong(place, value, "a file name that ends in .db, .sqlite or .sqlite3", "it lies in the data folder");
       return value;
     case "user":
       if (typeof value !== "string" || !/^[a-z_][\w-]{0,31}$/.test(value))
@@ -58,17 +65,6 @@ function checkType(spec: SettingSpec, value: unknown, place: Place): Value {
         throw wrong(place, value, "a list of texts");
       return value;
   }
-}
-
-/** A value of the right type, within its range, of a feature that exists; otherwise an error that says where and why. */
-export function checkValue(spec: SettingSpec, value: unknown, place: Place): Value {
-  const checked = checkType(spec, value, place);
-  if (spec.missing === undefined) return checked;
-  const { why, allowed } = spec.missing;
-  if (allowed !== undefined && JSON.stringify(checked) === JSON.stringify(allowed)) return checked;
-  throw new AppError("unsupported", `${place}: ${why}`, {
-    hint: allowed === undefined ? "take this setting out" : `only ${show(allowed)} can be given`,
-  });
 }
 
 const words: Record<string, boolean> = {

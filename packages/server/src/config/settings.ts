@@ -3,7 +3,7 @@ import { egressLimits } from "../core/egress-limits.ts";
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
 import { portLimits } from "../core/http-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
-import { engineChoices } from "../core/request.ts";
+import { engineAliases, engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
@@ -19,11 +19,11 @@ import { webSettings } from "./web-settings.ts";
 interface Common {
   /** The environment variable. */
   env: string;
+  /** Another name of the variable. */
+  otherEnv?: string;
   help: string;
   /** Another name of the key in YAML. */
   alias?: string;
-  /** What it needs is not built: every value but `allowed` is refused with this sentence. */
-  missing?: { why: string; allowed?: Value };
 }
 
 export type Value = string | number | boolean | readonly string[] | null;
@@ -31,11 +31,12 @@ export type Value = string | number | boolean | readonly string[] | null;
 export type SettingSpec = Common &
   (
     | { type: "number"; range: Range; whole?: boolean }
-    | { type: "choice"; choices: readonly string[]; default: string }
+    | { type: "choice"; choices: readonly string[]; aliases?: Readonly<Record<string, string>>; default: string }
     | { type: "boolean"; default: boolean }
     | { type: "path"; default: null }
     | { type: "user"; default: null }
     | { type: "address"; default: string }
+    | { type: "database"; default: string }
     | { type: "list"; default: readonly string[] }
   );
 
@@ -44,8 +45,10 @@ const settingSpecs = {
   engine: {
     type: "choice",
     choices: engineChoices,
+    aliases: engineAliases,
     default: "auto",
     env: "CAISSON_ENGINE",
+    otherEnv: "CAISSON_BACKEND",
     alias: "default_backend",
     help: "which engine makes sandboxes; auto is the strongest that works here",
   },
@@ -322,10 +325,10 @@ const settingSpecs = {
   },
   vault: {
     type: "choice",
-    choices: ["store", "env"],
+    choices: ["store", "env", "memory"],
     default: "store",
     env: "CAISSON_VAULT",
-    help: "where a daemon's secrets come from: its encrypted store and its environment, or its environment alone",
+    help: "where a daemon's secrets come from: its encrypted store and its environment, or its environment alone; memory where no daemon is",
   },
   vault_key_command: {
     type: "list",
@@ -338,8 +341,7 @@ const settingSpecs = {
     choices: ["memory", "sqlite"],
     default: "sqlite",
     env: "CAISSON_AUDIT",
-    missing: { why: "the audit log is kept on the disk only", allowed: "sqlite" },
-    help: "where the audit log is kept",
+    help: "where the audit log is kept; memory where no daemon is",
   },
   audit_days: {
     type: "number",
@@ -348,11 +350,10 @@ const settingSpecs = {
     help: "days after which a daemon's audit log forgets",
   },
   sqlite_path: {
-    type: "path",
-    default: null,
+    type: "database",
+    default: "caisson.db",
     env: "CAISSON_SQLITE_PATH",
-    missing: { why: "it lies in the data folder (CAISSON_HOME)" },
-    help: "the database",
+    help: "the name of a daemon's database, which lies in its part of the data folder",
   },
 } as const satisfies Record<string, SettingSpec>;
 
@@ -366,7 +367,7 @@ type ValueOf<S extends SettingSpec> = S extends { type: "choice"; choices: reado
       ? boolean
       : S extends { type: "path" | "user" }
         ? string | null
-        : S extends { type: "address" }
+        : S extends { type: "address" | "database" }
           ? string
           : readonly string[];
 

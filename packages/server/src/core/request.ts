@@ -6,8 +6,11 @@ import { checkRange, showBytes } from "./size.ts";
 export const engineChoices = ["auto", "gvisor", "container"] as const;
 export type EngineChoice = (typeof engineChoices)[number];
 
+/** Names of backends elsewhere, and the engine that does their work here. */
+export const engineAliases: Readonly<Record<string, EngineChoice>> = { process: "container", docker: "container" };
+
 export function parseEngineChoice(text: string): EngineChoice {
-  const choice = engineChoices.find((known) => known === text);
+  const choice = engineChoices.find((known) => known === text) ?? engineAliases[text];
   if (choice === undefined)
     throw new AppError("invalid", `there is no engine '${text}'`, { hint: `engines: ${engineChoices.join(", ")}` });
   return choice;

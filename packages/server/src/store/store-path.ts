@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
 /** Of the database, in the folder of a daemon. */
-export function storePath(folder: string): string {
-  return join(folder, "caisson.db");
+export function storePath(folder: string, name = "caisson.db"): string {
+  return join(folder, name);
 }

@@ -3,6 +3,7 @@ import { defined } from "../../core/defined.ts";
 import { engineChoices } from "../../core/request.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
+import { engineOf } from "./engine-option.ts";
 import { withImage } from "./first-use.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
@@ -80,7 +81,7 @@ const create: Verb = {
   run: async (call) => {
     const { caisson, options, io, json } = call;
     const asked = defined({
-      engine: options.text("engine") as CreateOptions["engine"],
+      engine: engineOf(options),
       image: options.text("image"),
       template: options.text("template"),
       storage_mb: megabytes(options, "storage"),

@@ -5,6 +5,7 @@ import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineChoices } from "../../core/request.ts";
 import { visible } from "../terminal.ts";
+import { engineOf } from "./engine-option.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { networkOf, networkOptions, pairs } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
@@ -65,7 +66,7 @@ const create: Verb = {
       name,
       ...defined({
         description: options.text("description"),
-        engine: options.text("engine") as CreateTemplate["engine"],
+        engine: engineOf(options),
         image: options.text("image"),
         memory_mb: megabytes(options, "memory"),
         cpus: options.number("cpus"),
