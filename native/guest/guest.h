@@ -30,8 +30,8 @@ enum {
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */
   SLOTS_MAX = STREAMS_MAX + TUNNELS_MAX,
   BACKLOG = 1024, /* connections that wait to be accepted, a listener */
-  SPEC_BYTES = 1024 * 1024,
-  ARGUMENTS_MAX = 4096,
+  SPEC_BYTES = 2560 * 1024,
+  ARGUMENTS_MAX = 16384,
   NONCE_BYTES = 16,
   USER_ID = 1000,
   RUN_GROUP = 2000, /* a run's own group is this plus its stream's slot */

@@ -5,6 +5,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   /** Text for its standard input. */
   stdin?: string;
+  /** Bytes for it, in place of text. */
+  stdin_base64?: string;
   /** Wall clock; 0 for none. */
   timeout_seconds?: number;
   resource_limits?: {

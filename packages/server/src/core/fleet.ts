@@ -84,7 +84,13 @@ export interface Job {
   /** A shell line, a program with its arguments, or code; the log has its hash. */
   command: string | readonly string[];
   /** What else decides what it does: a human who is asked about the one is asked about the other. */
-  beside?: { language?: string; cwd?: string; env?: Readonly<Record<string, string>>; stdin?: string };
+  beside?: {
+    language?: string;
+    cwd?: string;
+    env?: Readonly<Record<string, string>>;
+    stdin?: string;
+    stdin_base64?: string;
+  };
   /** Higher goes first in the queue, within its namespace. */
   priority?: number;
   /** Names that may be reached while it runs. */

@@ -72,7 +72,7 @@ export const httpLimits = {
   page: { default: 100, min: 1, max: 1_000 },
   idempotencyKeyChars: 255,
   nameChars: 128,
-  valueChars: 32_768,
+  valueChars: 131_072,
   signedUrlSeconds: { default: 900, min: 1, max: 86_400 },
   signedUrlsOpen: 10_000,
   waitSeconds: { default: 30, min: 0, max: 300 },

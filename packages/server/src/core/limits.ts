@@ -65,7 +65,7 @@ export const wireLimits = {
   /** How long the guest may wait for word of few bytes that were taken. */
   creditDelayMs: 20,
   dialTimeoutMs: 10_000,
-  specBytes: 1 * MiB,
+  specBytes: 2.5 * MiB,
   /** A receive buffer, and what is copied out of one rather than held in it. */
   receiveBytes: 512 * KiB,
   receiveCopyBytes: 16 * KiB,
@@ -79,6 +79,8 @@ export const wireLimits = {
   retryMostMs: 16,
   /** Control and data frames that wait for a guest which does not read. */
   queuedFrames: 8192,
+  /** The same for what is to be started: the rest is for what has. */
+  queuedFramesOfSpecs: 6144,
   /** Queued frames past which no more input is sent. */
   queuedDataFrames: 32,
   helloTimeoutMs: 20_000,
@@ -115,8 +117,11 @@ export const sandboxLimits = {
   pathBytes: 4096,
   listBytes: 64 * MiB,
   /** Of one run. */
-  arguments: 4096,
-  /** Of one environment that a caller names; a run's comes on top of its sandbox's. The guest takes 4,096 in all. */
+  arguments: 16_384,
+  /** Linux's own: of one argument or variable with its NUL, and of all of a run, with a pointer for each. */
+  wordBytes: 128 * KiB,
+  wordsBytes: 2 * MiB,
+  /** Of one environment that a caller names; a run's comes on top of its sandbox's. The guest takes more. */
   variables: 1_000,
 } as const;
 

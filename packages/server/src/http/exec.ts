@@ -5,7 +5,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { command, runFields, runResult, toRunLimits } from "../schemas/run.ts";
+import { command, runFields, runResult, toRunLimits, toStdin } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
@@ -37,7 +37,7 @@ function toOptions(body: Fields): RunOptions {
   return defined({
     cwd: body.cwd,
     env: body.env,
-    stdin: body.stdin,
+    stdin: toStdin(body),
     limits: toRunLimits(body),
     trackFiles: body.track_files,
   });
@@ -46,8 +46,9 @@ function toOptions(body: Fields): RunOptions {
 async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start): Promise<Answer> {
   const { caller, params, body } = call;
   const options = toOptions(body);
+  const { cwd, env, stdin, stdin_base64 } = body;
   const format = askedFormat(body.stream, call.request.headers.accept);
-  const beside = { ...job.beside, ...defined({ cwd: body.cwd, env: body.env, stdin: body.stdin }) };
+  const beside = { ...job.beside, ...defined({ cwd, env, stdin, stdin_base64 }) };
   const asked = defined({ priority: body.priority, allowedDomains: body.allowed_domains });
   const queued = { ...job, ...asked, beside, signal: call.signal };
   if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);

@@ -11,7 +11,7 @@ import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
 import { HttpError, problemType, report, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
-import { watchBody } from "./request-body.ts";
+import { discardRest, isUnread, watchBody } from "./request-body.ts";
 import type { Route } from "./route.ts";
 
 const newRequestId = () => `req_${randomId(9, "base64url")}`;
@@ -127,8 +127,21 @@ function sendProblem(
   if (problem.retry_after !== undefined) reply.header("retry-after", problem.retry_after);
   if (problem.status === 401) reply.header("www-authenticate", 'Bearer realm="caisson"');
   reply.status(problem.status);
-  if (failure !== undefined) return reply.type("application/json").send(JSON.stringify(failure(error, problem)));
-  return reply.type(problemType).send(JSON.stringify(problem));
+  const text = JSON.stringify(failure === undefined ? problem : failure(error, problem));
+  reply.type(failure === undefined ? problemType : "application/json");
+  return isUnread(reply.request.raw) ? sendBeforeRest(reply, text) : reply.send(text);
+}
+
+/** Most clients read no answer before they have sent their body: it is read on, up to its bounds, and the connection closed after. */
+function sendBeforeRest(reply: FastifyReply, text: string): FastifyReply {
+  const { raw, request } = reply;
+  reply.hijack();
+  raw.statusCode = reply.statusCode;
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value);
+  raw.setHeader("content-length", Buffer.byteLength(text));
+  raw.write(text);
+  discardRest(request.raw, () => raw.end());
+  return reply;
 }
 
 /** Nothing but `100-continue` may be expected; such a request never reaches a route. */

@@ -65,10 +65,7 @@ function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, p
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
   const limits = { bytes, shape, idleMs: parts.bodyIdleMs };
   readJson(request.raw, limits, holdingOf(request, reply, parts.bodies), (error, body) => {
-    if (error !== undefined) {
-      discardRest(request.raw); // a client reads no answer before it has sent its body
-      return void reply.send(error);
-    }
+    if (error !== undefined) return void reply.send(error);
     request.body = body;
     respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
   });

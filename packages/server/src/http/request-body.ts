@@ -12,8 +12,8 @@ export function bodyPieces(body: unknown): AsyncIterable<Uint8Array> | undefined
  * Reads what nobody wanted of a body, or the next request on this connection would wait behind it for ever.
  * A client that has much more to say, or says nothing, loses its connection.
  */
-export function discardRest(body: unknown): void {
-  if (!(body instanceof Readable) || body.readableEnded || body.destroyed) return;
+export function discardRest(body: unknown, done: () => void = () => undefined): void {
+  if (!(body instanceof Readable) || body.readableEnded || body.destroyed) return done();
   let bytes = 0;
   const timer = setTimeout(() => body.destroy(), httpLimits.discardMs);
   timer.unref();
@@ -21,10 +21,20 @@ export function discardRest(body: unknown): void {
     bytes += piece.length;
     if (bytes > httpLimits.discardBytes) body.destroy();
   });
-  body.once("close", () => clearTimeout(timer));
-  body.once("end", () => clearTimeout(timer));
+  const end = () => {
+    clearTimeout(timer);
+    done();
+  };
+  body.once("close", end);
+  body.once("end", end);
   body.on("error", () => undefined); // the client is gone, and so is what it had to say
   body.resume();
+}
+
+/** Whether more of a body may come, or waits to be read. */
+export function isUnread({ headers, readableEnded }: IncomingMessage): boolean {
+  const { "content-length": length = "0", "transfer-encoding": encoding } = headers;
+  return !readableEnded && (length !== "0" || encoding !== undefined);
 }
 
 /** A client that stops in the middle of a body that somebody waits for is let go, and what it began with it. */

@@ -51,6 +51,21 @@ export function environment(sandbox: Sandbox, extra: Readonly<Record<string, str
   return { ...sandbox.environment, ...checkEnvironment(extra) };
 }
 
+/** Refuses what Linux would not start: it counts a pointer for each word, and the paths of the program and its interpreter. */
+function checkWords(argv: readonly string[], variables: Readonly<Record<string, string>>): void {
+  const { wordBytes, wordsBytes, pathBytes } = sandboxLimits;
+  const hint = "send much data as standard input, or write it to a file";
+  let all = 2 * pathBytes;
+  for (const word of [...argv, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]) {
+    const bytes = Buffer.byteLength(word) + 1;
+    if (bytes > wordBytes)
+      throw new AppError("too_large", `an argument or variable has ${bytes} bytes; Linux takes ${wordBytes}`, { hint });
+    all += bytes + 8;
+  }
+  if (all > wordsBytes)
+    throw new AppError("too_large", `arguments and environment have ${all} bytes; Linux takes ${wordsBytes}`, { hint });
+}
+
 /** What the guest is told of a command. */
 export function toSpec(
   sandbox: Sandbox,
@@ -62,9 +77,11 @@ export function toSpec(
   if (argv.length > sandboxLimits.arguments)
     throw new AppError("too_large", `more than ${sandboxLimits.arguments} arguments`);
   if (argv.some((argument) => argument.includes("\0"))) throw new AppError("invalid", "the command holds a NUL");
+  const variables = environment(sandbox, request.env ?? {});
+  checkWords(argv, variables);
   return {
     arguments: argv,
-    environment: environment(sandbox, request.env ?? {}),
+    environment: variables,
     folder: request.cwd ?? sandbox.folder,
     timeoutMs: limits.timeoutMs,
     cpuMs: limits.cpuTimeMs,

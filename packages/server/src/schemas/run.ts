@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
+import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { refusalKinds } from "../core/network-refusal.ts";
 import type { RunLimits } from "../core/run.ts";
@@ -36,6 +37,11 @@ export const runFields = {
   cwd: filePath.optional(),
   env: environment.optional(),
   stdin: z.string().optional().describe("text for its standard input"),
+  stdin_base64: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]*={0,2}$/)
+    .optional()
+    .describe("bytes for its standard input, in place of stdin"),
   timeout_seconds: secondsOrNone(timeoutMs).optional().describe("wall clock; 0 for none"),
   resource_limits: resourceLimits.optional(),
   allowed_domains: z
@@ -48,6 +54,18 @@ export const runFields = {
   stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),
   encoding: z.enum(["utf8", "base64"]).optional().describe("of streamed output"),
 };
+
+interface InputFields {
+  stdin?: string | undefined;
+  stdin_base64?: string | undefined;
+}
+
+/** What a run reads, in either form. */
+export function toStdin({ stdin, stdin_base64 }: InputFields): string | Buffer | undefined {
+  if (stdin_base64 === undefined) return stdin;
+  if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 are two forms of one field: give one");
+  return Buffer.from(stdin_base64, "base64");
+}
 
 export const processResult = {
   exit_code: z.number().int(),

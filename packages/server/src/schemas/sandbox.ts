@@ -4,7 +4,6 @@ import { type SandboxLimits, warmChoices } from "../core/engine.ts";
 import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
 import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import { hasMoreNames } from "../core/json-crowd.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
@@ -27,21 +26,13 @@ export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);
 
 export const priority = z.number().int().min(queueLimits.priority.min).max(queueLimits.priority.max);
 
-/** Counted before each of them is looked at. */
 export const environment = z
-  .preprocess(
-    (given, context) => {
-      if (hasMoreNames(given, sandboxLimits.variables))
-        context.addIssue({
-          code: "custom",
-          message: `an environment has at most ${sandboxLimits.variables} variables`,
-        });
-      return given;
-    },
-    z
-      .record(name.regex(/^[^=\u0000]+$/, "no name of a variable"), plainText.max(httpLimits.valueChars))
-      .meta({ maxProperties: sandboxLimits.variables }),
+  .record(name.regex(/^[^=\u0000]+$/, "no name of a variable"), plainText.max(httpLimits.valueChars))
+  .refine(
+    (record) => Object.keys(record).length <= sandboxLimits.variables,
+    `an environment has at most ${sandboxLimits.variables} variables`,
   )
+  .meta({ maxProperties: sandboxLimits.variables })
   .describe("environment variables");
 
 const labels = z

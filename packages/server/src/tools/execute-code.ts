@@ -6,7 +6,7 @@ import { explainRun, type LimitNames } from "../core/run-end.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
-import { processResult, runFields, runResult, toRunLimits } from "../schemas/run.ts";
+import { processResult, runFields, runResult, toRunLimits, toStdin } from "../schemas/run.ts";
 import { finding, policy } from "../schemas/validation.ts";
 import { admitCode, adviseOn } from "./code-policy.ts";
 import { LiveOutput } from "./live-output.ts";
@@ -16,7 +16,7 @@ import { showFiles } from "./show-files.ts";
 import { showResults } from "./show-results.ts";
 import { defineTool, type ToolContent } from "./tool.ts";
 
-const { cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains } = runFields;
+const { cwd, env, stdin, stdin_base64, timeout_seconds, resource_limits, allowed_domains } = runFields;
 const { results, error } = contextRunResult.shape;
 const { stdout, stderr } = runResult.shape;
 
@@ -66,7 +66,7 @@ export const executeCode = defineTool({
     policy: policy
       .default("advise")
       .describe("strict refuses, before it runs, code that validate_code finds dangerous"),
-    ...{ cwd, env, stdin, timeout_seconds, resource_limits, allowed_domains },
+    ...{ cwd, env, stdin, stdin_base64, timeout_seconds, resource_limits, allowed_domains },
   }),
   output: codeResult,
   run: async (call, input) => {
@@ -80,17 +80,21 @@ export const executeCode = defineTool({
       ...toRunLimits({ ...input, timeout_seconds: input.timeout_seconds ?? timeoutOf(record) }),
       outputBytes,
     };
+    const stdin = toStdin(input);
     const live = progress === undefined ? undefined : new LiveOutput(progress, outputBytes);
     const job = {
       kind: "code" as const,
       command: code,
       signal,
-      beside: { language, ...defined({ cwd: input.cwd, env: input.env, stdin: input.stdin }) },
+      beside: {
+        language,
+        ...defined({ cwd: input.cwd, env: input.env, stdin: input.stdin, stdin_base64: input.stdin_base64 }),
+      },
       ...defined({ allowedDomains: input.allowed_domains }),
       streams: live !== undefined,
     };
     const start = async (sandbox: Sandbox): Promise<RunResult | StatefulResult> => {
-      const { cwd, env, stdin } = input;
+      const { cwd, env } = input;
       // Where policy lets nothing live on, code that did not ask for that runs all the same.
       const { stateful = session_id !== undefined && sandbox.background.allowed } = input;
       if (!stateful || language === "shell")

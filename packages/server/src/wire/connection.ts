@@ -144,10 +144,9 @@ export class WireConnection implements Wire {
     if (this.#reason !== undefined) throw this.#lostError(this.#reason);
     const bytes = encodeSpec(spec);
     if (bytes.length > wireLimits.specBytes)
-      throw new AppError(
-        "too_large",
-        `arguments and environment of ${bytes.length} bytes are past ${wireLimits.specBytes}`,
-      );
+      throw new AppError("too_large", `${bytes.length} bytes for one start are past ${wireLimits.specBytes}`);
+    if (this.#sender.queued + bytes.length / payloadBytes > wireLimits.queuedFramesOfSpecs)
+      throw new AppError("limit_exceeded", "too much is on its way into this sandbox", { retryAfterMs: 1_000 });
     if (this.#nextStream > streamIdMost) throw new AppError("limit_exceeded", "this sandbox has no stream id left");
     const id = this.#nextStream++;
     const end = make(id);

@@ -63,6 +63,11 @@ export class FifoWriter {
     return this.#drainedGate.promise;
   };
 
+  /** Pieces that wait: of at least a frame each. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
   /** What is sent from now on waits for `go`; what waits already does not. */
   hold(): void {
     this.#sendBatch();

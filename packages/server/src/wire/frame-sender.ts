@@ -36,6 +36,10 @@ export class FrameSender implements InputWire {
     return this.#writer.congestion;
   }
 
+  get queued(): number {
+    return this.#writer.queued;
+  }
+
   readonly send: SendFrame = (type, channel, stream, offset, payload) => {
     if (type === frameTypes.credit && this.#gathering) {
       this.#credits.set(stream * 4 + channel, { channel, stream, offset });

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { RunMessage, RunOptions } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
@@ -25,11 +26,16 @@ async function readOptions(options: ParsedOptions, io: RunIo): Promise<RunOption
     timeout_seconds: options.number("timeout"),
     env: namedValues(options.texts("env"), "env"),
     allowed_domains: options.texts("allow-domain").length === 0 ? undefined : options.texts("allow-domain"),
-    stdin: options.flag("input") ? await readAll(io.stdin) : undefined,
+    ...(options.flag("input") ? inputOf(await readAll(io.stdin)) : {}),
   });
 }
 
-async function readAll(input: NodeJS.ReadStream): Promise<string> {
+/** Text goes as text, which a question to a human shows as it is. */
+function inputOf(bytes: Buffer): Pick<RunOptions, "stdin" | "stdin_base64"> {
+  return isUtf8(bytes) ? { stdin: bytes.toString() } : { stdin_base64: bytes.toString("base64") };
+}
+
+async function readAll(input: NodeJS.ReadStream): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of input) {
@@ -40,7 +46,7 @@ async function readAll(input: NodeJS.ReadStream): Promise<string> {
       });
     pieces.push(piece);
   }
-  return Buffer.concat(pieces).toString();
+  return Buffer.concat(pieces);
 }
 
 const limitNames = { ...runLimitNames, cpu_time: "the run's limit", memory: "the sandbox's limit" };

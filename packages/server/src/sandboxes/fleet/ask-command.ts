@@ -46,7 +46,7 @@ function questionOf(
   detail: Question["detail"],
 ): Question {
   const text = typeof command === "string" ? command : command.map(quoted).join(" ");
-  const { language, cwd, env = {}, stdin } = beside;
+  const { language, cwd, env = {}, stdin, stdin_base64 } = beside;
   const variables = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`);
   return {
     kind: "command",
@@ -54,11 +54,12 @@ function questionOf(
     sandboxId: id,
     subject: shorten(text) || "(nothing)",
     text,
-    compared: JSON.stringify([kind, command, language, cwd, env, stdin]),
+    compared: JSON.stringify([kind, command, language, cwd, env, stdin, stdin_base64]),
     detail: {
       run: kind,
       ...detail,
-      ...defined({ language, cwd, stdin, variables: variables.length === 0 ? undefined : variables.join(" ") }),
+      ...defined({ language, cwd, stdin, stdin_base64 }),
+      ...defined({ variables: variables.length === 0 ? undefined : variables.join(" ") }),
     },
   };
 }
