@@ -93,7 +93,7 @@ describe("completion in bash", { timeout: upTimeoutMs }, () => {
       `complete -c caisson -n '${seen} snapshot; and ${seen} restore' -f -a '(__caisson_sandboxes)'`,
     );
     expect(lines).toContain(
-      `complete -c caisson -n '${seen} snapshot; and not ${seen} create list restore diff rm' -a 'create list restore diff rm'`,
+      `complete -c caisson -n '${seen} snapshot; and not ${seen} create list files read restore diff rm' -a 'create list files read restore diff rm'`,
     );
     expect(
       lines.some((line) => line.startsWith(`complete -c caisson -n '${seen} keys; and ${seen} create' -l role -r -f`)),

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { chmod, chown, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, createServer as createNetServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -101,6 +101,21 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
     expect(Buffer.concat(typed).toString().match(/y/g)?.length).toBe(600); // the echo, and what cat wrote
     expect(way).not.toHaveBeenCalled();
     way.mockRestore();
+  });
+
+  it("[S85] finds a socket that only its user can open, with the same checks of Host and Origin", async () => {
+    const socketPath = join(up.home, "run/api");
+    const { mode, uid } = await stat(socketPath);
+    expect([mode & 0o777, uid]).toEqual([0o600, process.geteuid?.()]);
+    const ask = async (headers: Record<string, string>) => {
+      const asked = request({ socketPath, path: "/healthz", headers }).end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await ask({ host: "localhost" })).toBe(200);
+    expect(await ask({ host: "evil.example" })).toBe(403);
+    expect(await ask({ host: "localhost", origin: "http://evil.example" })).toBe(403);
   });
 
   it.skipIf(ordinary)("[S85] sends no key to a socket that another account has made, or could replace", async () => {

@@ -48,7 +48,8 @@ const own: Record<string, [OptionSpecs, string]> = {
 function kindOf(word: string): Kind {
   if (/^\[?SANDBOX:\]/.test(word)) return "copy";
   if (/^\[?SANDBOX\b/.test(word)) return "sandbox";
-  if (/^[a-z][a-z|-]*$/.test(word) && word.includes("|")) return `:${word.replaceAll("|", " ")}`;
+  const choices = /^\[?([a-z][a-z|-]*)\]?$/.exec(word)?.[1];
+  if (choices?.includes("|") === true) return `:${choices.replaceAll("|", " ")}`;
   if (/^\[?DIR\b/.test(word)) return "folder";
   return /FILE|FOLDER|ARCHIVE|MANIFEST|\|PATH/.test(word) ? "file" : "none";
 }
