@@ -49,7 +49,7 @@ export function findImage(
     if (found !== undefined) return found;
   }
   chooseImage(records, asked, catalogue); // says what there is
-  throw new AppError("invalid", "this is the machine's own root", { hint: "it is not made, and cannot be deleted" });
+  throw new AppError("conflict", "this is the machine's own root", { hint: "it is not made, and cannot be deleted" });
 }
 
 /** Those that no name leads to any more, because there are newer ones. */
