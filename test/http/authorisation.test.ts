@@ -15,6 +15,7 @@ const [engine = "container"] = engines;
 const open: Record<string, string> = {
   "GET /healthz": "for whoever watches the process",
   "GET /readyz": "for whoever watches the process",
+  "GET /": "the same for everybody",
   "GET /openapi.json": "the same for everybody",
   "GET /docs": "the same for everybody",
   "GET /docs/style.css": "the same for everybody",

@@ -99,6 +99,30 @@ describe("the door of the REST API", () => {
     expect(refused.headers.has("server-timing")).toBe(false);
   });
 
+  it("[API-02] names the field that was probably meant, at each depth", async () => {
+    const refused = async (path: string, body: object) => (await api.post(path, body, { bad: true })).json;
+    expect(await refused(list, { memory: 512 })).toMatchObject({ code: "invalid", hint: "did you mean memory_mb?" });
+    const limits = { max_procesess: 3 };
+    expect(await refused(`${list}/a/exec`, { command: "true", resource_limits: limits })).toMatchObject({
+      hint: "did you mean max_processes?",
+    });
+    expect(await refused(list, { zzz: 1 })).not.toHaveProperty("hint");
+    const query = await api.get(`${list}?limt=1`, { bad: true });
+    expect(query.json).toMatchObject({ hint: "did you mean limit?" });
+  });
+
+  it("[API-01] says at its root where to go, as JSON or as text", async () => {
+    const asked = { accept: "application/json" };
+    const { json } = await server.anonymous.get("/", { headers: asked });
+    expect(json).toEqual({
+      ...{ version: "0.0.0", docs: "/docs", openapi: "/openapi.json", mcp: "/mcp", help: "caisson --help" },
+    });
+    const shown = await server.anonymous.get("/");
+    expect(shown.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    for (const place of ["/docs", "/openapi.json", "/mcp", "caisson --help"])
+      expect(shown.bytes.toString()).toContain(place);
+  });
+
   it("[API-02] names the field that is wrong", async () => {
     const { json } = await api.post(list, { labels: { a: 1 }, nope: 2 }, { bad: true });
     expect(json.details.issues.map((issue: { path: string }) => issue.path)).toContain("body.labels.a");

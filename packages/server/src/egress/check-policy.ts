@@ -44,7 +44,7 @@ function unique<T extends object>(rules: readonly T[]): T[] {
 
 function atMost<T>(rules: T[], most: number, what: string): T[] {
   if (rules.length <= most) return rules;
-  throw new AppError("limit_exceeded", `there may be at most ${most} ${what} here, not ${rules.length}`, {
+  throw new AppError("invalid", `there may be at most ${most} ${what} here, not ${rules.length}`, {
     details: { limit: most },
   });
 }

@@ -6,6 +6,27 @@ import { type Answer, defineOpenRoute, type Route } from "./route.ts";
 
 const tag = "documents";
 
+const start = { docs: "/docs", openapi: "/openapi.json", mcp: "/mcp", help: "caisson --help" };
+const places = z.object({
+  version: z.string(),
+  docs: z.string(),
+  openapi: z.string(),
+  mcp: z.string(),
+  help: z.string(),
+});
+
+function startText(version: string): string {
+  return [
+    `Caisson ${version}`,
+    "",
+    `${start.docs.padEnd(16)}the REST API, with examples`,
+    `${start.openapi.padEnd(16)}the same as OpenAPI 3.1`,
+    `${start.mcp.padEnd(16)}the Model Context Protocol, for agents`,
+    `${start.help.padEnd(16)}commands in a terminal`,
+    "",
+  ].join("\n");
+}
+
 /** What the route table says of itself; it is made once, at the first request. */
 export function documentRoutes(all: () => readonly Route[], version: string): Route[] {
   let made: Document | undefined;
@@ -14,6 +35,18 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
   const make = () => (made ??= openApi(all(), version) as unknown as Document);
   const show = (type: string, text: string): Answer => ({ status: 200, text, headers: { "content-type": type } });
   return [
+    defineOpenRoute({
+      method: "GET",
+      path: "/",
+      tag,
+      summary: "Where to go from here",
+      responses: { 200: { description: "as JSON, or as text", schema: places, media: ["text/plain"] } },
+      handler: async ({ request }) => {
+        const accept = request.headers.accept ?? "";
+        if (accept.includes("json")) return { status: 200, json: { version, ...start } };
+        return show("text/plain; charset=utf-8", startText(version));
+      },
+    }),
     defineOpenRoute({
       method: "GET",
       path: "/openapi.json",

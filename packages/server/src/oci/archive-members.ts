@@ -18,7 +18,7 @@ export class ArchiveMembers {
       for (let count = 0; ; count++) {
         const entry = await reader.next();
         if (entry === undefined) return read;
-        if (count === members) throw refuseImage(`the archive has more than ${members} entries`, "limit_exceeded");
+        if (count === members) throw refuseImage(`the archive has more than ${members} entries`);
         const { type, path, target } = entry;
         if (type === "directory") continue;
         if (read.#members.has(path)) throw refuseImage(`${quoted(path)} is in the archive twice`);

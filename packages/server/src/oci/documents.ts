@@ -72,7 +72,7 @@ function reader<S extends z.ZodType>(what: string, schema: S): (bytes: Buffer) =
 
 function parse(what: string, bytes: Buffer): unknown {
   if (bytes.length > ociLimits.documentBytes)
-    throw refuseImage(`its ${what} is larger than ${ociLimits.documentBytes} bytes`, "limit_exceeded");
+    throw refuseImage(`its ${what} is larger than ${ociLimits.documentBytes} bytes`);
   try {
     return parseJson(bytes, jsonLimits.data);
   } catch {

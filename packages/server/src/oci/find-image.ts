@@ -30,8 +30,7 @@ export async function findManifest(
   for (const { mediaType } of layers)
     if (!layerTypes.includes(mediaType)) throw refuseImage(`${mediaType} is no layer that is read here`, "unsupported");
   const total = layers.reduce((sum, { size }) => sum + size, 0);
-  if (total > ociLimits.blobBytes)
-    throw refuseImage(`it is larger than ${ociLimits.blobBytes} bytes`, "limit_exceeded");
+  if (total > ociLimits.blobBytes) throw refuseImage(`it is larger than ${ociLimits.blobBytes} bytes`);
   return { manifestDigest: at.digest, config, layers };
 }
 

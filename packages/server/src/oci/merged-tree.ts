@@ -65,8 +65,7 @@ export class MergedTree {
     const depth = folder.node.depth + 1;
     // A name below it has 255 bytes at most.
     if (length + 256 > sandboxLimits.pathBytes) throw refuseImage(`${quoted(name)} is in too long a path`);
-    if (depth > ociLimits.depth)
-      throw refuseImage(`${quoted(name)} is deeper than ${ociLimits.depth} folders`, "limit_exceeded");
+    if (depth > ociLimits.depth) throw refuseImage(`${quoted(name)} is deeper than ${ociLimits.depth} folders`);
     return { type: "directory", mode: 0o755, mtimeNs: 0n, names: new Map(), length, depth };
   }
 
@@ -96,9 +95,8 @@ export class MergedTree {
   #add(added: TreeName, folder: FolderName): void {
     this.#textBytes += textBytes(added);
     if (this.#textBytes > ociLimits.textBytes)
-      throw refuseImage(`its names are longer than ${ociLimits.textBytes} bytes together`, "limit_exceeded");
-    if (++this.#names > ociLimits.entries)
-      throw refuseImage(`it has more than ${ociLimits.entries} names`, "limit_exceeded");
+      throw refuseImage(`its names are longer than ${ociLimits.textBytes} bytes together`);
+    if (++this.#names > ociLimits.entries) throw refuseImage(`it has more than ${ociLimits.entries} names`);
     folder.node.names.set(added.name, added);
   }
 
@@ -177,7 +175,7 @@ export class MergedTree {
       if (there?.node.type !== "link") {
         way.push(part);
         if (way.length > ociLimits.depth)
-          throw refuseImage(`${quoted(path)} leads deeper than ${ociLimits.depth} folders`, "limit_exceeded");
+          throw refuseImage(`${quoted(path)} leads deeper than ${ociLimits.depth} folders`);
         folder = asFolder(there);
         continue;
       }

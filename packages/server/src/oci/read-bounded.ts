@@ -27,8 +27,7 @@ export async function readBounded(body: Readable, mostBytes: number): Promise<Bu
   let bytes = 0;
   for await (const piece of livelyPieces(body)) {
     bytes += piece.length;
-    if (bytes > mostBytes)
-      throw refuseImage(`an answer of the registry is larger than ${mostBytes} bytes`, "limit_exceeded");
+    if (bytes > mostBytes) throw refuseImage(`an answer of the registry is larger than ${mostBytes} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

@@ -45,8 +45,7 @@ export async function readLayers(
   for (const [layer, reader] of layers.entries()) {
     for await (const { entry, number } of reader.verified(diffIds[layer] ?? "", ociLimits.unpackedBytes - bytes)) {
       signal.throwIfAborted();
-      if (++entries > ociLimits.entries)
-        throw refuseImage(`it has more than ${ociLimits.entries} entries`, "limit_exceeded");
+      if (++entries > ociLimits.entries) throw refuseImage(`it has more than ${ociLimits.entries} entries`);
       noteEntry(entry, notes);
       try {
         tree.apply(entry, layer, number);

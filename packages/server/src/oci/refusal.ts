@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 
 /** Names in it are hostile. */
-export function refuseImage(why: string, code: "invalid" | "limit_exceeded" | "unsupported" = "invalid"): AppError {
+export function refuseImage(why: string, code: "invalid" | "unsupported" = "invalid"): AppError {
   return new AppError(code, `the image is refused: ${why.replaceAll(/[^\x20-\x7e]/g, "?")}`);
 }
 

@@ -36,7 +36,7 @@ export class RegistrySource implements ImageSource {
 
   async document(descriptor: Descriptor): Promise<Buffer> {
     if (descriptor.size > ociLimits.documentBytes)
-      throw refuseImage(`a document of it is larger than ${ociLimits.documentBytes} bytes`, "limit_exceeded");
+      throw refuseImage(`a document of it is larger than ${ociLimits.documentBytes} bytes`);
     const bytes = this.#manifests.get(descriptor.digest) ?? (await this.#fetchDocument(descriptor));
     checkMatches(descriptor, { digest: digestOf(bytes), bytes: bytes.length });
     return bytes;

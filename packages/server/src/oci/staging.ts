@@ -42,8 +42,7 @@ export class Staging implements AsyncDisposable {
 
   async #count(bytes: number): Promise<void> {
     this.#bytes += bytes;
-    if (this.#bytes > ociLimits.blobBytes)
-      throw refuseImage(`it is larger than ${ociLimits.blobBytes} bytes`, "limit_exceeded");
+    if (this.#bytes > ociLimits.blobBytes) throw refuseImage(`it is larger than ${ociLimits.blobBytes} bytes`);
     if (this.#bytes - this.#lookedAtBytes < ociLimits.checkBytes) return;
     this.#lookedAtBytes = this.#bytes;
     const { bavail, bsize } = await statfs(this.#folder);
@@ -81,7 +80,7 @@ export class StagedWriter implements AsyncDisposable {
 
   async write(piece: Uint8Array): Promise<void> {
     if (this.bytes + piece.length > this.#mostBytes)
-      throw refuseImage(`a part of it is larger than ${this.#mostBytes} bytes`, "limit_exceeded");
+      throw refuseImage(`a part of it is larger than ${this.#mostBytes} bytes`);
     await this.#count(piece.length);
     this.#hash.update(piece);
     await this.#file.appendFile(piece);
@@ -100,6 +99,6 @@ export class StagedWriter implements AsyncDisposable {
 /** A manifest, an index or a configuration. */
 export async function readStaged({ path, bytes }: StagedFile): Promise<Buffer> {
   if (bytes > ociLimits.documentBytes)
-    throw refuseImage(`a document of it is larger than ${ociLimits.documentBytes} bytes`, "limit_exceeded");
+    throw refuseImage(`a document of it is larger than ${ociLimits.documentBytes} bytes`);
   return readFile(path);
 }

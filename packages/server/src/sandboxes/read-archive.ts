@@ -22,8 +22,8 @@ export async function readArchive(
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
       bytes += found.size;
-      if (++entries > rules.entries) throw refuseArchive(`it has more than ${rules.entries} entries`, "limit_exceeded");
-      if (bytes > rules.bytes) throw refuseArchive(`it unpacks to more than ${rules.bytes} bytes`, "limit_exceeded");
+      if (++entries > rules.entries) throw refuseArchive(`it has more than ${rules.entries} entries`);
+      if (bytes > rules.bytes) throw refuseArchive(`it unpacks to more than ${rules.bytes} bytes`);
       if (found.depth === 0) continue;
       makeParents(tree, found, rules);
       checkFree(tree, found);
@@ -57,7 +57,7 @@ function makeParents(tree: Map<string, TreeEntry>, { path, mtimeNs }: TarEntry, 
         chunks: [],
       });
     else if (there.type !== "directory") throw refuseArchive(`${quoted(path)} goes through a link or a file`);
-    if (tree.size > rules.entries) throw refuseArchive(`it has more than ${rules.entries} entries`, "limit_exceeded");
+    if (tree.size > rules.entries) throw refuseArchive(`it has more than ${rules.entries} entries`);
   }
 }
 

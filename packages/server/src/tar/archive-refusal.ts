@@ -1,8 +1,8 @@
 import { AppError } from "../core/errors.ts";
 
 /** Names in it are hostile. */
-export function refuseArchive(why: string, code: "invalid" | "limit_exceeded" = "invalid"): AppError {
-  return new AppError(code, `the archive is refused: ${why.replaceAll(/[^\x20-\x7e]/g, "?")}`);
+export function refuseArchive(why: string): AppError {
+  return new AppError("invalid", `the archive is refused: ${why.replaceAll(/[^\x20-\x7e]/g, "?")}`);
 }
 
 /** A name as a refusal shows it. */

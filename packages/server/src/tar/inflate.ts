@@ -72,10 +72,7 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       output += chunk.length;
       if (output > archiveLimits.ratioFreeBytes && output > input * limits.ratio)
-        throw new AppError(
-          "limit_exceeded",
-          `the archive is refused: it unpacks to more than ${limits.ratio} times its size`,
-        );
+        throw new AppError("invalid", `the archive is refused: it unpacks to more than ${limits.ratio} times its size`);
       checkBytes(output, limits);
       yield chunk;
     }
@@ -87,8 +84,7 @@ export async function* inflate(source: AsyncIterable<Uint8Array>, limits: Inflat
 
 /** Also of what is not compressed: an image may name one layer many times. */
 function checkBytes(output: number, { bytes }: InflateLimits): void {
-  if (output > bytes)
-    throw new AppError("limit_exceeded", `the archive is refused: it unpacks to more than ${bytes} bytes`);
+  if (output > bytes) throw new AppError("invalid", `the archive is refused: it unpacks to more than ${bytes} bytes`);
 }
 
 function trailing(name: string): AppError {

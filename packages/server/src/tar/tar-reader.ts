@@ -102,7 +102,7 @@ export class TarReader {
 
   async #extra(extra: PaxHeader, type: number, size: bigint): Promise<void> {
     if (size > BigInt(tarLimits.extraBytes))
-      throw refuseArchive(`an extended header is past ${tarLimits.extraBytes} bytes`, "limit_exceeded");
+      throw refuseArchive(`an extended header is past ${tarLimits.extraBytes} bytes`);
     if (size === 0n) throw refuseArchive("an extended header is empty");
     const text = await this.#whole(Math.ceil(Number(size) / blockBytes) * blockBytes);
     extra.take(type, text.subarray(0, Number(size)).toString("latin1"));
@@ -121,7 +121,7 @@ export class TarReader {
     if (type !== "file" && size !== 0n) throw refuseArchive(`${quoted(path)} is no file but has bytes`);
     if (type !== "directory" && depth === 0) throw refuseArchive("an entry has no name");
     if (size > BigInt(Number.MAX_SAFE_INTEGER))
-      throw refuseArchive(`it unpacks to more than ${Number.MAX_SAFE_INTEGER} bytes`, "limit_exceeded");
+      throw refuseArchive(`it unpacks to more than ${Number.MAX_SAFE_INTEGER} bytes`);
     const seconds = headerNumber(fieldBytes(header, fields.mtime)) ?? 0n;
     this.#left = Number(size);
     this.#padding = (blockBytes - (this.#left % blockBytes)) % blockBytes;
@@ -175,8 +175,7 @@ function checkName(name: string, mostDepth: number): { path: string; depth: numb
   }
   const path = parts.join("/");
   if (path.length + 2 > sandboxLimits.pathBytes) throw refuseArchive(`${quoted(name)} is too long a name`);
-  if (parts.length > mostDepth)
-    throw refuseArchive(`${quoted(name)} is deeper than ${mostDepth} folders`, "limit_exceeded");
+  if (parts.length > mostDepth) throw refuseArchive(`${quoted(name)} is deeper than ${mostDepth} folders`);
   return { path, depth: parts.length };
 }
 

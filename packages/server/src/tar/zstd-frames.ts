@@ -59,10 +59,7 @@ class FrameEnds {
     if (!isKnown(number))
       throw new AppError("invalid", "the archive is refused: something follows the end of its zstd");
     if (++this.#frames > archiveLimits.zstdFrames)
-      throw new AppError(
-        "limit_exceeded",
-        `the archive is refused: it has more than ${archiveLimits.zstdFrames} frames`,
-      );
+      throw new AppError("invalid", `the archive is refused: it has more than ${archiveLimits.zstdFrames} frames`);
     this.#part = number === magic ? "descriptor" : "skipped";
   }
 
