@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AppError } from "../core/errors.ts";
 
-/** A step of the schema. In SQL that SQLite and PostgreSQL share, but for three things that `test/store/postgres.test.ts` translates. */
+/** One step of the schema, in plain SQL. */
 export interface Migration {
   number: number;
   name: string;
@@ -9,11 +9,11 @@ export interface Migration {
 }
 
 /** Where a store keeps which of them it has. */
-export const migrationsTable = `create table if not exists schema_migrations (
+const migrationsTable = `create table if not exists schema_migrations (
   number integer primary key, name text not null, applied_at_ms bigint not null)`;
 
 /** Those that a store with these numbers lacks. */
-export function lacking(migrations: readonly Migration[], applied: readonly number[]): readonly Migration[] {
+function lacking(migrations: readonly Migration[], applied: readonly number[]): readonly Migration[] {
   const newest = Math.max(0, ...applied);
   const known = Math.max(0, ...migrations.map(({ number }) => number));
   if (newest > known)

@@ -20,7 +20,7 @@ import { StoredSnapshots } from "./snapshot-records.ts";
 import { StoredTemplates } from "./template-records.ts";
 import { StoredWebhooks } from "./webhooks.ts";
 
-/** Whatever database is behind them: their SQL is SQLite's and PostgreSQL's. */
+/** The records of the product, in plain SQL through Kysely. */
 export function openRecords(db: Kysely<Schema>, clock: Clock, execute?: Execute): RecordStore {
   return {
     sandboxes: new StoredSandboxes(db, execute),
