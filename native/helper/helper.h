@@ -290,12 +290,8 @@ struct sha256 {
   uint8_t block[64];
 };
 void sha256_init(struct sha256 *hash);
-void sha256_use_portable(void);
 void sha256_update(struct sha256 *hash, const void *bytes, size_t size);
 void sha256_final(struct sha256 *hash, uint8_t digest[32]);
-/* sha256_x86.c; null where the processor has no such instructions. */
-typedef void sha256_blocks(uint32_t state[8], const uint8_t *bytes, size_t blocks);
-sha256_blocks *sha256_accelerated(void);
 
 /* locks.c: held by the resident process itself, so that they end with it. Zero, or an errno. */
 int lock_claim(const char *folder);

@@ -8,7 +8,7 @@
 static int usage(void) {
   fputs("usage: caisson-helper serve | enter NEWUIDMAP NEWGIDMAP UID COUNT GID COUNT | become UID GID HOME PROGRAM ARGS... |\n"
         "  become-host UID GID GROUPS apart|among HOME PROGRAM ARGS... |\n"
-        "  hold | sha256 | sha256-portable\n",
+        "  hold | sha256\n",
         stderr);
   return 64;
 }
@@ -18,12 +18,11 @@ static NORETURN void hold(void) {
   for (;;) pause();
 }
 
-static int print_sha256(bool portable) {
+static int print_sha256(void) {
   static char bytes[1 << 16];
   struct sha256 hash;
   uint8_t digest[32];
   ssize_t got;
-  if (portable) sha256_use_portable();
   sha256_init(&hash);
   while ((got = read(STDIN_FILENO, bytes, sizeof bytes)) > 0) sha256_update(&hash, bytes, (size_t)got);
   sha256_final(&hash, digest);
@@ -43,7 +42,6 @@ int main(int argc, char **argv) {
     return serve();
   }
   if (strcmp(argv[1], "hold") == 0) hold();
-  if (strcmp(argv[1], "sha256") == 0) return print_sha256(false);
-  if (strcmp(argv[1], "sha256-portable") == 0) return print_sha256(true);
+  if (strcmp(argv[1], "sha256") == 0) return print_sha256();
   return usage();
 }

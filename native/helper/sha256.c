@@ -42,25 +42,17 @@ static void one_block(uint32_t state[8], const uint8_t *bytes) {
   for (int i = 0; i < 8; i++) state[i] += after[i];
 }
 
-static void portable_blocks(uint32_t state[8], const uint8_t *bytes, size_t blocks) {
+static void process_blocks(uint32_t state[8], const uint8_t *bytes, size_t blocks) {
   for (; blocks > 0; blocks--, bytes += 64) one_block(state, bytes);
 }
-
-static sha256_blocks *process_blocks;
 
 void sha256_init(struct sha256 *hash) {
   static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  if (process_blocks == NULL) {
-    process_blocks = sha256_accelerated();
-    if (process_blocks == NULL) process_blocks = portable_blocks;
-  }
   memcpy(hash->state, initial, sizeof initial);
   hash->length = 0;
   hash->held = 0;
 }
-
-void sha256_use_portable(void) { process_blocks = portable_blocks; }
 
 void sha256_update(struct sha256 *hash, const void *data, size_t size) {
   const uint8_t *bytes = data;

@@ -3,12 +3,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { helperPath } from "./fixture.ts";
 
-describe.each(["sha256", "sha256-portable"])("the helper's %s", (verb) => {
+describe("the hash of the helper", () => {
   it.each([0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 1000, 65_536, 1_000_001])(
     "agrees with Node on %i bytes",
     (size) => {
       const input = randomBytes(size);
-      const { stdout } = spawnSync(helperPath, [verb], { input });
+      const { stdout } = spawnSync(helperPath, ["sha256"], { input });
       expect(String(stdout).trim()).toBe(createHash("sha256").update(input).digest("hex"));
     },
   );
