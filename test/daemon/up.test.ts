@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -57,17 +57,6 @@ describe("caisson up", { timeout: upTimeoutMs }, () => {
       expect(field(engine?.pid ?? 0, "Uid")).toMatch(/^0\t0/);
     },
   );
-
-  it("lets V8's compilers wait for its other threads", async () => {
-    const tasks = `/proc/${(await up.status()).daemon?.pid}/task`;
-    const low = new Set<string>();
-    for (const thread of await readdir(tasks)) {
-      const text = await readFile(join(tasks, thread, "stat"), "utf8");
-      const [, name = "", rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(text) ?? [];
-      if (rest.split(" ")[16] !== "0") low.add(name);
-    }
-    expect([...low]).toEqual(["V8Worker"]);
-  });
 
   it("refuses a second one of the same data folder, and a port that is taken, with one line each", async () => {
     const second = await caisson(["up"], up.variables);

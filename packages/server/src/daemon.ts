@@ -15,11 +15,9 @@ import type { PackageManager } from "./core/package.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
 import { EventFeed } from "./events/event-feed.ts";
-import { CompileInCalm } from "./host/compile-in-calm.ts";
 import { daemonDescriptors } from "./host/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
-import { compileAfter, optimizeSoon } from "./host/optimize-soon.ts";
 import { logError, type Serving, serve } from "./host/serve.ts";
 import { HandClient } from "./host-access/hand-client.ts";
 import type { HttpApp } from "./http/http-app.ts";
@@ -123,9 +121,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     local.close();
     return drain(http, service);
   });
-  fleet.uses.onBegin = opened.use(new CompileInCalm(compileAfter)).begin;
   const kept = opened.move();
-  optimizeSoon();
   const told: DaemonReady = {
     adminKey: (await readFile(keyFile, "utf8")).trim(),
     setupPath: isFirst ? http.issueSetupLink() : null,

@@ -263,16 +263,7 @@ const smallHeap = "--max-semi-space-size=2";
 const collects = "--expose-gc";
 /** V8's optimizing compiler takes 200 MB for the parsers that are WebAssembly (validation/), and they are done before it is. */
 const plainWasm = "--liftoff-only";
-/** One thread of V8's, so that what its compilers have worked with is freed in one place (host/optimize-soon.ts). */
-const oneCompiler = "--v8-pool-size=1";
-/**
- * And goes back to the system: that thread has a heap of its own, for which the two of a service are too few, and the C library does not
- * learn to keep more from what was freed once.
- */
-const tidyHeap = { MALLOC_ARENA_MAX: "4", MALLOC_TRIM_THRESHOLD_: "65536", MALLOC_MMAP_THRESHOLD_: "131072" };
-/** That thread gives way to the daemon's others (host/optimize-soon.ts too): a collection must not wait for it. */
-const collectsAlone = "--single-threaded-gc";
-const daemonFlags = [smallHeap, collects, plainWasm, oneCompiler, collectsAlone];
+const daemonFlags = [smallHeap, collects, plainWasm];
 
 function startEngine(
   layout: Layout,
@@ -303,14 +294,14 @@ function startDaemon(
 ): Service<DaemonReady> {
   const descriptors = [api, local, ports ?? "ignore", host ?? "ignore"] as const; // in the order of daemonDescriptors
   if (user === undefined) {
-    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], tidyHeap, descriptors);
+    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], {}, descriptors);
     host?.destroy(); // the daemon's alone from now on: its end must be heard
     return new Service({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
   const words = ["become", ...ids, layout.home, seen(node), ...daemonFlags, seen(join(code, "daemon.mjs"))];
-  const process = startService(join(bin, "caisson-helper"), words, tidyHeap, descriptors);
+  const process = startService(join(bin, "caisson-helper"), words, {}, descriptors);
   host?.destroy();
   const told = { ...configuration, home: viewOfHome };
   return new Service({ name: "daemon", process, configuration: told, parseReady, log });

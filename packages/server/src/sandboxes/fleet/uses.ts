@@ -7,8 +7,6 @@ export class Uses {
   #lastMs = 0;
   #isClosed = false;
   readonly #idle = Promise.withResolvers<void>();
-  /** Told when one begins, by performance.now(). */
-  onBegin: (nowMs: number) => void = () => {};
 
   /** When something last began or ended, by performance.now(). */
   get lastMs(): number {
@@ -28,7 +26,6 @@ export class Uses {
   begin(): void {
     this.#count++;
     this.#lastMs = performance.now();
-    this.onBegin(this.#lastMs);
   }
 
   end(): void {
