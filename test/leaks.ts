@@ -92,8 +92,6 @@ export function findLeaks(home: string): string[] {
   for (const slot of listIfThere(registry)) {
     if (readIfThere(join(registry, slot)).startsWith(home)) leaks.push(`uid range ${slot}`);
   }
-  for (const folder of listIfThere("/dev/shm").filter((name) => name.startsWith("caisson")))
-    for (const name of listIfThere(join("/dev/shm", folder))) if (name.startsWith(prefix)) leaks.push(`trays ${name}`);
   for (const name of listIfThere(join(home, "engine/sandboxes"))) leaks.push(`folder ${name}`);
   return leaks;
 }

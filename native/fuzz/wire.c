@@ -230,16 +230,8 @@ static void finish(size_t before) {
   expect(__sanitizer_get_current_allocated_bytes() <= before + OUTPUT_RING_BYTES + TUNNEL_WINDOW_BYTES + 4096, "memory is given back");
 }
 
-static void lay_trays(void) {
-  int fd = memfd_create("trays", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, (off_t)TRAYS * TRAY_BYTES) != 0) exit(2);
-  if (dup2(fd, TRAYS_FILE) < 0) exit(2);
-  if (fd != TRAYS_FILE) close(fd);
-}
-
 static void run(const uint8_t *data, size_t size) {
   int to[2], from[2];
-  lay_trays();
   open_pipe(to), open_pipe(from);
   host_out = fcntl(to[1], F_DUPFD, 1000); /* out of the way of the wire's own numbers */
   host_in = fcntl(from[0], F_DUPFD, 1000);

@@ -10,7 +10,7 @@
 
 /* Limits: the same numbers stand in packages/server/src/core/limits.ts. */
 enum {
-  WIRE_VERSION = 6,
+  WIRE_VERSION = 7,
   HEADER_BYTES = 24,
   FROM_HOST_FRAME_BYTES = 4096,
   TO_HOST_PAYLOAD_BYTES = 1024 * 1024,
@@ -21,10 +21,6 @@ enum {
   RINGS_OF_OTHERS_BYTES = 1024 * 1024,
   INPUT_WINDOW_BYTES = 64 * 1024,
   TUNNEL_WINDOW_BYTES = 2 * 1024 * 1024, /* each way; few of many connections have it at once */
-  TRAY_BYTES = 512 * 1024,
-  TRAYS = 4,
-  WIDE_BYTES = 4 * 1024 * 1024, /* the send buffer of a connection to which much is sent, under gVisor */
-  WIDE_MAX = 4, /* connections that have it at once */
   WIRE_READ_BYTES = 1024 * 1024, /* as much as the FIFO holds */
   STREAMS_MAX = 512, /* twice what an owner opens: an ended one is held until its owner has said CLOSE */
   TUNNELS_MAX = 4096, /* listeners and connections, likewise */
@@ -42,8 +38,7 @@ enum {
   WAIT_MOST_MS = 3600 * 1000, /* the loop looks again after this long, however far what is due lies */
   WIRE_IN = 0,
   WIRE_OUT = 1,
-  NOTHING = 2, /* /dev/null; of the runtime, the file of the trays */
-  TRAYS_FILE = 5,
+  NOTHING = 2, /* /dev/null */
 };
 
 /* Longer than any machine lives, and far from where sums of times wrap round. */
@@ -66,7 +61,6 @@ enum frame_type {
   FRAME_ERROR,
   FRAME_STATE,
   FRAME_RESIZE,
-  FRAME_TRAY,
 };
 
 enum channel_id { CHANNEL_IN = 0, CHANNEL_OUT = 1, CHANNEL_ERR = 2, CHANNEL_SPEC = 3 };
@@ -208,7 +202,6 @@ struct stream {
   struct stream *next_due;     /* for its input to be passed on */
   uint32_t interest;           /* what epoll was asked to tell of the socket */
   bool waiting, dialing, pump_due;
-  bool wide; /* tunnel.c: its send buffer is large */
   bool started, started_sent, finished, exit_sent, closing, reaped, state_due;
   struct exit_record exit;
 };
@@ -259,7 +252,6 @@ void streams_sweep(void);
 bool streams_running(void);
 
 /* wire.c */
-void wire_trays_pause(bool paused);
 void wire_receive(void);
 void wire_flush(void);
 bool wire_holds(const struct stream *s);

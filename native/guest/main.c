@@ -55,12 +55,10 @@ static void prepare_signals(void) {
   if (signal_fd < 0) die("signalfd");
 }
 
-/* 0 to 5 are taken (3 and 4 by epoll and the signals' descriptor), so that a newborn can lay its own there; of the runtime's only
-   the wire and its trays are kept. */
+/* 0 to 4 are taken (3 and 4 by epoll and the signals' descriptor), so that a newborn can lay its own there; of the runtime's only
+   the wire is kept. */
 static void prepare_descriptors(void) {
-  if (dup3(NOTHING, TRAYS_FILE, O_CLOEXEC) < 0) die("trays");
-  close_all_from(TRAYS_FILE + 1);
-  for (int fd = NOTHING; fd < TRAYS_FILE; fd++) close(fd);
+  close_all_from(NOTHING);
   if (open("/dev/null", O_RDWR | O_CLOEXEC) != NOTHING) die("/dev/null");
   guest_epoll = epoll_create1(EPOLL_CLOEXEC);
   if (guest_epoll < 0) die("epoll_create1");
@@ -83,9 +81,7 @@ void configure(const struct spec *spec) {
   bool paused = spec->flags & FLAG_PAUSED; /* the clocks of runs stand still */
   clock_pause(paused);
   tunnels_pause(paused);
-  wire_trays_pause(paused);
   memory_limit(spec->flags & FLAG_WATCH_MEMORY ? spec->memory_bytes : 0);
-  tunnels_may_widen(spec->flags & FLAG_WATCH_MEMORY); /* gVisor */
   guest_last_ping_ms = now_ms();
   if (name_set(spec->name)) warm_renew();
   warm_configure(spec);

@@ -12,8 +12,6 @@
    nothing leaves but over the wire (S4). */
 
 static bool still; /* no socket is looked at */
-static bool may_widen;
-static unsigned wide_count;
 
 void tunnel_watch(struct stream *s, uint32_t events) {
   s->interest = events;
@@ -45,21 +43,7 @@ void tunnel_connected(struct stream *s, int fd) {
   tunnel_watch(s, EPOLLIN);
 }
 
-void tunnels_may_widen(bool may) { may_widen = may; }
-
-/* A program takes what it is sent in other turns than its owner sends it: gVisor's send buffers hold less than a turn of both.
-   Linux gives a connection more by itself, but not to one that asked for a size. */
-void tunnel_widen(struct stream *s) {
-  int bytes = WIDE_BYTES;
-  if (!may_widen || s->wide || wide_count >= WIDE_MAX || s->socket < 0) return;
-  if (setsockopt(s->socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) < 0) return;
-  s->wide = true;
-  wide_count++;
-}
-
 static void end(struct stream *s, const struct exit_record *record) {
-  if (s->wide) wide_count--;
-  s->wide = false;
   s->in.fd = -1; /* no end of file before a reset */
   stream_input_stop(s);
   stream_output_stop(s);

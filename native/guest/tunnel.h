@@ -28,8 +28,6 @@ void tunnel_drop(struct stream *s);
 void tunnel_resync(struct stream *s);
 void tunnel_event(struct stream *s, uint32_t events);
 void tunnels_pause(bool paused);
-void tunnels_may_widen(bool may);
-void tunnel_widen(struct stream *s);
 
 /* listen.c */
 void bind_spot(struct stream *s, const struct spec *spec, int type);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -34,14 +33,6 @@ struct failure {
   int32_t error;
   char text[ERROR_TEXT_BYTES];
 };
-
-/* Where a large piece lies that a frame tells of. */
-struct tray {
-  uint32_t number, size;
-};
-static uint8_t *trays; /* mapped when there is something on them; the owner's to write once they count as taken */
-static bool trays_paused;
-static uint64_t trays_taken, trays_told;
 
 static uint16_t epoch;
 static bool attached, hello_due, pong_due, waiting;
@@ -78,35 +69,12 @@ void wire_error(uint32_t stream, int error, const char *text) {
 
 /* ---- from the host ---- */
 
-#define TRAYS_BYTES ((size_t)TRAYS * TRAY_BYTES)
-
-static bool trays_map(void) {
-  if (trays) return true;
-  void *map = mmap(NULL, TRAYS_BYTES, PROT_READ, MAP_SHARED, TRAYS_FILE, 0);
-  if (map == MAP_FAILED) return false;
-  madvise(map, TRAYS_BYTES, MADV_DONTFORK); /* a worker that is saved with it must have none either */
-  trays = map;
-  return true;
-}
-
-static void trays_unmap(void) {
-  if (trays) munmap(trays, TRAYS_BYTES);
-  trays = NULL;
-}
-
-/* gVisor cannot save a mapping of a file that was looked at: while the clocks stand still there is none. */
-void wire_trays_pause(bool paused) {
-  trays_paused = paused;
-  if (paused) trays_unmap();
-}
-
 static void resync(const struct header *h, const uint8_t *payload) {
   if (h->size != NONCE_BYTES) return;
   epoch = h->epoch;
   memcpy(nonce, payload, NONCE_BYTES);
   attached = hello_due = true;
   pong_due = false;
-  trays_taken = trays_told = 0;
   control_size = slice_size = written = 0; /* the new owner reads past the torn frame, up to its nonce */
   slice_of = NULL;
   guest_last_ping_ms = now_ms();
@@ -129,18 +97,8 @@ static void receive_configuration(uint8_t *payload, uint32_t size) {
   configure(&spec);
 }
 
-static void receive_tray(struct stream *s, const struct header *h, const uint8_t *payload) {
-  struct tray tray;
-  if (h->size != sizeof tray) return wire_error(h->stream, EPROTO, "bad tray");
-  memcpy(&tray, payload, sizeof tray);
-  if (tray.number >= TRAYS || tray.size > TRAY_BYTES) return wire_error(h->stream, EPROTO, "bad tray");
-  if (!trays_map()) return wire_error(h->stream, errno, "trays cannot be mapped");
-  if (is_tunnel(s->kind)) tunnel_widen(s);
-  stream_input(s, h->offset, trays + (size_t)tray.number * TRAY_BYTES, tray.size);
-}
-
 static void receive_frame(const struct header *h, uint8_t *payload) {
-  streams_input_pass(h->type == FRAME_DATA || h->type == FRAME_TRAY ? h->stream : 0);
+  streams_input_pass(h->type == FRAME_DATA ? h->stream : 0);
   if (h->type == FRAME_RESYNC) return resync(h, payload);
   if (!attached || h->epoch != epoch) return;
   if (h->type == FRAME_PING) {
@@ -151,7 +109,6 @@ static void receive_frame(const struct header *h, uint8_t *payload) {
   }
   if (h->type == FRAME_CONFIG) return receive_configuration(payload, h->size);
   if (h->type == FRAME_OPEN) return open_stream(h, payload);
-  if (h->type == FRAME_TRAY) trays_taken++;
   struct stream *s = stream_find(h->stream);
   if (!s) return; /* ended on this side while the frame was under way */
   switch ((enum frame_type)h->type) {
@@ -159,7 +116,6 @@ static void receive_frame(const struct header *h, uint8_t *payload) {
       if (h->channel == CHANNEL_SPEC) stream_spec_bytes(s, payload, h->size);
       else stream_input(s, h->offset, payload, h->size);
       break;
-    case FRAME_TRAY: receive_tray(s, h, payload); break;
     case FRAME_CREDIT: stream_acked(s, h->channel, h->offset); break;
     case FRAME_END: stream_input_end(s); break;
     case FRAME_SIGNAL: process_signal(s, h->channel, (int)h->offset); break;
@@ -191,7 +147,6 @@ void wire_receive(void) {
   memmove(buffer, buffer + at, have - at);
   have -= at;
   streams_pump_due();
-  if (trays_paused) trays_unmap();
 }
 
 /* ---- to the host ---- */
@@ -265,10 +220,6 @@ static void gather_control(void) {
   if (pong_due) {
     put(FRAME_PONG, 0, 0, pong_value, NULL, 0);
     pong_due = false;
-  }
-  if (trays_told != trays_taken) {
-    put(FRAME_TRAY, 0, 0, trays_taken, NULL, 0);
-    trays_told = trays_taken;
   }
   for (; failure_count > 0 && room(); failure_count--) {
     struct failure *f = &failures[0];

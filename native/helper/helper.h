@@ -112,7 +112,6 @@ struct launch {
   gid_t owner_gid;
   int to_guest;
   int from_guest;
-  int trays; /* or -1 */
   int input;
 };
 NORETURN void verb_launch(const struct request *request);
@@ -122,7 +121,6 @@ int open_host_folder(const char *path);
 
 /* wire.c */
 void wire_make(struct launch *launch);
-void wire_prepare_trays(const char *path);
 void wire_restore(const struct launch *launch);
 int wire_open_again(int fd, int how);
 

@@ -33,9 +33,8 @@ static void take_stdio(const struct launch *launch, int status_fd) {
   int to_guest = wire_open_again(launch->to_guest, O_RDWR);
   int from_guest = wire_open_again(launch->from_guest, O_RDWR);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  int trays = launch->trays < 0 ? null : wire_open_again(launch->trays, O_RDONLY);
-  if (to_guest < 0 || from_guest < 0 || trays < 0 || null < 0) child_fail(status_fd, "cannot open its standard streams");
-  if (dup2(to_guest, 0) < 0 || dup2(from_guest, 1) < 0 || dup2(trays, 2) < 0)
+  if (to_guest < 0 || from_guest < 0 || null < 0) child_fail(status_fd, "cannot open its standard streams");
+  if (dup2(to_guest, 0) < 0 || dup2(from_guest, 1) < 0 || dup2(null, 2) < 0)
     child_fail(status_fd, "cannot take its standard streams");
   /* Where threads share a table of open files that must grow, the kernel has them wait until every processor has passed by:
      5 to 10 ms, for the sentry at each start, and for the gofer as it opens files. A high one makes the table large before

@@ -228,10 +228,6 @@ static void dispatch(char *bytes, size_t length) {
   if (strcmp(verb, "watch") == 0 && id != NULL) return watch_or_unwatch(id);
   if (strcmp(verb, "claim") == 0 && folder != NULL) return say_result(request.seq, lock_claim(folder), "claim");
   if (strcmp(verb, "lock") == 0 && folder != NULL) return say_result(request.seq, lock_take(folder), "lock");
-  if (strcmp(verb, "trays") == 0 && folder != NULL) {
-    wire_prepare_trays(folder);
-    return say_result(request.seq, 0, ""); /* wires work without */
-  }
   if (strcmp(verb, "unlock") == 0 && folder != NULL) {
     lock_release(folder);
     return say_result(request.seq, 0, "");

@@ -38,7 +38,6 @@ const rootOnly: readonly [claim: string, why: string][] = [
   ["on the host the guest alone holds the wire", "only root may list the descriptors of a sandbox's processes"],
   ["can be passed through and not listed", "the folder is the user's alone"],
   ["belongs to the owner named", "a user's sandboxes belong to that user"],
-  ["trays that a guest can read and neither write", "the owner there is another user than who made the sandbox"],
   ["where the file system knows of seconds alone", "a user's workspaces are folders, no images that could be made so"],
   ["whose own budget is used up", "root opens the pipes of another user; a user has its own budget alone"],
   ["with a mount point in it", "only root mounts one there"],

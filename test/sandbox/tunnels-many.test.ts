@@ -78,9 +78,9 @@ input()'`,
     for (const tunnel of tunnels) tunnel.write(Buffer.alloc(wireLimits.tunnelWindowBytes));
     for await (const { data } of process.output()) if (data.toString().includes("full")) break;
     await sandbox.ping(60_000);
-    const { tunnelsBytes, tunnelsInputBytes, tunnelWindowBytes, trays, trayBytes, smallRingBytes } = wireLimits;
-    // Those that are under way, the trays that it has read from, and what it keeps for the next large one.
-    const shared = tunnelsBytes + tunnelsInputBytes + trays * trayBytes + tunnelWindowBytes;
+    const { tunnelsBytes, tunnelsInputBytes, tunnelWindowBytes, smallRingBytes } = wireLimits;
+    // Those that are under way, and what it keeps for the next large one.
+    const shared = tunnelsBytes + tunnelsInputBytes + tunnelWindowBytes;
     expect((await guestBytes()) - before).toBeLessThan(shared + full * 2 * smallRingBytes);
     for (const tunnel of tunnels) tunnel.reset();
     await process.closeInput();

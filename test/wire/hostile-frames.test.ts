@@ -9,7 +9,7 @@ import { seed, soak } from "../harness.ts";
 import { type PuppetFrame, PuppetGuest, statePayload } from "./puppet-guest.ts";
 
 const never = new Promise<string>(() => {});
-const { data, credit, end, exit, started, state, error, pong, hello, tray } = frameTypes;
+const { data, credit, end, exit, started, state, error, pong, hello } = frameTypes;
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
@@ -77,7 +77,6 @@ const violations: [string, RegExp, ...PuppetFrame[]][] = [
   ["data on the input's channel", /data on channel 0/, { type: data, stream: 1, payload: one }],
   ["data out of order", /offset 5, not 0/, { type: data, channel: 1, stream: 1, offset: 5, payload: one }],
   ["credit for what was never sent", /credit for 1 of 0/, { type: credit, stream: 1, offset: 1 }],
-  ["a tray taken where none was laid", /tray 1 of 0/, { type: tray, offset: 1 }],
   ["an end of no channel", /end of channel 3/, { type: end, channel: 3, stream: 1 }],
   ["an end elsewhere", /end at 4 of 0/, { type: end, channel: 1, stream: 1, offset: 4 }],
   ["an exit before the end of output", /exit before/, { type: exit, stream: 1, payload: exitPayload }],
@@ -190,7 +189,7 @@ const u32 = fc.nat({ max: 2 ** 32 - 1 });
 const frame: fc.Arbitrary<PuppetFrame> = fc.record(
   {
     type: fc.oneof(
-      { weight: 20, arbitrary: fc.constantFrom(data, credit, end, exit, started, state, error, pong, tray) },
+      { weight: 20, arbitrary: fc.constantFrom(data, credit, end, exit, started, state, error, pong) },
       fc.nat(255),
     ),
     channel: fc.oneof({ weight: 9, arbitrary: fc.nat(2) }, fc.nat(255)),

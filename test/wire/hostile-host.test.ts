@@ -8,7 +8,7 @@ import { frameTypes } from "../../packages/server/src/wire/frame.ts";
 import { engines, openTestEngine, seed, soak, type TestEngine } from "../harness.ts";
 import { encodeFrame, type HostFrame, HostileHost, row } from "./hostile-host.ts";
 
-const { config, open, data, credit, end, close, signal, exit, state, error, tray } = frameTypes;
+const { config, open, data, credit, end, close, signal, exit, state } = frameTypes;
 const tags = {
   argument: 1,
   environment: 2,
@@ -29,13 +29,6 @@ const ids = 12;
 const limits = { memoryBytes: 128 * MiB, cpus: 1, cpuShares: 1024, processes: 64, storageBytes: 16 * MiB };
 
 const words = (...list: string[]) => Buffer.concat(list.map((word) => row(tags.argument, word)));
-/** Where a piece lies. */
-const lying = (number: number, size: number) => {
-  const bytes = Buffer.alloc(8);
-  bytes.writeUInt32LE(number, 0);
-  bytes.writeUInt32LE(size, 4);
-  return bytes;
-};
 const opening = (stream: number, rows: Buffer, kind: number = kinds.process): HostFrame => ({
   type: open,
   channel: kind,
@@ -171,21 +164,6 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     expect(await host.said("frame too long")).toBe(true);
   });
 
-  it.each([
-    ["past the last one", lying(wireLimits.trays, 1)],
-    ["larger than one", lying(0, wireLimits.trayBytes + 1)],
-    ["of no size", Buffer.alloc(4)],
-    ["far out", lying(2 ** 32 - 1, 2 ** 32 - 1)],
-  ])("a tray %s is an error of its stream, and it counts as taken", async (_what, payload) => {
-    const rows = Buffer.concat([words("/bin/cat"), row(tags.flags, 1n)]);
-    await host.frames(opening(1, rows), { type: tray, stream: 1, payload });
-    const refusal = await host.answer(({ type, stream }) => type === error && stream === 1);
-    expect(refusal?.payload.toString()).toBe("bad tray");
-    expect((await host.answer(({ type }) => type === tray))?.offset).toBe(1);
-    await host.mustLive();
-    await serves();
-  });
-
   /** No lease: that is a way to end without a word. */
   const tag = fc.constantFrom(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, tags.spot);
   const u64 = fc.bigInt({ min: 0n, max: most });
@@ -210,7 +188,7 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
     fc.record(
       {
         type: fc.oneof(
-          { weight: 9, arbitrary: fc.constantFrom(data, credit, end, close, signal, config, open, tray) },
+          { weight: 9, arbitrary: fc.constantFrom(data, credit, end, close, signal, config, open) },
           fc.nat(255),
         ),
         channel: fc.oneof({ weight: 9, arbitrary: fc.nat(3) }, fc.nat(255)),
@@ -218,9 +196,6 @@ describe.each(engines)("a hostile host (%s)", (engineName) => {
         offset: fc.oneof(fc.bigInt({ min: 0n, max: 20n }), u64),
         payload: fc.oneof(
           rows,
-          fc
-            .tuple(fc.nat(wireLimits.trays), fc.nat(2 * wireLimits.trayBytes))
-            .map(([number, size]) => lying(number, size)),
           fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
         ),
         epoch: fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, fc.nat(3)),

@@ -1,15 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  closeSync,
-  constants,
-  mkdtempSync,
-  openSync,
-  readSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
@@ -33,7 +23,6 @@ export interface PuppetFrame {
 export class PuppetGuest implements Disposable {
   readonly toGuestPath: string;
   readonly fromGuestPath: string;
-  readonly traysPath: string;
   readonly #folder = mkdtempSync("/var/tmp/caisson-puppet-");
   readonly #in: number;
   readonly #out: number;
@@ -43,9 +32,6 @@ export class PuppetGuest implements Disposable {
   constructor() {
     this.toGuestPath = join(this.#folder, "to-guest");
     this.fromGuestPath = join(this.#folder, "from-guest");
-    this.traysPath = join(this.#folder, "trays");
-    writeFileSync(join(this.#folder, "memory"), "", { mode: 0o600 });
-    symlinkSync(join(this.#folder, "memory"), this.traysPath);
     execFileSync("mkfifo", ["-m", "600", this.toGuestPath, this.fromGuestPath]);
     this.#in = openSync(this.toGuestPath, constants.O_RDWR | constants.O_NONBLOCK);
     this.#out = openSync(this.fromGuestPath, constants.O_RDWR | constants.O_NONBLOCK);

@@ -22,7 +22,7 @@ import { readRules } from "./egress/open-policies.ts";
 import { readRegistry } from "./egress/read-registry.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
-import { makeEngineFolders, traysFolder } from "./engines/oci/sandbox-folder.ts";
+import { makeEngineFolders } from "./engines/oci/sandbox-folder.ts";
 import { findProgram } from "./engines/runtime.ts";
 import { runProcess, startService } from "./engines/spawn.ts";
 import { makeFolders, writePrivate } from "./host/access.ts";
@@ -134,8 +134,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   await makeFolders(layout, user);
   await makeEngineFolders(layout.home);
   const bin = join(configuration.root, ".build/bin");
-  const helper = opened.use(await takeLock(join(bin, "caisson-helper"), layout));
-  await helper.request("trays", [["folder", traysFolder()]]); // mounted before the daemon gets its own view of all mounts
+  opened.use(await takeLock(join(bin, "caisson-helper"), layout));
   const sockets = opened.use(bindDaemonSockets({ listen, portsPort, layout, log: (text) => log("caisson", text) }));
   const inPlace: AppParts = { code, bin, node: process.execPath };
   const parts = isRoot ? await copyApp(layout.app, inPlace) : inPlace;

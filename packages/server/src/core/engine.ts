@@ -63,7 +63,7 @@ export const warmChoices = ["start", "first-use", "never"] as const;
 export type WarmChoice = (typeof warmChoices)[number];
 
 /** Where an owner finds the wire of a sandbox. */
-export type WirePaths = Pick<CreatedSandbox, "toGuestPath" | "fromGuestPath" | "traysPath">;
+export type WirePaths = Pick<CreatedSandbox, "toGuestPath" | "fromGuestPath">;
 
 export interface CreatedSandbox {
   id: string;
@@ -71,8 +71,6 @@ export interface CreatedSandbox {
   /** FIFOs of the wire, to be opened read-write by the owner. */
   toGuestPath: string;
   fromGuestPath: string;
-  /** The file where its owner lays large pieces for the guest; not there on every host. */
-  traysPath: string;
   enforced: Containment[];
   notEnforced: NotEnforced[];
   /** The guest must watch the memory limit: the boundary's own guard would take the whole sandbox. */

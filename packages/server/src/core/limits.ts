@@ -27,19 +27,13 @@ export const requestLimits = {
 
 /** The wire between host and guest. */
 export const wireLimits = {
-  version: 6,
+  version: 7,
   headerBytes: 24,
   /** A write to a FIFO of at most PIPE_BUF bytes is whole or not at all. */
   toGuestFrameBytes: 4096,
-  /** Full frames that a read of what comes for a connection fills, as many as fit a tray; and that a FIFO gets at once. */
+  /** Full frames that a read of what comes for a connection fills, and that a FIFO gets at once. */
   pieceFrames: 128,
   bulkFrames: 64,
-  /** What the owner lays down for the guest rather than sends: at least so much at once, in so many pieces of at most so much. */
-  trayLeastBytes: 32 * KiB,
-  trays: 4,
-  trayBytes: 512 * KiB,
-  /** Trays that nobody has used for this long take no room. */
-  traysIdleMs: 5_000,
   fromGuestPayloadBytes: 1 * MiB,
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,

@@ -1,6 +1,5 @@
-import { lstat, readdir, readFile, statfs } from "node:fs/promises";
+import { readdir, readFile, statfs } from "node:fs/promises";
 import { release } from "node:os";
-import { dirname } from "node:path";
 import { geteuid } from "node:process";
 import type { Check } from "../core/diagnosis.ts";
 import { AppError } from "../core/errors.ts";
@@ -9,7 +8,6 @@ import { showBytes } from "../core/size.ts";
 import { usualStorageBytes } from "../core/usual-storage.ts";
 import { findHierarchies } from "./oci/cgroup-mounts.ts";
 import { findRootless, noStorageLimit } from "./oci/rootless.ts";
-import { traysFolder } from "./oci/sandbox-folder.ts";
 import { findProgram } from "./runtime.ts";
 
 /** Sandboxes hold two pipes each; past this an unprivileged owner's pipes get small (hazard 30). */
@@ -112,28 +110,6 @@ async function checkPipes(home: string): Promise<Check> {
   };
 }
 
-/** Whether what is large can reach sandboxes through memory; the helper makes the folder, and takes it on the same terms. */
-export async function checkTrays(folder = traysFolder()): Promise<Check> {
-  const name = "shared memory";
-  const above = dirname(folder);
-  const info = await lstat(folder).catch(() => undefined);
-  const room = await statfs(info === undefined ? above : folder).catch(() => undefined);
-  const isLarge = info !== undefined && info.dev !== (await lstat(above)).dev;
-  const isOwn = info === undefined || (info.isDirectory() && info.uid === geteuid?.() && (info.mode & 0o022) === 0);
-  if (room !== undefined && isOwn)
-    return {
-      name,
-      state: "ok",
-      detail: `${showBytes(room.bavail * room.bsize)} free in ${above}${isLarge ? ", large pages" : ""}`,
-    };
-  return {
-    name,
-    state: "warning",
-    detail: `${room === undefined ? `no ${above}` : `${folder} is not this user's alone`}: downloads of sandboxes are slower`,
-    hint: room === undefined ? `mount -t tmpfs -o mode=1777 tmpfs ${above}` : `rm -r ${folder}`,
-  };
-}
-
 /** What this machine allows, apart from the engines themselves. */
 export async function checkHost(home: string): Promise<Check[]> {
   return [
@@ -143,6 +119,5 @@ export async function checkHost(home: string): Promise<Check[]> {
     ...(geteuid?.() === 0 ? [await checkCgroups(), await checkLoopDevices()] : await checkRootless()),
     await checkDisk(home),
     await checkPipes(home),
-    await checkTrays(),
   ];
 }

@@ -234,7 +234,7 @@ export class HostSession {
 }
 
 function withoutPaths<S extends CreatedSandbox>(created: S) {
-  const { toGuestPath: _to, fromGuestPath: _from, traysPath: _trays, ownerFolder: _owner, ...rest } = created;
+  const { toGuestPath: _to, fromGuestPath: _from, ownerFolder: _owner, ...rest } = created;
   return rest;
 }
 

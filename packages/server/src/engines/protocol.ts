@@ -32,7 +32,7 @@ import type { FileEvent } from "../core/watch.ts";
 export const protocolVersion = 1;
 
 /** Where its FIFOs are is known to whoever sees the engine's folder, by the sandbox's id. */
-type WithoutPaths<S> = Omit<S, "toGuestPath" | "fromGuestPath" | "traysPath" | "ownerFolder">;
+type WithoutPaths<S> = Omit<S, "toGuestPath" | "fromGuestPath" | "ownerFolder">;
 type RemoteSpec = Omit<SandboxSpec, "inputFolder">;
 
 interface OfSandbox {

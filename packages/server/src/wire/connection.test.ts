@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,11 +26,8 @@ async function makeWire() {
   const paths = {
     toGuestPath: join(folder, "to"),
     fromGuestPath: join(folder, "from"),
-    traysPath: join(folder, "trays"),
   };
   execFileSync("mkfifo", [paths.toGuestPath, paths.fromGuestPath]);
-  await writeFile(join(folder, "memory"), "", { mode: 0o600 });
-  await symlink(join(folder, "memory"), paths.traysPath);
   const flags = constants.O_RDWR | constants.O_NONBLOCK;
   const input = openSync(paths.toGuestPath, flags);
   const output = openSync(paths.fromGuestPath, flags);

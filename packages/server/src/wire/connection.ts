@@ -26,7 +26,6 @@ import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState } from "./stream.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { openTrays, Trays } from "./trays.ts";
 import { WireTunnels } from "./tunnels.ts";
 
 const payloadBytes = wireLimits.toGuestFrameBytes - wireLimits.headerBytes;
@@ -49,7 +48,6 @@ export class WireConnection implements Wire {
   readonly #lostGate = Promise.withResolvers<string>();
   readonly #socket: Socket;
   readonly #writer: FifoWriter;
-  readonly #trays: Trays;
   readonly #sender: FrameSender;
   readonly #toGuestFd: number;
   readonly #buffers = new ReceiveBuffers();
@@ -78,7 +76,6 @@ export class WireConnection implements Wire {
     this.#adopt = adopt;
     this.lost = this.#lostGate.promise;
     this.#helloGate.promise.catch(() => undefined);
-    this.#trays = new Trays(openTrays(paths.traysPath), (reason) => this.close(reason));
     const flags = constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     this.#toGuestFd = openSync(paths.toGuestPath, flags);
     this.#socket = new Socket({
@@ -88,7 +85,7 @@ export class WireConnection implements Wire {
       onread: { buffer: () => this.#buffers.current.bytes, callback: (size) => this.#receive(size) },
     });
     this.#writer = new FifoWriter(this.#toGuestFd, (reason) => this.close(reason));
-    this.#sender = new FrameSender(this.#writer, this.#epoch, this.#trays);
+    this.#sender = new FrameSender(this.#writer, this.#epoch);
     this.#tunnels = new WireTunnels({
       input: this.#sender,
       open: (kind, spec) => this.open(kind, spec, () => undefined),
@@ -247,7 +244,6 @@ export class WireConnection implements Wire {
     this.#writer.close();
     this.#socket.destroy();
     closeSync(this.#toGuestFd);
-    this.#trays.close();
     const error = this.#lostError(reason);
     this.#pauseGate?.resolve(undefined);
     for (const gate of this.#pings.values()) gate.reject(error);
@@ -323,8 +319,6 @@ export class WireConnection implements Wire {
         return this.#stream(header.stream)?.onCredit(header.offset);
       case frameTypes.end:
         return this.#stream(header.stream)?.onEnd(header.channel, header.offset);
-      case frameTypes.tray:
-        return this.#trays.onTaken(header.offset);
       case frameTypes.exit: {
         // A record that is refused ends the wire, and the stream with it: it must still be known then.
         this.#stream(header.stream)?.onExit(payload);
@@ -347,7 +341,6 @@ export class WireConnection implements Wire {
     if (this.#statesDue !== undefined || live > guestStreams) throw new WireViolation(`a hello with ${live} streams`);
     this.#nextStream = highest + 1;
     this.#statesDue = live;
-    this.#trays.watch();
     this.answeredMs = performance.now();
     this.#attachedWhenAllKnown();
   }

@@ -6,27 +6,23 @@ import { wireLimits } from "../core/limits.ts";
 import { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import { FrameSender } from "./frame-sender.ts";
-import { Trays } from "./trays.ts";
 
-const { pieceFrames, headerBytes, toGuestFrameBytes, trayBytes } = wireLimits;
+const { pieceFrames, headerBytes, toGuestFrameBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
 const epoch = 0xfedc;
 const stream = 0xffff_fffe;
 
 let folder: string;
 let fd: number;
-let trays: Trays;
 let sender: FrameSender;
 const sent = () => readFileSync(join(folder, "frames"));
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "caisson-frames-"));
   fd = openSync(join(folder, "frames"), "w");
   const failed = (reason: string) => expect.fail(reason);
-  trays = new Trays(openSync(join(folder, "trays"), "w+"), failed);
-  sender = new FrameSender(new FifoWriter(fd, failed), epoch, trays);
+  sender = new FrameSender(new FifoWriter(fd, failed), epoch);
 });
 afterEach(() => {
-  trays.close();
   closeSync(fd);
   rmSync(folder, { recursive: true });
 });
@@ -36,7 +32,6 @@ const chunkOf = (frames: number) => Buffer.from(Array.from({ length: frames * pa
 it.each([0, 2 ** 32 - payloadBytes, 2 ** 40 + 7])(
   "makes full frames from offset %d on as single ones are made, however many",
   (offset) => {
-    trays.close();
     const chunk = chunkOf(pieceFrames);
     sender.sendFull(stream, offset, chunk);
     const expected = Buffer.alloc(pieceFrames * toGuestFrameBytes);
@@ -48,18 +43,3 @@ it.each([0, 2 ** 32 - payloadBytes, 2 ** 40 + 7])(
     expect(sent().equals(expected)).toBe(true);
   },
 );
-
-it("lays down what is large and tells of it, and sends frames where no tray is free", () => {
-  const chunk = chunkOf(pieceFrames);
-  expect(chunk.length).toBeLessThanOrEqual(trayBytes);
-  const expected = Buffer.alloc(headerBytes + 8);
-  writeHeader(expected, { size: 8, type: frameTypes.tray, channel: 0, epoch, stream, offset: 0 });
-  expected.writeUInt32LE(chunk.length, headerBytes + 4);
-  const write = () => sender.sendFull(stream, 0, chunk);
-  write();
-  expect(sent()).toEqual(expected);
-  for (let laid = 1; laid < wireLimits.trays; laid++) write();
-  expect(sent()).toHaveLength(wireLimits.trays * expected.length);
-  write();
-  expect(sent()).toHaveLength(wireLimits.trays * expected.length + pieceFrames * toGuestFrameBytes);
-});

@@ -3,9 +3,8 @@ import { streamKinds } from "../core/wire.ts";
 import type { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import type { Congestion, InputWire, SendFrame, SendFull } from "./input-window.ts";
-import type { Trays } from "./trays.ts";
 
-const { bulkFrames, headerBytes, toGuestFrameBytes, trayLeastBytes } = wireLimits;
+const { bulkFrames, headerBytes, toGuestFrameBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;
 const bulkBytes = bulkFrames * payloadBytes;
 const inputChannel = 0;
@@ -21,13 +20,11 @@ const isTunnel = (kind: number) => kind >= streamKinds.listen && kind <= streamK
 export class FrameSender implements InputWire {
   readonly #writer: FifoWriter;
   readonly #epoch: number;
-  readonly #trays: Trays;
   /** Of one reading, a channel gets the last credit only: each one wakes the guest. */
   readonly #credits = new Map<number, { channel: number; stream: number; offset: number }>();
   #gathering = false;
 
-  constructor(writer: FifoWriter, epoch: number, trays: Trays) {
-    this.#trays = trays;
+  constructor(writer: FifoWriter, epoch: number) {
     this.#writer = writer;
     this.#epoch = epoch;
   }
@@ -53,10 +50,7 @@ export class FrameSender implements InputWire {
     else this.#writer.send(frame);
   };
 
-  /** On a tray, or in frames. */
   readonly sendFull: SendFull = (stream, offset, chunk) => {
-    const tray = chunk.length < trayLeastBytes ? undefined : this.#trays.lay(chunk);
-    if (tray !== undefined) return this.send(frameTypes.tray, inputChannel, stream, offset, tray);
     for (let from = 0; from < chunk.length; from += bulkBytes)
       this.#sendFrames(stream, offset + from, chunk.subarray(from, from + bulkBytes));
   };

@@ -17,7 +17,6 @@ export const frameTypes = {
   error: 14,
   state: 15,
   resize: 16,
-  tray: 17,
 } as const;
 
 export interface FrameHeader {
@@ -65,7 +64,6 @@ const guestFrames: ReadonlySet<number> = new Set([
   frameTypes.exit,
   frameTypes.error,
   frameTypes.state,
-  frameTypes.tray,
 ]);
 
 export interface FrameSink {

@@ -52,12 +52,6 @@ describe("numbers that the guest and the host share", () => {
     expect(folders.split(", ").map((name) => JSON.parse(name))).toEqual([...topFolders]);
   });
 
-  it("are the same where the helper makes room for the trays", () => {
-    const helper = readFileSync(join(import.meta.dirname, "../../../../native/helper/wire.c"), "utf8");
-    const [, bytes = ""] = /TRAYS_BYTES = ([\d *]+)/.exec(helper) ?? [];
-    expect(evaluate(bytes)).toBe(wireLimits.trays * wireLimits.trayBytes);
-  });
-
   it("are the same among the limits", () => {
     expect(numbersOf("/* Limits:")).toMatchObject({
       WIRE_VERSION: wireLimits.version,
@@ -67,8 +61,6 @@ describe("numbers that the guest and the host share", () => {
       OUTPUT_RING_BYTES: wireLimits.outputWindowBytes,
       INPUT_WINDOW_BYTES: wireLimits.inputWindowBytes,
       TUNNEL_WINDOW_BYTES: wireLimits.tunnelWindowBytes,
-      TRAY_BYTES: wireLimits.trayBytes,
-      TRAYS: wireLimits.trays,
       SMALL_RING_BYTES: wireLimits.smallRingBytes,
       RINGS_TOTAL_BYTES: wireLimits.tunnelsBytes,
       SPEC_BYTES: wireLimits.specBytes,

@@ -47,7 +47,7 @@ import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { resetBoundary } from "./reset.ts";
 import { restartBoundary } from "./restart.ts";
-import { isSandboxId, newSandboxId, traysFolder } from "./sandbox-folder.ts";
+import { isSandboxId, newSandboxId } from "./sandbox-folder.ts";
 import { describe, forgetUnsaved, saveKept, saveUnsaved, startBoundary } from "./start.ts";
 import { stopBoundary } from "./stop.ts";
 import { openUidRange } from "./uid-range.ts";
@@ -74,8 +74,6 @@ class OciEngine implements Engine {
       onDeath: (error) => this.#lost(error),
     });
     const onError = this.#onError;
-    // Before anything else: once it has layers, what it mounts is seen by nobody but itself.
-    this.#helper.request("trays", [["folder", traysFolder()]]).catch(onError);
     const disk = new WorkspaceDisk(host.engineFolder);
     const owner = ownerOf(options, host.privilege);
     const given = { name, image, guestPath, guestArgs, owner, onLaunch: options.onLaunch };

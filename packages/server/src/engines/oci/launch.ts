@@ -1,12 +1,9 @@
-import { randomBytes } from "node:crypto";
-import { dirname } from "node:path";
 import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { type Runtime, restoreArguments, runArguments } from "../runtime.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
-import { cgroupName, traysFolder } from "./sandbox-folder.ts";
 
 export interface LaunchOptions {
   id: string;
@@ -69,9 +66,6 @@ function launchArguments(options: LaunchOptions): Argument[] {
   return [
     ["id", options.id],
     ["folder", options.folder],
-    ["trays", traysFolder()],
-    // Of each start another one: what was left of a former start is never taken for it.
-    ["traysName", `${cgroupName(dirname(dirname(options.folder)), options.id)}-${randomBytes(4).toString("hex")}`],
     ...options.ids,
     ["uid", options.owner.uid],
     ["gid", options.owner.gid],

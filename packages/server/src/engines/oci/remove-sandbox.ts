@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile, readlink, rm, unlink } from "node:fs/promises";
+import { lstat, readdir, readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { geteuid } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -46,23 +46,11 @@ async function hasStrangers(folder: string): Promise<boolean> {
   }
 }
 
-/** Ends every process, and what the kernel holds for them: cgroups, mounts, the loop device, the memory of the trays. */
+/** Ends every process, and what the kernel holds for them: cgroups, mounts, the loop device. */
 export async function endBoundary({ folder, cgroup }: Pick<Remains, "folder" | "cgroup">): Promise<void> {
   await cgroup.kill();
   await cgroup.remove();
   await waitForLoop(join(folder, imageName));
-  await removeTrays(ownersPaths(folder).traysPath);
-}
-
-const gone: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"]);
-
-/** The link lies where only the engine writes. Something else at its end is not the engine's. */
-async function removeTrays(link: string): Promise<void> {
-  try {
-    await unlink(await readlink(link));
-  } catch (error) {
-    if (!gone.has(errnoOf(error))) throw error;
-  }
 }
 
 /** Of a boundary that ends by itself: resolves when nobody is left to write to its image. Its cgroups stay, with what they counted. */

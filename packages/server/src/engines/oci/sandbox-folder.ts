@@ -20,18 +20,11 @@ export function isSandboxId(name: string): boolean {
   return /^[a-z2-7]{16}$/.test(name);
 }
 
-/** Where the trays of this user's sandboxes lie: in memory. */
-export function traysFolder(): string {
-  const uid = geteuid?.() ?? 0;
-  return join("/dev/shm", uid === 0 ? "caisson" : `caisson-${uid}`);
-}
-
 /** What of a sandbox's folder is its owner's. */
 export function ownersPaths(folder: string) {
   return {
     toGuestPath: join(folder, "wire", "to-guest"),
     fromGuestPath: join(folder, "wire", "from-guest"),
-    traysPath: join(folder, "wire", "trays"),
     ownerFolder: join(folder, "owner"),
   };
 }
