@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/reseed/*.c, native/standby/*.c and
-# native/memory/*.c into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes.
+# Compiles native/guest/*.c and native/helper/*.c into one static program each, and native/reseed/*.c and native/standby/*.c
+# into libraries for the host's own C library, in .build/bin, where a source is newer than what it becomes.
 # With --check it compiles nothing and fails where something is to be compiled. `build.sh sanitized` compiles the guest for
 # the host's own C library with AddressSanitizer and UndefinedBehaviorSanitizer; `build.sh fuzz` compiles the fuzz target
 # (native/fuzz).
@@ -54,7 +54,7 @@ compile() {
   : >"$new.started"
   trap 'rm -f "$new" "$new.started"' EXIT
   case $1 in
-  reseed | standby | memory)
+  reseed | standby)
     gcc -shared -fPIC -O2 -nostdlib -Wall -Wextra -Werror -Wl,-z,relro,-z,now -o "$new" "native/$1"/*.c
     ;;
   guest-sanitized)
@@ -90,7 +90,7 @@ copy_kernels() {
 case ${1-} in
 sanitized) programs=guest-sanitized ;;
 fuzz) programs=fuzz ;;
-*) programs="guest helper reseed standby memory" ;;
+*) programs="guest helper reseed standby" ;;
 esac
 
 for program in $programs; do

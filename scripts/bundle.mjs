@@ -72,8 +72,6 @@ const ruff = "ruff_wasm_bg.wasm";
 const packages = createRequire(join(root, "packages/server/package.json"));
 const ruffPath = join(dirname(packages.resolve("@astral-sh/ruff-wasm-nodejs")), ruff);
 outputFiles.push({ path: join(folder, ruff), contents: await readFile(ruffPath) });
-const memory = await readFile(join(root, ".build/bin/caisson-memory"));
-outputFiles.push({ path: join(folder, "memory.node"), contents: memory });
 
 // By rename, and what others load first: a caisson that starts meanwhile reads the old bundle or the new one, never half of one.
 const isChunk = (path) => basename(path).startsWith("chunk-");

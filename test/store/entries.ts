@@ -2,7 +2,7 @@ import type { AuditEntry } from "../../packages/server/src/core/audit.ts";
 import type { SandboxRecord } from "../../packages/server/src/core/sandbox-record.ts";
 
 /** In the order in which they are copied. */
-export const databaseFiles = ["", "-intake", "-wal", "-shm"].map((end) => `caisson.db${end}`);
+export const databaseFiles = ["", "-wal", "-shm"].map((end) => `caisson.db${end}`);
 
 export function auditEntry(more: Partial<AuditEntry> = {}): AuditEntry {
   return {

@@ -34,8 +34,6 @@ export interface AuditVerdict {
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
   checkpoints: number;
-  /** Entries that were acknowledged and come into the log behind these. */
-  waiting: number;
   problems: { sequence: number | null; what: string }[];
 }
 

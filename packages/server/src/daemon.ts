@@ -25,7 +25,6 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import { nativeMemory } from "./native/memory.ts";
 import { openService, type PackageSettings, type Service } from "./service.ts";
 import { storePath } from "./store/store-path.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
@@ -71,12 +70,6 @@ export interface DaemonReady {
   setupPath: string | null;
 }
 
-/** V8's first: what that frees is the C library's to give. */
-function giveMemoryBack(trim: () => void): void {
-  globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
-  trim();
-}
-
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const { home, version, hosts, origins } = configuration;
@@ -96,8 +89,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
   );
   const { store, fleet } = service;
-  const { trim } = nativeMemory();
-  const collect = () => giveMemoryBack(trim);
+  const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));
   const days = configuration.auditDays;
   opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));

@@ -59,7 +59,7 @@ async function tell(source: AuditSource, { action, json }: AuditPlan, io: RunIo)
 }
 
 function describe(verdict: AuditVerdict, io: RunIo): string {
-  const { ok, rows, first, last, hash, pruned, checkpoints, waiting, problems } = verdict;
+  const { ok, rows, first, last, hash, pruned, checkpoints, problems } = verdict;
   const range = rows === 0 ? "no rows" : `rows ${first} to ${last}`;
   const lines = problems.map(({ sequence, what }) => (sequence === null ? what : `row ${sequence}: ${what}`));
   return [
@@ -68,7 +68,6 @@ function describe(verdict: AuditVerdict, io: RunIo): string {
       ? paint(io.terminal, "green", "the audit log is whole")
       : paint(io.terminal, "red", "the audit log is NOT whole"),
     `${range}${pruned === 0 ? "" : `, pruned up to ${pruned}`}, ${checkpoints} signed checkpoints`,
-    ...(waiting === 0 ? [] : [`${waiting} more were acknowledged and come into it when the daemon brings them there`]),
     `${last}:${hash}`,
     "",
   ].join("\n");

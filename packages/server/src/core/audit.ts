@@ -68,8 +68,6 @@ export interface AuditVerdict {
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
   checkpoints: number;
-  /** Entries that were acknowledged and come into the log behind these: within moments where a daemon runs, else when it starts. */
-  waiting: number;
   /** What is wrong, first things first; empty when all is well. */
   problems: { sequence: number | null; what: string }[];
 }

@@ -12,21 +12,6 @@ export const storeLimits = {
   statements: 256,
   /** What comes so soon after the last is gathered for a round of the event loop. */
   busyMs: 2,
-  /** What is taken before it is in the database. */
-  intake: {
-    bytes: 2 * MiB,
-    /** Of a request, which is within `auditLimits.entryBytes` then, and of a record. */
-    characters: 5 * KiB,
-    recordCharacters: 128 * KiB,
-    /** Records that may wait. */
-    records: 1_024,
-    /** The worker hears of them so much later, and tries again so much later where it could not bring them in. */
-    tellMs: 25,
-    retryMs: 100,
-    /** After one that took longer to lay down the worker has everything, for so many times as long. */
-    slowMs: 10,
-    pauseTimes: 20,
-  },
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
   /** How long another program's lock is waited for: in one try, which blocks reads, between tries, and in all. */

@@ -46,7 +46,6 @@ const verdict = z
     hash: z.string().describe("of the last row; noted elsewhere, it holds all rows up to it"),
     pruned: z.number().describe("rows up to this one were pruned"),
     checkpoints: z.number(),
-    waiting: z.number().describe("entries that were acknowledged and come into the log behind these"),
     problems: z.array(z.object({ sequence: z.number().nullable(), what: z.string() })),
   })
   .meta({ id: "AuditVerdict" });

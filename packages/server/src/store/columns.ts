@@ -24,8 +24,6 @@ function remembered(translate: (name: string) => string): (name: string) => stri
 
 export interface RowMapping<R, J extends keyof R> {
   toRow(record: R): Columns<R, J>;
-  /** What a row has in the columns of these fields, in their order. */
-  toValues(record: R, fields: readonly (keyof R & string)[]): unknown[];
   /** Of the fields that are there; one that is undefined stays as it was. */
   toChanges(changes: Partial<R>): Partial<Columns<R, J>>;
   toRecord(row: Columns<R, J>): R;
@@ -49,8 +47,6 @@ export function mapRows<R extends object, J extends keyof R & string = never>(
       }),
     );
   return {
-    toValues: (record, fields) =>
-      fields.map((field) => (isJson.has(field) ? JSON.stringify(record[field]) : record[field])),
     toRow: (record) => toChanges(record) as Columns<R, J>,
     toChanges: (changes) => toChanges(changes) as Partial<Columns<R, J>>,
     toRecord: (row) => toRecord(row) as R,

@@ -1,8 +1,6 @@
 import { storeLimits } from "../core/store-limits.ts";
-import { bringIn } from "./intake/bring-in.ts";
-import type { IntakeReader } from "./intake/intake-reader.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { Drained, ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import type { ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
 import { isStep, type Step, type Writer } from "./writer.ts";
 
 interface Waiting {
@@ -12,22 +10,16 @@ interface Waiting {
 
 export interface GroupCommitParts {
   writer: Writer;
-  intake?: IntakeReader | undefined;
   transactionMs: number;
   reply(replies: Reply[]): void;
   committed(): void;
-  /** What was in the intake is in the database; whether nothing else was asked. */
-  drained?(drained: Drained, isAlone: boolean): void;
-  /** It cannot be brought there now, and is tried again. */
-  held?(note: ErrorNote): void;
   /** Steps that are no SQL: sync and close. */
   other(request: Request): void;
 }
 
 /**
- * Runs requests in their order, behind what is in the intake. What waits when a commit ends goes into the next one
- * together; a step that fails takes nothing else with it, a commit that fails takes all of its steps. Answers go out after
- * the commit.
+ * Runs requests in their order. What waits when a commit ends goes into the next one together; a step that fails takes
+ * nothing else with it, a commit that fails takes all of its steps. Answers go out after the commit.
  * A transaction of several steps has the database for itself, for a limited time.
  */
 export class GroupCommit {
@@ -38,9 +30,6 @@ export class GroupCommit {
   #lastTransaction = 0;
   #deadline: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** Why the intake could not be drained, until that is tried again. */
-  #trouble: ErrorNote | undefined;
-  #drainLater: NodeJS.Timeout | undefined;
 
   constructor(parts: GroupCommitParts) {
     this.#parts = parts;
@@ -57,46 +46,15 @@ export class GroupCommit {
     for (;;) {
       const next = this.#transaction === undefined ? this.#takeGroup() : this.#takeOfTransaction(this.#transaction);
       const [first] = next;
-      if (first === undefined) break;
+      if (first === undefined) return;
       if (isStep(first.request) && first.request.transaction === undefined) this.#runGroup(next);
       else this.#runAlone(first);
     }
-    if (this.#transaction === undefined) this.#drain(true);
   }
 
   /** The timers of what could not be done. */
   close(): void {
     clearTimeout(this.#retry);
-    clearTimeout(this.#drainLater);
-  }
-
-  /** Unless it was tried just before: reads need not wait for what goes wrong. */
-  #drain(isAlone = false): void {
-    if (this.#trouble === undefined) this.#drainNow(isAlone);
-  }
-
-  /** What is in the intake was taken before whatever is asked now. Tells why it could not be brought into the database. */
-  #drainNow(isAlone = false): ErrorNote | undefined {
-    const { intake } = this.#parts;
-    if (intake === undefined || !intake.isBehind) return undefined;
-    clearTimeout(this.#drainLater);
-    this.#trouble = undefined;
-    let refused: ErrorNote[];
-    try {
-      refused = bringIn(this.#writer, (run) => intake.apply(run));
-    } catch (error) {
-      this.#trouble = noteOf(error);
-      this.#drainLater = setTimeout(() => {
-        this.#trouble = undefined;
-        this.run();
-      }, storeLimits.intake.retryMs);
-      this.#parts.held?.(this.#trouble);
-      return this.#trouble;
-    }
-    intake.committed();
-    this.#parts.committed();
-    this.#parts.drained?.({ number: intake.position.number, head: this.#writer.head, refused }, isAlone);
-    return undefined;
   }
 
   /** The first one, and all that may share its commit. */
@@ -127,7 +85,6 @@ export class GroupCommit {
   #runGroup(group: Waiting[]): void {
     const steps = group.map(({ request }) => request as Step);
     if (steps.every(({ op }) => op === "read")) {
-      this.#drain();
       return this.#parts.reply(steps.map((step) => this.#try(step)));
     }
     const trouble = this.#begin();
@@ -146,8 +103,6 @@ export class GroupCommit {
 
   /** Tells why none could be begun. */
   #begin(): ErrorNote | undefined {
-    const trouble = this.#drainNow();
-    if (trouble !== undefined) return trouble;
     try {
       this.#writer.begin();
       return undefined;
@@ -186,7 +141,6 @@ export class GroupCommit {
           break;
         case "sync":
         case "close":
-          this.#drainNow();
           this.#parts.other(request);
           break;
         default:

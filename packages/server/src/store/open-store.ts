@@ -13,7 +13,7 @@ import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import { openSigner } from "./signing-key.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
-import { executeBy, SqliteDialect } from "./sqlite-dialect.ts";
+import { SqliteDialect } from "./sqlite-dialect.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */
@@ -29,7 +29,7 @@ export interface StoreOptions {
   walBytes?: number;
 }
 
-/** Opens the store, made or migrated if need be. Close it: the audit log's end is signed then. */
+/** Opens the store, and creates it if there is none. Close it: the audit log's end is signed then. */
 export async function openStore({
   path,
   clock = systemClock,
@@ -42,12 +42,11 @@ export async function openStore({
   const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) });
   const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
   client.onError = onError;
-  for (const error of client.refused) onError(error);
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });
     return {
-      ...openRecords(db, clock, executeBy(client)),
+      ...openRecords(db, clock),
       audit,
       checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>

@@ -8,7 +8,6 @@ import { StoredAttempts } from "./egress-attempts.ts";
 import { StoredPolicies } from "./egress-policies.ts";
 import { StoredIdempotency } from "./idempotency-records.ts";
 import { StoredImages } from "./image-records.ts";
-import type { Execute } from "./insert-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";
@@ -21,9 +20,9 @@ import { StoredTemplates } from "./template-records.ts";
 import { StoredWebhooks } from "./webhooks.ts";
 
 /** The records of the product, in plain SQL through Kysely. */
-export function openRecords(db: Kysely<Schema>, clock: Clock, execute?: Execute): RecordStore {
+export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
   return {
-    sandboxes: new StoredSandboxes(db, execute),
+    sandboxes: new StoredSandboxes(db),
     keys: new StoredApiKeys(db),
     snapshots: new StoredSnapshots(db),
     skills: new StoredSkills(db),

@@ -2,7 +2,6 @@ import type { Kysely } from "kysely";
 import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
 import { mapRows } from "./columns.ts";
-import { type Execute, InsertRecords } from "./insert-records.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 
@@ -11,25 +10,24 @@ const mapping = mapRows<SandboxRecord, (typeof json)[number]>(json);
 
 export class StoredSandboxes implements SandboxRecords {
   readonly #db: Kysely<Schema>;
-  readonly #execute: Execute;
-  readonly #rows: InsertRecords<SandboxRecord, (typeof json)[number]>;
 
-  constructor(db: Kysely<Schema>, execute: Execute = (statement) => db.executeQuery(statement)) {
+  constructor(db: Kysely<Schema>) {
     this.#db = db;
-    this.#execute = execute;
-    this.#rows = new InsertRecords(db, "sandboxes", mapping, execute);
   }
 
-  insert(record: SandboxRecord): Promise<void> {
-    return this.#rows.insert(record);
+  async insert(record: SandboxRecord): Promise<void> {
+    await this.#db.insertInto("sandboxes").values(mapping.toRow(record)).execute();
   }
 
   async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void> {
     const columns = mapping.toChanges(changes);
     if (Object.keys(columns).length === 0) return;
-    const statement = this.#db.updateTable("sandboxes").set(columns).where("id", "=", id).compile();
-    const { numAffectedRows } = await this.#execute(statement);
-    if (numAffectedRows === 0n) throw new AppError("not_found", `there is no record of sandbox ${id}`);
+    const { numUpdatedRows } = await this.#db
+      .updateTable("sandboxes")
+      .set(columns)
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) throw new AppError("not_found", `there is no record of sandbox ${id}`);
   }
 
   async get(id: string): Promise<SandboxRecord | undefined> {

@@ -12,9 +12,8 @@ import type { TemplateState, TemplateStep } from "../core/template.ts";
 import type { Delivery } from "../core/webhook.ts";
 import type { Checkpoint } from "./audit/checkpoint.ts";
 
-/** The tables, as migrations/ makes them. */
+/** The tables of create-tables.ts. */
 export interface Schema {
-  schema_migrations: { number: number; name: string; applied_at_ms: number };
   sandboxes: SandboxRow;
   api_keys: ApiKeyRow;
   audit: AuditTableRow;

@@ -8,7 +8,6 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { Execute } from "./insert-records.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
 import type { SqlValue } from "./sqlite-protocol.ts";
 
@@ -37,15 +36,6 @@ class Connection implements DatabaseConnection {
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error("the store does not stream");
   }
-}
-
-/** Writes without a transaction, and without Kysely around it. */
-export function executeBy(client: SqliteClient): Execute {
-  return async ({ sql, parameters }, isNew = false) => {
-    const values = parameters.map(toSqlValue);
-    const { changes } = await (isNew ? client.insert(sql, values) : client.query("write", sql, values));
-    return { numAffectedRows: BigInt(changes) };
-  };
 }
 
 /** Each query is one request to the worker, which puts them in order: any number of connections share it. */

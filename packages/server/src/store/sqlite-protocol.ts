@@ -1,15 +1,12 @@
 import type { AuditEntry } from "../core/audit.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { VerifyInput } from "./audit/verify-checkpoints.ts";
-import type { Migration } from "./migrate.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** What the worker is asked; `transaction` names the open one that it belongs to. */
 export type Request = { id: number; transaction?: number } & (
-  | { op: "read"; sql: string; parameters: readonly SqlValue[] }
-  /** `isNew`: of a row under an id that nobody else was given, so that nothing that is there can contradict it. */
-  | { op: "write"; sql: string; parameters: readonly SqlValue[]; isNew?: boolean }
+  | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
   | { op: "append"; entry: AuditEntry; atMs: number }
   /** The answer names the transaction. */
   | { op: "begin" }
@@ -47,36 +44,10 @@ export interface ErrorNote {
 
 export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
 
-/** Where the next record of the intake goes: behind one of that number, at this offset. */
-export interface IntakeStart {
-  salt: number;
-  number: number;
-  offset: number;
-}
-
-/** Requests, and the last record that was in the intake before them. */
-export interface ToWorker {
-  requests: Request[];
-  taken: number;
-}
-
-/** All records up to this one are in the database, but for steps that it refused. */
-export interface Drained {
-  number: number;
-  head: ChainHead | undefined;
-  refused: ErrorNote[];
-}
-
 export type FromWorker =
-  /** What it refused of the records that an earlier process left. */
-  | { ready: true; intake: IntakeStart | undefined; refused: ErrorNote[] }
+  | { ready: true }
   | { failed: ErrorNote }
   | { replies: Reply[] }
-  | { drained: Drained }
-  /** All records up to this one are in the database on the disk. */
-  | { kept: number }
-  /** What is in the intake cannot be brought into the database now. */
-  | { held: ErrorNote }
   /** Something went wrong that is nobody's request. */
   | { trouble: ErrorNote };
 
@@ -89,8 +60,8 @@ export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
 export interface WorkerOptions {
   path: string;
   readOnly?: boolean;
-  /** Of its schema: those that it lacks are applied before anything is asked. */
-  migrations?: readonly Migration[];
+  /** Creates the tables of the store in a new database, and refuses one of another version. */
+  hasTables?: boolean;
   walBytes?: number;
   transactionMs?: number;
   verify?: VerifyOrder;

@@ -6,12 +6,9 @@ import { storeLimits } from "../core/store-limits.ts";
 import { readKeys } from "./audit/checkpoint.ts";
 import { verifyChain } from "./audit/verify-chain.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { bringInLeft } from "./intake/bring-in.ts";
-import { IntakeReader } from "./intake/intake-reader.ts";
-import { countWaiting } from "./intake/records-in-file.ts";
-import { migrate, requireKnown } from "./migrate.ts";
+import { prepareSchema } from "./prepare-schema.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, FromWorker, Reply, Request, ToWorker, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
+import type { ErrorNote, FromWorker, Reply, Request, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
 import { Writer } from "./writer.ts";
 
@@ -43,7 +40,12 @@ function open(path: string): DatabaseSync {
 
 /** The thread that owns the database: no disk holds up the daemon's event loop. */
 function serve(options: WorkerOptions): void {
-  const { path, migrations, walBytes = storeLimits.walBytes, transactionMs = storeLimits.transactionMs } = options;
+  const {
+    path,
+    hasTables = false,
+    walBytes = storeLimits.walBytes,
+    transactionMs = storeLimits.transactionMs,
+  } = options;
   const say = (message: FromWorker) => parentPort?.postMessage(message);
   const lock = takeOwnership(path);
   const db = open(path);
@@ -70,33 +72,17 @@ function serve(options: WorkerOptions): void {
     turnOver();
   };
   const writer = new Writer(db);
-  if (migrations !== undefined) requireKnown(db, migrations);
-  const refused = bringInLeft(db, path, writer);
-  const isMigrated = migrations !== undefined && migrate(db, migrations);
-  if (refused !== undefined || isMigrated) committed();
-  if (refused !== undefined) wal.syncNow(); // the next record may lie where one was that was brought in
-  const intake = IntakeReader.open(db, path);
+  if (hasTables && prepareSchema(db)) committed();
   db.exec(`PRAGMA busy_timeout = ${storeLimits.lockTryMs}`);
   const commits = new GroupCommit({
     writer,
-    intake,
     transactionMs,
     reply: (replies: Reply[]) => say({ replies }),
     committed,
-    drained: (drained, isAlone) => {
-      say({ drained });
-      // What was alone has waited long enough: it comes to the disk now, and the next goes to the start of the file.
-      wal.whenSynced(() => say({ kept: drained.number }), isAlone);
-    },
-    held: (note) => {
-      intake?.sync(fail);
-      say({ held: note });
-    },
     other: ({ id, op }) =>
       wal.whenSynced(() => {
         if (op === "close") {
           commits.close();
-          intake?.close();
           wal.close();
           db.close();
           lock.close();
@@ -105,14 +91,13 @@ function serve(options: WorkerOptions): void {
         if (op === "close") parentPort?.close();
       }),
   });
-  const take = ({ requests, taken }: ToWorker) => {
-    intake?.told(taken);
+  const take = (requests: Request[]) => {
     const error = failure;
     if (error === undefined) commits.push(requests);
     else say({ replies: requests.map(({ id }) => ({ id, error })) });
   };
-  parentPort?.on("message", (message: ToWorker) => {
-    take(message);
+  parentPort?.on("message", (requests: Request[]) => {
+    take(requests);
     // All that has arrived meanwhile shares the commit.
     for (;;) {
       const more = parentPort === null ? undefined : receiveMessageOnPort(parentPort);
@@ -121,7 +106,7 @@ function serve(options: WorkerOptions): void {
     }
     commits.run();
   });
-  say({ ready: true, intake: intake?.start, refused: refused ?? [] });
+  say({ ready: true });
   // What its start has left is a third of this thread's memory, and V8 would keep it until it is asked for more.
   globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }
@@ -141,17 +126,16 @@ function serveReads(path: string): void {
     committed: () => {},
     other: close,
   });
-  parentPort?.on("message", ({ requests }: ToWorker) => {
+  parentPort?.on("message", (requests: Request[]) => {
     reads.push(requests);
     reads.run();
   });
-  say({ ready: true, intake: undefined, refused: [] });
+  say({ ready: true });
 }
 
 function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
   const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
-  const verdict = verifyChain(db, { ...rest, keys: readKeys(keys) });
-  parentPort?.postMessage({ verdict: { ...verdict, waiting: countWaiting(db, path) } });
+  parentPort?.postMessage({ verdict: verifyChain(db, { ...rest, keys: readKeys(keys) }) });
   db.close();
 }
 

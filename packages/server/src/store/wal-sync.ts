@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fdatasyncSync, fstatSync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
 import { storeLimits } from "../core/store-limits.ts";
 
 /**
@@ -42,12 +42,6 @@ export class WalSync {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#schedule(0);
-  }
-
-  /** For whoever cannot go on before. */
-  syncNow(): void {
-    fdatasyncSync(this.#fd);
-    this.#synced = this.#committed;
   }
 
   close(): void {

@@ -5,7 +5,6 @@ import { basename, dirname, join } from "node:path";
 import { Kysely } from "kysely";
 import type { AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { intakePathOf } from "../intake/intake-path.ts";
 import type { Schema } from "../schema.ts";
 import { SqliteClient } from "../sqlite-client.ts";
 import { SqliteDialect } from "../sqlite-dialect.ts";
@@ -64,7 +63,7 @@ async function copyIfReadOnly(path: string): Promise<string | undefined> {
     return undefined;
   } catch {
     const folder = await mkdtemp(join(tmpdir(), "caisson-audit-"));
-    const names = ["audit-head.json", basename(path), basename(intakePathOf(path)), `${basename(path)}-wal`];
+    const names = ["audit-head.json", basename(path), `${basename(path)}-wal`];
     for (const name of names) {
       await copyFile(join(dirname(path), name), join(folder, name)).catch(async (error) => {
         if (errnoOf(error) === "ENOENT" && name !== basename(path)) return;

@@ -57,7 +57,6 @@ export function verifyChain(db: DatabaseSync, input: VerifyInput): AuditVerdict 
     hash: genesisHash,
     pruned: 0,
     checkpoints: 0,
-    waiting: 0,
     problems,
   };
   // One view of the log, whatever is appended meanwhile.
