@@ -134,7 +134,7 @@ describe("[LIF-08] a copy of a sandbox whose engine cannot save memory", () => {
     }
     expect((await api.post(`${path}/${id}/exec`, { command: "cat a/f" })).json.stdout).toBe("one\n");
     expect((await api.post(`${path}/${id}/fork`, { memory: "required" })).status).toBe(422);
-    expect((await api.post(`${path}/${id}/fork`, { count: 17 })).status).toBe(400);
+    expect((await api.post(`${path}/${id}/fork`, { count: 17 }, { bad: true })).status).toBe(400);
     expect((await api.get("/api/v1/snapshots")).json).toEqual([]);
   });
 });
