@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import { type OtherNames, readSandboxOptions } from "./config/library-options.ts";
 import type {
   AttachOptions,
   CaissonOptions,
@@ -49,6 +50,7 @@ import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Copies } from "./sandboxes/copies.ts";
 import { mayWait } from "./sandboxes/may-wait.ts";
+import { defaultNamespace, Namespaces } from "./sandboxes/namespaces.ts";
 import { Sandbox } from "./sandboxes/sandbox.ts";
 import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
 import { surroundings, usualSearchPath } from "./sandboxes/surroundings.ts";
@@ -62,7 +64,8 @@ export { plainTerminalOutput } from "./engines/host-terminal.ts";
 /** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
-  readonly #events = new EventBus();
+  readonly #namespaces = new Namespaces();
+  readonly #events = new EventBus((id) => this.#namespaces.of(id));
   readonly #records: RunLog | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
@@ -163,10 +166,11 @@ export class Caisson implements AsyncDisposable {
     return gate.run(errand);
   }
 
-  async createSandbox(options: CreateOptions = {}): Promise<Sandbox> {
-    const limits = resolveSandboxLimits({ ...this.#options.limits, ...options.limits });
+  async createSandbox(options: CreateOptions & OtherNames = {}): Promise<Sandbox> {
+    const asked = readSandboxOptions(options);
+    const limits = resolveSandboxLimits({ ...this.#options.limits, ...asked.limits });
     try {
-      return await this.#create(options, limits);
+      return await this.#create(asked, limits);
     } catch (error) {
       throw explainFullDisk(error, this.#options.home);
     }
@@ -193,7 +197,13 @@ export class Caisson implements AsyncDisposable {
     });
     if (options.alone === true) admitAlone(await this.policies(), sandbox);
     else if (options.fleet !== true) await this.#admit(sandbox, policy);
+    if (options.fleet !== true) this.#namespaces.join(sandbox, options.namespace ?? defaultNamespace);
     return this.#own(sandbox, "sandbox.created");
+  }
+
+  /** Runs in sandboxes of the namespace find the value in this variable, masked in all that leaves them. Kept in memory. */
+  vault_add(namespace: string, name: string, value: string): void {
+    this.#namespaces.add(namespace, name, value);
   }
 
   /** Interpreters that wait take memory, and trust in what they are. */

@@ -3,7 +3,9 @@ import { Caisson, type CreateOptions } from "./app.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import { loadConfiguration } from "./config/config.ts";
 import { readEnvironment, type Variables } from "./config/env.ts";
+import { checkOpenOptions, type OtherNames } from "./config/library-options.ts";
 import type { Settings } from "./config/settings.ts";
+import { defined } from "./core/defined.ts";
 import type { RecordOptions } from "./core/run-record.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 
@@ -38,6 +40,7 @@ export interface OpenOptions {
 
 /** A Caisson from defaults, caisson.yaml, the environment and these options, each winning over those before it. */
 export async function openCaisson(options: OpenOptions = {}): Promise<Caisson> {
+  checkOpenOptions(options);
   const read = readEnvironment(options.environment);
   const environment = {
     ...read,
@@ -57,15 +60,15 @@ export async function openCaisson(options: OpenOptions = {}): Promise<Caisson> {
   });
 }
 
+export type SandboxOptions = Omit<CreateOptions, "afterLeave" | "root" | "base"> & OtherNames;
+
 /** One sandbox with a Caisson of its own, which closes with it. */
-export async function createSandbox(
-  options: OpenOptions & Omit<CreateOptions, "afterLeave" | "root" | "base"> = {},
-): Promise<Sandbox> {
-  const { root, ...asked } = options; // the installation, not a layer that the sandbox would lie on
-  const caisson = await openCaisson({ ...asked, ...(root === undefined ? {} : { root }) });
+export async function createSandbox(options: OpenOptions & SandboxOptions = {}): Promise<Sandbox> {
+  const { root, home, configFile, environment, settings, redact, ...given } = options;
+  const caisson = await openCaisson(defined({ root, home, configFile, environment, settings, redact }));
   const close = () => caisson[Symbol.asyncDispose]();
   try {
-    return await caisson.createSandbox({ ...asked, afterLeave: close });
+    return await caisson.createSandbox({ ...given, afterLeave: close });
   } catch (error) {
     await close();
     throw error;

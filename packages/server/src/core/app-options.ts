@@ -57,6 +57,8 @@ export interface ForkOptions extends Rooted {
 }
 
 export interface CreateOptions extends Reachable {
+  /** Of the library: for events and `vault_add`; `default` unless given. */
+  namespace?: string;
   engine?: EngineChoice;
   /** A layer whose tree is the root, in place of the machine's own. */
   root?: LayerId;

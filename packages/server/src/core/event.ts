@@ -67,6 +67,8 @@ export type Happening = SandboxEvent extends infer E ? (E extends SandboxEvent ?
 
 export interface EventFilter {
   sandboxId?: string;
+  /** Of the library: what `createSandbox` was told, or `default`. */
+  namespace?: string;
   types?: readonly SandboxEvent["type"][];
 }
 

@@ -2,6 +2,7 @@ import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.
 import type { Language } from "./language.ts";
 import type { NetworkRefusals } from "./network-refusal.ts";
 import type { ProcessResult } from "./process-result.ts";
+import type { ResourceLimits } from "./resource-limits.ts";
 import type { RunEnd } from "./run-end.ts";
 import type { OutputChannel, TerminalSize, WarmInterpreter } from "./wire.ts";
 
@@ -15,6 +16,8 @@ export interface RunLimits {
   outputBytes: number;
   /** For the run's processes together; without it the sandbox's own limit stands alone. */
   memoryBytes?: number;
+  /** Cores are a limit of the sandbox: a run may ask for as many or more, and not for fewer. */
+  cpus?: number;
 }
 
 export interface RunOptions {
@@ -29,6 +32,10 @@ export interface RunOptions {
   terminal?: TerminalSize;
   /** Names this run may reach, on top of the sandbox's policy. */
   allowedDomains?: readonly string[];
+  /** Another name of it. */
+  allowed_domains?: readonly string[];
+  /** Limits by the names of settings; `limits` win. */
+  resource_limits?: ResourceLimits;
   /**
    * Output as it is produced, with back-pressure: a window's worth comes before the promises must be done. A
    * listener that returns no promise is done with its chunk, which is then written again. With a listener the result

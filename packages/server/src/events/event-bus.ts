@@ -10,7 +10,10 @@ import type {
 } from "../core/event.ts";
 import { eventLimits } from "../core/limits.ts";
 
-function matches(filter: EventFilter, event: SandboxEvent): boolean {
+type NamespaceOf = (sandboxId: string) => string;
+
+function matches(filter: EventFilter, event: SandboxEvent, namespaceOf: NamespaceOf): boolean {
+  if (filter.namespace !== undefined && filter.namespace !== namespaceOf(event.sandboxId)) return false;
   if (filter.sandboxId !== undefined && filter.sandboxId !== event.sandboxId) return false;
   return filter.types === undefined || filter.types.includes(event.type);
 }
@@ -19,8 +22,13 @@ function matches(filter: EventFilter, event: SandboxEvent): boolean {
 export class EventBus implements Events {
   readonly #listeners = new Set<{ filter: EventFilter; listener: EventListener }>();
   readonly #streams = new Set<() => void>();
+  readonly #namespaceOf: NamespaceOf;
   #closed = false;
   #failures = 0;
+
+  constructor(namespaceOf: NamespaceOf = () => "default") {
+    this.#namespaceOf = namespaceOf;
+  }
 
   /** How often a listener threw. */
   get listenerFailures(): number {
@@ -40,7 +48,7 @@ export class EventBus implements Events {
   emit(happening: Happening): void {
     const event = Object.freeze({ ...happening, atMs: Date.now() }) as SandboxEvent;
     for (const { filter, listener } of [...this.#listeners]) {
-      if (!matches(filter, event)) continue;
+      if (!matches(filter, event, this.#namespaceOf)) continue;
       try {
         const done = listener(event);
         if (done instanceof Promise) done.catch(() => this.#failures++);

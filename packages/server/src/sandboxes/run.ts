@@ -16,6 +16,14 @@ function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   const usual = sandbox.runLimits;
   const timeoutMs = asked.timeoutMs ?? usual.timeoutMs ?? requestLimits.timeoutMs.default;
   if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
+  if (asked.cpus !== undefined && asked.cpus < sandbox.limits.cpus)
+    throw new AppError(
+      "unsupported",
+      `a run cannot have fewer cores than its sandbox, which has ${sandbox.limits.cpus}`,
+      {
+        hint: "set the cores of the sandbox",
+      },
+    );
   const limits: RunLimits = {
     timeoutMs,
     cpuTimeMs: checkRange(

@@ -42,7 +42,7 @@ import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
 import { type SaveOptions, saveSandbox } from "./save.ts";
-import { Terms } from "./terms.ts";
+import { addSecret, Terms } from "./terms.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
 export class Sandbox implements AsyncDisposable {
@@ -173,7 +173,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   start(request: RunRequest): Promise<Run> {
-    const start = () => observeRun(this.#parts.chronicle, this.id, request, (observed) => startRun(this, observed));
+    const start = (asked: RunRequest) =>
+      observeRun(this.#parts.chronicle, this.id, asked, (observed) => startRun(this, observed));
     return withDomains(this.#parts.openRun, this.id, request, start);
   }
 
@@ -182,7 +183,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   startCode(request: CodeRequest): Promise<Run> {
-    const start = () => observeRun(this.#parts.chronicle, this.id, request, (observed) => startCode(this, observed));
+    const start = (asked: CodeRequest) =>
+      observeRun(this.#parts.chronicle, this.id, asked, (observed) => startCode(this, observed));
     return withDomains(this.#parts.openRun, this.id, request, start);
   }
 
@@ -211,8 +213,11 @@ export class Sandbox implements AsyncDisposable {
 
   /** What every run finds in its environment. */
   get environment(): Readonly<Record<string, string>> {
-    return { ...this.#parts.trust()?.variables(), ...this.#terms.environment };
+    return { ...this.#parts.trust()?.variables(), ...this.#terms.environment, ...this.#terms.held };
   }
+
+  /** Runs from now on find the value in this variable; it is masked in all that leaves the sandbox. */
+  readonly vault_add = (name: string, value: string): void => addSecret(this.#terms, this.#parts.redactor, name, value);
 
   /** What runs find from now on beside the usual ones, in place of what was set before. A later owner sets it again. */
   setEnvironment(env: Readonly<Record<string, string>>): void {
@@ -379,9 +384,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Collects what the network refuses until it is disposed of. */
-  watchRefusals(): RefusalWatch {
-    return this.#parts.watchRefusals();
-  }
+  readonly watchRefusals = (): RefusalWatch => this.#parts.watchRefusals();
 
   endRun(trackFiles: boolean): Promise<Changes> {
     return this.#tracking.end(trackFiles);

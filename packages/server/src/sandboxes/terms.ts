@@ -1,5 +1,7 @@
 import type { CreatedSandbox, EngineName, SandboxLimits } from "../core/engine.ts";
 import { sandboxLimits } from "../core/limits.ts";
+import type { Redactor } from "../core/redaction.ts";
+import { checkSecret } from "./namespaces.ts";
 import { checkEnvironment } from "./run.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -11,6 +13,7 @@ export class Terms {
   readonly #engine: EngineName;
   readonly #mayBeWarm: boolean;
   readonly #usual: Environment;
+  #held: Environment = {};
 
   constructor({ limits, engine, warm }: CreatedSandbox, usual: Environment) {
     this.limits = limits;
@@ -29,7 +32,23 @@ export class Terms {
     return this.#mayBeWarm && !this.isTight;
   }
 
+  /** A variable that stays whatever environment is set. */
+  hold(name: string, value: string): void {
+    this.#held = { ...this.#held, [name]: value };
+  }
+
+  get held(): Environment {
+    return this.#held;
+  }
+
   setEnvironment(env: Environment): void {
     this.environment = { ...this.#usual, ...checkEnvironment(env) };
   }
+}
+
+/** The redactor knows the value before any run can. */
+export function addSecret(terms: Terms, redactor: Redactor, name: string, value: string): void {
+  checkSecret(name, value);
+  redactor.hide([Buffer.from(value)]);
+  terms.hold(name, value);
 }
