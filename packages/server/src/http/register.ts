@@ -64,20 +64,29 @@ function takesJson({ method, raw }: Route): boolean {
 function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
   const limits = { bytes, shape, idleMs: parts.bodyIdleMs };
-  readJson(request.raw, limits, holdingOf(request, reply, parts.bodies), (error, body) => {
-    if (error !== undefined) return void reply.send(error);
+  const holding = holdingOf(request, reply, parts.bodies);
+  readJson(request.raw, limits, holding, (error, body) => {
+    if (error !== undefined) {
+      holding.release(); // others may need the room before this one's answer is out
+      return void reply.send(error);
+    }
     request.body = body;
     respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
   });
 }
 
 /** What is read of a body counts until its answer has left, or nobody waits for that any more. */
-function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): Holding {
+function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): Holding & { release(): void } {
   const key = callerOf(request)?.principal.id ?? "";
   let held = 0;
+  const release = () => {
+    bodies.release(key, held);
+    held = 0;
+  };
   return {
+    release,
     add: (bytes) => {
-      if (held === 0) reply.raw.once("close", () => bodies.release(key, held));
+      if (held === 0) reply.raw.once("close", release);
       bodies.add(key, bytes);
       held += bytes;
     },
