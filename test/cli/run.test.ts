@@ -189,7 +189,7 @@ describe("bad use", () => {
     ["a missing file", ["run", "missing.py"], 2, /missing.py.*no such file/],
     ["a folder", ["run", "is-a-folder.py"], 2, /folder/],
     ["a binary file", ["run", "binary.py"], 2, /binary file[\s\S]*hint/],
-    ["an unknown engine", ["run", "--engine", "docker", "ok.py"], 2, /no engine 'docker'[\s\S]*hint/],
+    ["an unknown engine", ["run", "--engine", "kvm", "ok.py"], 2, /no engine 'kvm'[\s\S]*hint/],
     ["memory past its cap", ["run", "--memory", "9G", "ok.py"], 2, /past the cap of 8 GB/],
     ["a time-out past its cap", ["run", "--timeout", "4000", "ok.py"], 2, /past the cap of 3600 s/],
     ["a size that is none", ["run", "--memory", "big", "ok.py"], 2, /not a size[\s\S]*hint/],

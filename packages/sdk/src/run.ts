@@ -11,6 +11,11 @@ export interface RunOptions {
   timeout_seconds?: number;
   resource_limits?: {
     memory_mb?: number;
+    /** Another name of `memory_mb`. */
+    max_ram_mb?: number;
+    /** Not fewer than the sandbox has: cores are a limit of the sandbox. */
+    max_cpu_cores?: number;
+    timeout_seconds?: number;
     cpu_time_seconds?: number;
     max_processes?: number;
     max_output_bytes?: number;

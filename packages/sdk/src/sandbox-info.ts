@@ -47,6 +47,8 @@ export interface SandboxChanges {
 }
 
 export interface CreateOptions extends SandboxChanges {
+  /** `memory_mb`, `cpus` and `max_processes` by the names of settings; give each once. */
+  resource_limits?: { max_ram_mb?: number; max_cpu_cores?: number; max_processes?: number };
   image?: string;
   /** The id or name of one; it decides about image, engine, files and storage. */
   template?: string;

@@ -27,6 +27,12 @@ export function checkNames(given: object, known: readonly string[], what: string
   }
 }
 
+/** One of two names of the same limit. */
+export function either<T>(one: T | undefined, other: T | undefined, called: string): T | undefined {
+  if (one !== undefined && other !== undefined) throw new AppError("invalid", `${called} are the same limit: give one`);
+  return one ?? other;
+}
+
 const scaled = (value: number | undefined, by: number) => (value === undefined ? undefined : Math.round(value * by));
 
 /** Those of one run. */

@@ -5,10 +5,11 @@ import { containments } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { refusalKinds } from "../core/network-refusal.ts";
+import { either } from "../core/resource-limits.ts";
 import type { RunLimits } from "../core/run.ts";
 import { runEnds } from "../core/run-end.ts";
 import { count, megabytes, seconds, secondsOrNone, toBytes, toMs } from "./amount.ts";
-import { environment, filePath, plainText, priority } from "./sandbox.ts";
+import { environment, filePath, limitFields, plainText, priority } from "./sandbox.ts";
 
 const { timeoutMs, memoryBytes, cpuTimeMs, processes, outputBytes } = requestLimits;
 const program = plainText.min(1);
@@ -26,6 +27,9 @@ export const command = z
 const resourceLimits = z
   .strictObject({
     memory_mb: megabytes(memoryBytes).optional(),
+    max_ram_mb: megabytes(memoryBytes).optional().describe("another name of memory_mb"),
+    max_cpu_cores: limitFields.cpus.describe("not fewer than the sandbox has: cores are a limit of the sandbox"),
+    timeout_seconds: secondsOrNone(timeoutMs).optional().describe("another place of timeout_seconds"),
     cpu_time_seconds: seconds(cpuTimeMs).optional(),
     max_processes: count(processes).optional(),
     max_output_bytes: count(outputBytes).optional(),
@@ -138,10 +142,11 @@ interface LimitFields {
 
 export function toRunLimits({ timeout_seconds, resource_limits: asked = {} }: LimitFields): Partial<RunLimits> {
   return defined({
-    timeoutMs: toMs(timeout_seconds),
+    timeoutMs: toMs(either(timeout_seconds, asked.timeout_seconds, "both timeout_seconds")),
+    cpus: asked.max_cpu_cores,
     cpuTimeMs: toMs(asked.cpu_time_seconds),
     processes: asked.max_processes,
     outputBytes: asked.max_output_bytes,
-    memoryBytes: toBytes(asked.memory_mb),
+    memoryBytes: toBytes(either(asked.memory_mb, asked.max_ram_mb, "memory_mb and max_ram_mb")),
   });
 }

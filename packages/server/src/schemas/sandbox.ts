@@ -7,6 +7,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { engineChoices } from "../core/request.ts";
+import { either } from "../core/resource-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
@@ -53,6 +54,14 @@ const changeable = {
 /** Limits of a sandbox, as its creator asks for them. */
 export const limitFields = { ...changeable, storage_mb: megabytes(storageBytes).optional() };
 
+const { memory_mb, cpus: cores, max_processes } = limitFields;
+
+/** The same limits by the names of settings. Time and output are limits of runs. */
+const sandboxResources = z
+  .strictObject({ max_ram_mb: memory_mb, max_cpu_cores: cores, max_processes })
+  .describe("memory_mb, cpus and max_processes by the names of settings; give each once")
+  .meta({ id: "SandboxResourceLimits" });
+
 export const createSandbox = z
   .strictObject({
     image: z.string().min(1).max(256).optional(),
@@ -64,6 +73,7 @@ export const createSandbox = z
       .describe("the id or name of one; it decides about image, engine, files and storage"),
     engine: z.enum(engineChoices).optional(),
     ...limitFields,
+    resource_limits: sandboxResources.optional(),
     env: environment.optional(),
     labels: labels.optional(),
     session_key: sessionKey.optional().describe("the same key gets the same sandbox"),
@@ -93,15 +103,16 @@ export const createSandbox = z
 
 type LimitFields = Pick<
   z.output<typeof createSandbox>,
-  "memory_mb" | "cpus" | "cpu_shares" | "max_processes" | "storage_mb"
+  "memory_mb" | "cpus" | "cpu_shares" | "max_processes" | "storage_mb" | "resource_limits"
 >;
 
 export function toLimits(fields: LimitFields): Partial<SandboxLimits> {
+  const { resource_limits: asked = {} } = fields;
   return defined({
-    memoryBytes: toBytes(fields.memory_mb),
-    cpus: fields.cpus,
+    memoryBytes: toBytes(either(fields.memory_mb, asked.max_ram_mb, "memory_mb and max_ram_mb")),
+    cpus: either(fields.cpus, asked.max_cpu_cores, "cpus and max_cpu_cores"),
     cpuShares: fields.cpu_shares,
-    processes: fields.max_processes,
+    processes: either(fields.max_processes, asked.max_processes, "both max_processes"),
     storageBytes: toBytes(fields.storage_mb),
   });
 }

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import { randomId } from "../core/random-id.ts";
-import { toBytes, toMs } from "../schemas/amount.ts";
-import { createSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
+import { toMs } from "../schemas/amount.ts";
+import { createSandbox, sandbox, showSandbox, toLimits } from "../schemas/sandbox.ts";
 import { onDisconnect } from "./lifeline.ts";
 import { sessionId, sessionLabels, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
@@ -15,6 +15,7 @@ const {
   cpus,
   max_processes,
   storage_mb,
+  resource_limits,
   env,
   idle_timeout_seconds,
   lifetime_seconds,
@@ -56,6 +57,7 @@ export const createSession = defineTool({
       cpus,
       max_processes,
       storage_mb,
+      resource_limits,
       env,
       idle_timeout_seconds,
       lifetime_seconds,
@@ -75,19 +77,14 @@ export const createSession = defineTool({
   }),
   run: async (call, input) => {
     const { caller, parts } = call;
-    const { language, engine, image, cpus, max_processes: processes, env } = input;
+    const { language, engine, image, env } = input;
     const { record, isNew } = await parts.fleet.create(caller, {
       sessionKey: input.session_id ?? `session-${randomId(9, "base64url")}`,
       labels: {
         [sessionLabels.language]: language,
         ...(input.on_disconnect === "keep" && { [onDisconnect.label]: onDisconnect.keep }),
       },
-      limits: defined({
-        memoryBytes: toBytes(input.memory_mb),
-        storageBytes: toBytes(input.storage_mb),
-        cpus,
-        processes,
-      }),
+      limits: toLimits(input),
       ...defined({ engine, image, env, snapshotId: input.snapshot_id, template: input.template }),
       ...defined({ idleTimeoutMs: toMs(input.idle_timeout_seconds), lifetimeMs: toMs(input.lifetime_seconds) }),
     });

@@ -77,7 +77,12 @@ export const executeCode = defineTool({
     await admitCode(call, language, code, input.policy);
     const outputBytes = input.resource_limits?.max_output_bytes ?? toolLimits.outputBytes.default;
     const limits = {
-      ...toRunLimits({ ...input, timeout_seconds: input.timeout_seconds ?? timeoutOf(record) }),
+      ...toRunLimits({
+        ...input,
+        timeout_seconds:
+          input.timeout_seconds ??
+          (input.resource_limits?.timeout_seconds === undefined ? timeoutOf(record) : undefined),
+      }),
       outputBytes,
     };
     const stdin = toStdin(input);
@@ -105,10 +110,10 @@ export const executeCode = defineTool({
           signal,
           ...defined({ cwd, env, stdin, onOutput: live?.take }),
         });
-      const { memoryBytes: memory_mb, processes: max_processes, ...kept } = limits;
+      const { memoryBytes: memory_mb, processes: max_processes, cpus: max_cpu_cores, ...kept } = limits;
       const onStdout = live && ((chunk: Buffer) => live.take("stdout", chunk));
       const onStderr = live && ((chunk: Buffer) => live.take("stderr", chunk));
-      const ofProcess = { cwd, env, memory_mb, max_processes };
+      const ofProcess = { cwd, env, memory_mb, max_processes, max_cpu_cores };
       return runInContext(sandbox, language, code, {
         ...kept,
         signal,
