@@ -85,7 +85,8 @@ export function valid(document: Document, schema: Schema): fc.Arbitrary<unknown>
   if (typeof schema.$ref === "string")
     return valid(document, document.components.schemas[schema.$ref.split("/").at(-1) ?? ""] as Schema);
   const options = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined;
-  if (options !== undefined) return fc.oneof(...options.map((option) => valid(document, option)));
+  if (options !== undefined && schema.type !== "object")
+    return fc.oneof(...options.map((option) => valid(document, option)));
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum);
   if (schema.type === "object") return objects(document, schema);

@@ -47,7 +47,7 @@ describe.each(engines)("live streams (%s)", (engine) => {
   it("answer with a problem when nothing could start", async () => {
     const found = await api.post("/api/v1/sandboxes/nope/exec", { command: "true", stream: true });
     expect([found.status, found.json.code]).toEqual([404, "not_found"]);
-    const late = await api.post(`${at}/exec`, { command: "true", stream: true, timeout_seconds: 1e6 });
+    const late = await api.post(`${at}/exec`, { command: "true", stream: true, timeout_seconds: 1e6 }, { bad: true });
     expect([late.status, late.json.code]).toEqual([400, "invalid"]);
   });
 
@@ -201,7 +201,7 @@ describe.each(engines)("live streams (%s)", (engine) => {
     expect(await open(`?ticket=${ticket}`, { origin: "http://evil.example" })).toContain("403");
     expect(await open(`?ticket=${ticket}`)).toBe("opened");
     expect(await open(`?ticket=${ticket}`)).toContain("401");
-    expect((await api.get(`${at}/terminal`)).status).toBe(400);
+    expect((await api.get(`${at}/terminal`)).status).toBe(426);
   });
 
   it("[IDN-01] end when their key is revoked", async () => {

@@ -22,10 +22,13 @@ export const pinnedPackages: Readonly<Record<PackageManager, RegExp>> = {
   npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
 };
 
+/** A part of a path: any name but `..`. */
+const part = "(?:[^./\\u0000\\n][^/\\u0000\\n]*|\\.(?:[^./\\u0000\\n][^/\\u0000\\n]*)?|\\.\\.[^/\\u0000\\n]+)";
+
 /** Paths in the workspace. */
 export const lockfiles: Readonly<Record<PackageManager, RegExp>> = {
-  pip: /^(?!(?:.*\/)?\.\.(?:\/|$))[^\u0000\n]+$/,
-  npm: /^(?!(?:.*\/)?\.\.(?:\/|$))(?:[^\u0000\n]*\/)?(?:package-lock|npm-shrinkwrap)\.json$/,
+  pip: new RegExp(`^/?(?:${part}/+)*${part}$`),
+  npm: new RegExp(`^/?(?:${part}/+)*(?:package-lock|npm-shrinkwrap)\\.json$`),
 };
 
 /** Hosts that programs of this machine get packages from, by name. */

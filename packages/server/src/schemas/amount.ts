@@ -1,24 +1,24 @@
 import { z } from "zod";
 import type { Range } from "../core/limits.ts";
+import { showBytes, showSeconds } from "../core/size.ts";
 
 const MiB = 1024 ** 2;
 
-/** A number of any kind; the same range is checked inside for callers that come by other ways. */
-export const within = ({ min, max }: Range) => z.number().min(min).max(max);
+/** The range is checked inside too, for callers that come by other ways. */
+function between({ min, max }: Range, unit: number, show: (value: number) => string) {
+  return z
+    .number()
+    .min(min / unit, `below the minimum of ${show(min)}`)
+    .max(max / unit, `past the cap of ${show(max)}`);
+}
+
+export const within = (range: Range) => between(range, 1, String);
 
 export const count = (range: Range) => within(range).int();
 
-export const megabytes = ({ min, max }: Range) =>
-  z
-    .number()
-    .min(min / MiB)
-    .max(max / MiB);
+export const megabytes = (range: Range) => between(range, MiB, showBytes);
 
-export const seconds = ({ min, max }: Range) =>
-  z
-    .number()
-    .min(min / 1000)
-    .max(max / 1000);
+export const seconds = (range: Range) => between(range, 1000, showSeconds);
 
 /** Where 0 means that there is no limit. */
 export const secondsOrNone = (range: Range) => z.union([z.literal(0), seconds(range)]);
