@@ -66,6 +66,8 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   readonly #parts: ImagesParts;
   readonly #records = new Map<string, ImageRecord>();
   readonly #builds = new Map<string, Build>();
+  /** Being inserted, by name and digest: a second import of the same one gets the first one's record. */
+  readonly #coming = new Map<string, Promise<ImageRecord>>();
 
   private constructor(parts: ImagesParts) {
     this.#parts = parts;
@@ -185,11 +187,16 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     const { name, digest } = draft;
     const same = this.list().find((one) => one.name === name && one.digest === digest && one.state !== "failed");
     if (same !== undefined) return { record: same, isNew: false };
-    if (this.#records.size >= buildLimits.images)
+    const key = JSON.stringify([name, digest]);
+    const coming = this.#coming.get(key);
+    if (coming !== undefined) return { record: await coming, isNew: false };
+    if (this.#records.size + this.#coming.size >= buildLimits.images)
       throw new AppError("limit_exceeded", `there are ${buildLimits.images} images already`, {
         hint: "delete some first",
       });
-    const record = await this.#insert(caller, draft);
+    const inserted = this.#insert(caller, draft).finally(() => this.#coming.delete(key));
+    this.#coming.set(key, inserted);
+    const record = await inserted;
     const abort = new AbortController();
     const limit = AbortSignal.any([abort.signal, AbortSignal.timeout(buildLimits.buildMs)]);
     const log = await BuildLog.create(this.#logPath(record.id));
