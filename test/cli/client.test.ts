@@ -392,7 +392,7 @@ describe("the command line of a daemon", () => {
     expect(await caisson(["create", "--memory", "1T"])).toMatchObject({ code: 2 });
     expect(await caisson(["create", "--memory", "9G"])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/memory_mb.*8192/),
+      stderr: expect.stringMatching(/memory_mb.*8 GB/),
     });
   });
 });
