@@ -18,7 +18,7 @@ const aloneTests = [
 ];
 
 /** Each has a daemon, a store and a data folder of its own. */
-const daemonTests = ["approvals", "fleet", "http", "inspect", "mcp", "packages", "sdk", "store", "vault"].map(
+const daemonTests = ["approvals", "fleet", "http", "inspect", "mcp", "packages", "sdk", "seeds", "store", "vault"].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 
