@@ -47,7 +47,7 @@ export function parseMcp(args: readonly string[], specs: OptionSpecs): McpPlan |
 function checkServe(transport: string | undefined, port: string | undefined): void {
   const line = `caisson serve --transport http${port === undefined ? "" : ` --port ${port}`}`;
   if (transport === "sse")
-    throw new AppError("unsupported", "the transport sse is no longer part of the protocol", {
+    throw new AppError("invalid", "the transport sse is no longer part of the protocol", {
       hint: `${line}; every client of 2025 and later speaks it, at /mcp`,
     });
   if (transport !== undefined && transport !== "stdio" && transport !== "http")
