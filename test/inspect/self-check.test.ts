@@ -2,12 +2,15 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engines } from "../harness.ts";
+import { engines, soak } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { pythonWith } from "../python-tool.ts";
 
 const folder = await pythonWith("inspect_ai", "0.3.285");
 const why = folder === undefined ? " (left out: its registry cannot be reached)" : "";
+
+/** Both take longer than other tests beside them can spare: a soak has both. */
+const chosen = soak ? engines : engines.slice(-1);
 
 /** Another user than the sandbox's own, which Caisson has not. */
 const notOffered = ["test_exec_as_user"];
@@ -19,7 +22,7 @@ describe.runIf(folder)("inspect_ai's checks of a sandbox", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it.concurrent.each(engines)(
+  it.concurrent.each(chosen)(
     `hold on %s, but for other users${why}`,
     async (engine) => {
       const { token } = await server.keyring.issue({ name: engine, namespace: "default", role: "agent" });
