@@ -80,7 +80,6 @@ describe("garbage collection over REST", () => {
       audit,
       feed,
       clock,
-      redactors: async () => [],
       onError,
     });
     await later.sweeper.settled();

@@ -174,27 +174,44 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
     expect((await stranger.get(`/api/v1/snapshots/${snapshot}/content/bytes`)).status).toBe(404);
   });
 
-  it("[SEC-06] are read without the value of a secret that is younger than they are", async () => {
-    await shell("printf 'key=hidden-value-2;' > .env");
-    const snapshot = (await api.post(`${at}/snapshots`)).json.id;
-    const path = `/api/v1/snapshots/${snapshot}/content/.env`;
-    expect((await api.send("GET", path)).bytes.toString()).toBe("key=hidden-value-2;");
-    await server.vault.put(
-      { ...caller("default"), principal: { ...caller("default").principal, role: "operator" } },
+  it("[S86] [SEC-06] are read without the values that their sandbox had, and tell nothing of other secrets", async () => {
+    const operator = await server.as("operator");
+    const made = await api.create();
+    const own = `/api/v1/sandboxes/${made}`;
+    const secrets = [
+      { name: "INSIDE", value: "hidden-value-1", deliver: { as: "env", variable: "INSIDE" } },
+      { name: "UNBOUND", value: "hidden-value-2" },
       {
-        name: "LATER",
-        value: Buffer.from("hidden-value-2"),
+        name: "SENT",
+        value: "hidden-value-3",
+        deliver: { as: "header", header: "Authorization", hosts: ["api.example.com"], format: "{}", variable: "SENT" },
       },
+    ];
+    for (const { name, value, deliver } of secrets) {
+      expect((await operator.put(`/api/v1/secrets/${name}`, value)).status).toBe(201);
+      const binding = { target: { sandbox_id: made }, deliver };
+      if (deliver !== undefined)
+        expect((await operator.post(`/api/v1/secrets/${name}/bindings`, binding)).status).toBe(201);
+    }
+    const guesses = Array.from({ length: 4 }, (_, at) => `hidden-value-${at}`);
+    await shell(`printf 'key=%s;' "$INSIDE" ${guesses.join(" ")} > guesses`, own);
+    const snapshot = (await api.post(`${own}/snapshots`)).json.id;
+    await operator.put("/api/v1/secrets/YOUNGER", "hidden-value-0");
+    const content = async () => (await api.get(`/api/v1/snapshots/${snapshot}/content/guesses`)).bytes;
+    const shown = "key=*;key=hidden-value-0;key=*;key=hidden-value-2;key=hidden-value-3;".replaceAll(
+      "*",
+      "*".repeat(14),
     );
-    expect((await api.send("GET", path)).bytes.toString()).toBe("key=**************;");
+    expect((await content()).toString()).toBe(shown);
+    expect((await api.send("DELETE", own)).status).toBeLessThan(300);
+    expect((await content()).toString()).toBe(shown);
   });
 
   /** With the server's own store, and limits or blobs of its own. */
   function snapshotsWith(more: Partial<SnapshotParts>) {
     const { store, storage, feed } = server;
     const { audit, snapshots: records } = store;
-    const [sweeper, redactors] = [storage.sweeper, async () => []];
-    const shared = { records, audit, feed, clock: systemClock, sweeper, redactors, blobs: server.blobs };
+    const shared = { records, audit, feed, clock: systemClock, sweeper: storage.sweeper, blobs: server.blobs };
     return new Snapshots({ ...shared, ...more });
   }
   const caller = (namespace: string): Caller => ({

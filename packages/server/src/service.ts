@@ -148,7 +148,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
   const redactors = async (namespace: string) => redactorsOf(await vault.values(namespace));
   const blobs = await FileBlobs.open(join(folder, "blobs"));
-  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, redactors, onError });
+  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
   const inForce = await caisson.policies();

@@ -9,7 +9,7 @@ import type { SnapshotRecords } from "../core/snapshot.ts";
 import { ArtifactKeeper } from "./artifact-keeper.ts";
 import { blobCollector } from "./gc/blob-collector.ts";
 import { Skills } from "./skills.ts";
-import { type SnapshotParts, Snapshots } from "./snapshots.ts";
+import { Snapshots } from "./snapshots.ts";
 import { Sweeper } from "./sweeper.ts";
 
 export interface StorageParts {
@@ -20,8 +20,6 @@ export interface StorageParts {
   audit: Pick<Audit, "record">;
   feed: Pick<Feed, "publish">;
   clock: Clock;
-  /** Of the values that must not leave a namespace. */
-  redactors: SnapshotParts["redactors"];
   onError: (error: unknown) => void;
 }
 
@@ -48,7 +46,7 @@ export function openStorage(parts: StorageParts): Storage {
   const shared = { blobs, sweeper, audit, feed, clock };
   const artifacts = new ArtifactKeeper({ ...shared, records: parts.artifacts });
   return {
-    snapshots: new Snapshots({ ...shared, redactors: parts.redactors, records: parts.snapshots }),
+    snapshots: new Snapshots({ ...shared, records: parts.snapshots }),
     skills: new Skills({ ...shared, records: parts.skills }),
     artifacts,
     sweeper,

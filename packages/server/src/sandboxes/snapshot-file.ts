@@ -1,9 +1,7 @@
 import type { Blobs } from "../core/blob.ts";
 import { AppError } from "../core/errors.ts";
 import type { ReadOptions } from "../core/file.ts";
-import type { Redactor } from "../core/redaction.ts";
 import { shownPath, type TreeEntry } from "../core/tree.ts";
-import { cleanRange } from "./clean-range.ts";
 import { readAhead } from "./read-ahead.ts";
 import { readManifest } from "./tree-manifest.ts";
 
@@ -39,20 +37,13 @@ function noContent(path: string, { type, target }: TreeEntry): AppError {
   return new AppError("invalid", `'${path.slice(0, 256)}' is ${what} in this snapshot, and has no content`);
 }
 
-/** The bytes of a file from offset on, all unless a length is given, without the values that must not leave. */
+/** The bytes of a file from offset on, all unless a length is given. */
 export function readSnapshotFile(
   blobs: Blobs,
   { chunks }: TreeEntry,
-  redactors: readonly Redactor[],
-  range: ReadOptions,
+  { offset = 0, length = 0 }: ReadOptions,
 ): AsyncIterable<Buffer> {
-  let read = ({ offset = 0, length = 0 }: ReadOptions): AsyncIterable<Buffer> =>
-    part(readAhead(blobs, chunks), offset, length === 0 ? Number.POSITIVE_INFINITY : offset + length);
-  for (const redactor of redactors) {
-    const inner = read;
-    read = (asked) => cleanRange(redactor, asked, inner);
-  }
-  return read(range);
+  return part(readAhead(blobs, chunks), offset, length === 0 ? Number.POSITIVE_INFINITY : offset + length);
 }
 
 async function* part(pieces: AsyncIterable<Buffer>, from: number, end: number): AsyncGenerator<Buffer> {

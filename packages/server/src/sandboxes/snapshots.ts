@@ -6,7 +6,6 @@ import { AppError } from "../core/errors.ts";
 import type { Feed, FeedType, FeedValue } from "../core/feed.ts";
 import type { ReadOptions, SandboxFiles } from "../core/file.ts";
 import type { Caller } from "../core/principal.ts";
-import type { Redactor } from "../core/redaction.ts";
 import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
@@ -34,8 +33,6 @@ export interface SnapshotParts {
   audit: Pick<Audit, "record">;
   feed: Pick<Feed, "publish">;
   clock: Clock;
-  /** Of the values that must not leave a namespace. */
-  redactors: (namespace: string) => Promise<readonly Redactor[]>;
   limits?: Readonly<Record<"perNamespace" | "perSandbox" | "namespaceBytes", number>>;
 }
 
@@ -155,12 +152,14 @@ export class Snapshots {
     });
   }
 
-  /** A file of it, whole or in part. Values of secrets are masked anew: some may be younger than the snapshot. */
+  /**
+   * A file of it, whole or in part, as it was stored: without the values that its sandbox had then. Nothing more is masked,
+   * since a mask would tell whoever wrote guesses into the file which of them is a secret (S86).
+   */
   async read(caller: Caller, id: string, path: string, range: ReadOptions = {}): Promise<SnapshotFile> {
     const { blobs } = this.#parts;
     const entry = await this.#reading(caller, id, ({ manifest }) => findSnapshotFile(blobs, manifest, path));
-    const redactors = await this.#parts.redactors(caller.principal.namespace);
-    const bytes = readSnapshotFile(blobs, entry, redactors, range);
+    const bytes = readSnapshotFile(blobs, entry, range);
     return { sizeBytes: entry.size, bytes: this.#held(caller, id, bytes) };
   }
 
