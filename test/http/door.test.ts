@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { request } from "node:http";
-import { connect } from "node:net";
+import { type AddressInfo, connect, type Server } from "node:net";
 import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openFastify } from "../../packages/server/src/http/fastify-app.ts";
 import { engines } from "../harness.ts";
@@ -133,6 +134,33 @@ describe("the door of the REST API", () => {
     const socket = connect(Number(new URL(server.base).port), "127.0.0.1");
     socket.end("NONSENSE\r\n\r\n");
     expect(await text(socket)).toMatch(/^HTTP\/1.1 400 .*application\/problem\+json.*"code":"invalid"/s);
+  });
+
+  it("closes the connection of what is no request for it, also where the client keeps it open", async () => {
+    const { browsers } = server;
+    await once(browsers.server.listen(0, "127.0.0.1"), "listening");
+    const own = openFastify({ headersTimeoutMs: 100 }, []);
+    await own.listen({ host: "127.0.0.1", port: 0 });
+    const upgrade = "host: 8000-x.localhost\r\nconnection: upgrade\r\nupgrade: websocket";
+    const cases = [
+      [own.server, 405, "CONNECT x:443 HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+      [own.server, 400, "NONSENSE\r\n\r\n"],
+      [own.server, 408, "GET / HTTP/1.1\r\n"],
+      [browsers.server, 403, `GET / HTTP/1.1\r\n${upgrade}\r\n\r\n`],
+    ] as const;
+    const ask = async ([of, status, request]: (typeof cases)[number]) => {
+      const { port } = of.address() as AddressInfo;
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }).on("error", () => undefined);
+      socket.write(request);
+      expect(await text(socket)).toContain(`HTTP/1.1 ${status} `);
+      return socket;
+    };
+    const sockets = await Promise.all(cases.map(ask));
+    const connections = (of: Server) => promisify(of.getConnections.bind(of))();
+    const left = () => Promise.all([connections(own.server), connections(browsers.server)]);
+    await vi.waitFor(async () => expect(await left()).toEqual([0, 0]), { timeout: 10_000 });
+    for (const socket of sockets) socket.destroy();
+    await own.close();
   });
 
   it("[IDN-07] is not opened by another host name or from another origin", async () => {

@@ -67,6 +67,8 @@ export const httpLimits = {
   /** Bytes and time of a refused body that is read on, since most clients read no answer before they have sent all. */
   discardBytes: 128 * MiB,
   discardMs: 15_000,
+  /** How long a client may keep a connection after an answer that ends it. */
+  lastAnswerMs: 2_000,
   /** A comment goes out this often on a stream that is silent. */
   heartbeatMs: 15_000,
   page: { default: 100, min: 1, max: 1_000 },

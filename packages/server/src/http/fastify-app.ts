@@ -8,6 +8,7 @@ import { randomId } from "../core/random-id.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { contextOf } from "./context-of.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
+import { endSocket } from "./end-socket.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
 import { HttpError, problemType, report, toProblem } from "./problem.ts";
 import { type RegistrarParts, register } from "./register.ts";
@@ -167,8 +168,8 @@ function refuseBadHttp(error: Error & { code?: string }, socket: import("node:ne
 function answerOn(socket: Duplex, error: HttpError): void {
   const { status } = error;
   const body = JSON.stringify(toProblem(error, "none"));
-  socket.on("error", () => undefined); // the client is gone
-  socket.end(
+  endSocket(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${problemType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

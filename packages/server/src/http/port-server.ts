@@ -16,6 +16,7 @@ import type { Keyring } from "../identity/keyring.ts";
 import type { PortPass, PortPasses } from "../identity/port-passes.ts";
 import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { endSocket } from "./end-socket.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { ownOriginHeaders } from "./port-headers.ts";
 import { problemType, report, toProblem } from "./problem.ts";
@@ -127,6 +128,7 @@ export class PortServer {
       const { promise, resolve } = Promise.withResolvers<void>();
       pipeline(answer.body, socket, () => resolve());
       await promise;
+      endSocket(socket);
     });
   }
 
@@ -246,5 +248,5 @@ function refuseRaw(socket: Duplex, error: AppError): void {
     "Connection",
     "close",
   ];
-  socket.end(formatHead(status, STATUS_CODES[status] ?? "", fields) + body);
+  endSocket(socket, formatHead(status, STATUS_CODES[status] ?? "", fields) + body);
 }

@@ -1,0 +1,15 @@
+import type { Duplex } from "node:stream";
+import { httpLimits } from "../core/http-limits.ts";
+
+/**
+ * Sends a last text and closes the connection, also where the client keeps it open: no timeout of the server covers such a socket.
+ * What the client still sends is read until then, or a reset would take the answer from it.
+ */
+export function endSocket(socket: Duplex, text = ""): void {
+  socket.on("error", () => undefined); // the client is gone
+  const timer = setTimeout(() => socket.destroy(), httpLimits.lastAnswerMs);
+  timer.unref();
+  socket.once("close", () => clearTimeout(timer));
+  socket.end(text);
+  socket.resume();
+}
