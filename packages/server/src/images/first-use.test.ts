@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { chooseImage } from "../core/choose-image.ts";
+import { AppError } from "../core/errors.ts";
 import { firstUseLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
@@ -11,15 +12,16 @@ const spec = { description: "", debian: [], pip: [], npm: [], files: {}, env: {}
 const catalogue = [{ spec: { ...spec, name: "tools", aliases: ["registry.example/tools:3.12"] }, text: "" }];
 
 /** Images that are made when a test says so. */
-function madeUp({ pull = [] as string[], makesCatalogue = true } = {}) {
+function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefined as AppError | undefined } = {}) {
   const records: ImageRecord[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const asked: string[] = [];
-  const begin = async (name: string, aliases: readonly string[] = []) => {
+  const begin = async (name: string, source: "catalogue" | "oci", aliases: readonly string[] = []) => {
     asked.push(name);
+    if (refusal !== undefined) throw refusal;
     const id = String(asked.length);
     const record: ImageRecord = {
-      ...{ id, name, aliases, description: "", source: "catalogue", digest: id, layerId: null, config: plainConfig },
+      ...{ id, name, aliases, description: "", source, digest: id, layerId: null, config: plainConfig },
       ...{ bytes: 0, state: "building", step: "debian: index", error: null, createdAtMs: 0, createdBy: "k" },
     };
     records.unshift(record);
@@ -43,13 +45,15 @@ function madeUp({ pull = [] as string[], makesCatalogue = true } = {}) {
       ...{ catalogue, log, list: () => records, settled: async (id) => ends.get(id)?.promise },
       get: (image) => records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
       choose: (image) => chooseImage(records, image, catalogue),
-      importFromCatalogue: (_, name) => begin(name, catalogue[0]?.spec.aliases),
+      importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),
     },
     pullable: (image) => {
-      const place = `docker.io/library/${image.split(":")[0]}`;
-      return image.includes(":") ? { place, isAllowed: pull.includes(place) } : undefined;
+      if (!image.includes(":")) return undefined;
+      const reference = `docker.io/library/${image.replace(/^(docker\.io\/)?(library\/)?/, "")}`;
+      const [place = ""] = reference.split(":");
+      return { place, reference, isAllowed: pull.includes(place) };
     },
-    pull: (_, reference) => begin(reference),
+    pull: (_, reference) => begin(reference, "oci"),
     makesCatalogue,
     clock: { monotonicMs: () => performance.now() },
   });
@@ -128,6 +132,52 @@ describe("an image on its first use", () => {
     end("ready");
     await again;
     expect(asked).toHaveLength(2);
+  });
+
+  it("[S97] that has no record of a failed pull rests too, by each of its names", async () => {
+    const refusal = new AppError("not_found", "the registry has no library/python:3.12", { hint: "look there" });
+    const { firstUse, asked } = madeUp({ pull: ["docker.io/library/python"], refusal });
+    for (const image of ["python:3.12", "python:3.12", "library/python:3.12", "docker.io/library/python:3.12"])
+      await expect(firstUse.bring(agent, image)).rejects.toMatchObject({ code: "not_found", message: refusal.message });
+    expect(asked).toEqual(["python:3.12"]);
+    await expect(firstUse.bring(agent, "docker.io/python:3.12")).rejects.toMatchObject({
+      hint: "look there",
+      retryAfterMs: firstUseLimits.restMs,
+    });
+    await vi.advanceTimersByTimeAsync(firstUseLimits.restMs);
+    await expect(firstUse.bring(agent, "python:3.12")).rejects.toThrow(refusal.message);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("[S97] rests by each of its names after a build that failed", async () => {
+    const { firstUse, asked, end } = madeUp();
+    const failed = { message: "the image tools could not be made: debian: index: no" };
+    const first = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    await vi.advanceTimersByTimeAsync(1);
+    end("failed");
+    await first;
+    await expect(firstUse.bring(agent, "registry.example/tools:3.12")).rejects.toMatchObject(failed);
+    expect(asked).toHaveLength(1);
+  });
+
+  it("[S97] that is refused for want of room is tried again at once", async () => {
+    const refusal = new AppError("limit_exceeded", "there is no place", { retryAfterMs: 10_000 });
+    const { firstUse, asked } = madeUp({ pull: ["docker.io/library/python"], refusal });
+    for (let at = 0; at < 2; at++) await expect(firstUse.bring(agent, "python:3.12")).rejects.toThrow("no place");
+    expect(asked).toHaveLength(2);
+  });
+
+  it("[S97] is one image by all names of its reference, while it is pulled and then", async () => {
+    const { firstUse, asked, end } = madeUp({ pull: ["docker.io/library/python"] });
+    const both = [firstUse.bring(agent, "python:3.12"), firstUse.bring(agent, "library/python:3.12")];
+    await vi.advanceTimersByTimeAsync(1);
+    both.push(firstUse.bring(agent, "docker.io/library/python:3.12"));
+    end("ready");
+    await Promise.all(both);
+    expect(asked).toEqual(["python:3.12"]);
+    expect(firstUse.bring(agent, "docker.io/library/python:3.12")).toBeUndefined();
+    expect(firstUse.choose("docker.io/library/python:3.12")).toMatchObject({ name: "python:3.12" });
+    expect(() => firstUse.choose("docker.io/library/python:3.11")).toThrow("there is no image");
   });
 
   it("[S97] is made of nothing that neither the catalogue nor images.pull names", () => {

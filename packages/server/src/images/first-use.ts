@@ -1,9 +1,11 @@
 /** Images that a sandbox asks for before anybody has imported them: of the catalogue, and of registries that an operator has named (S97). */
 import { imageState } from "../core/choose-image.ts";
 import type { Clock } from "../core/clock.ts";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { firstUseLimits } from "../core/image-limits.ts";
 import type { ChosenImage, ImageChoice, ImageRecord } from "../core/image-record.ts";
+import type { CatalogueEntry } from "../core/image-spec.ts";
 import type { Imported } from "../core/import-tree.ts";
 import { keepNewest } from "../core/keep-newest.ts";
 import { type Caller, unattended } from "../core/principal.ts";
@@ -13,6 +15,8 @@ import type { Images } from "./images.ts";
 interface Pullable {
   /** Registry and repository, as `images.pull` names them. */
   place: string;
+  /** The same for all names of one image. */
+  reference: string;
   isAllowed: boolean;
 }
 
@@ -28,7 +32,13 @@ export interface FirstUseParts {
 
 interface Failure {
   untilMs: number;
-  why: string;
+  error: AppError;
+}
+
+/** What makes an image, by a key that all its names share. */
+interface Start {
+  key: string;
+  make: (caller: Caller) => Promise<Imported>;
 }
 
 export class FirstUse implements ImageChoice {
@@ -42,7 +52,7 @@ export class FirstUse implements ImageChoice {
 
   choose(image: string): ChosenImage {
     try {
-      return this.#parts.images.choose(image);
+      return this.#parts.images.choose(this.#nameOf(image));
     } catch (error) {
       const found = this.#parts.pullable(image);
       const isMissing =
@@ -56,47 +66,76 @@ export class FirstUse implements ImageChoice {
 
   bring(caller: Caller, image: string): Promise<void> | undefined {
     const { images } = this.#parts;
-    const state = imageState(images.list(), image);
+    const name = this.#nameOf(image);
+    const state = imageState(images.list(), name);
     if (state === "ready") return undefined;
-    if (state === "building") return this.#wait(caller, image, Promise.resolve(images.get(image)));
+    if (state === "building") return this.#wait(caller, image, Promise.resolve(images.get(name)));
     const start = this.#startOf(image);
     return start && this.#wait(caller, image, this.#begin(caller, image, start));
   }
 
-  /** What makes it; undefined when asking for it is not enough. */
-  #startOf(image: string): ((caller: Caller) => Promise<Imported>) | undefined {
-    const { images, pullable, pull, makesCatalogue } = this.#parts;
-    const entry = images.catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image));
-    if (entry !== undefined)
-      return makesCatalogue ? (caller) => images.importFromCatalogue(caller, entry.spec.name) : undefined;
-    return pullable(image)?.isAllowed === true ? (caller) => pull(caller, image) : undefined;
+  #entryOf(image: string): CatalogueEntry | undefined {
+    return this.#parts.images.catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image));
   }
 
-  /** Once for all who ask meanwhile. One that has failed rests: each try costs minutes of this machine. */
-  #begin(caller: Caller, image: string, start: (caller: Caller) => Promise<Imported>): Promise<ImageRecord> {
-    const failure = this.#failures.get(image);
+  /** The name under which the image is here: a reference may be written in several ways. */
+  #nameOf(image: string): string {
+    const { images, pullable } = this.#parts;
+    const records = images.list();
+    if (imageState(records, image) !== "missing" || this.#entryOf(image) !== undefined) return image;
+    const reference = pullable(image)?.reference;
+    if (reference === undefined) return image;
+    const same = records.filter(({ source, name }) => source === "oci" && pullable(name)?.reference === reference);
+    const states = ["ready", "building"] as const;
+    return states.map((wanted) => same.find(({ state }) => state === wanted)).find(Boolean)?.name ?? image;
+  }
+
+  /** Undefined when asking for the image does not make it. */
+  #startOf(image: string): Start | undefined {
+    const { images, pullable, pull, makesCatalogue } = this.#parts;
+    const name = this.#entryOf(image)?.spec.name;
+    if (name !== undefined)
+      return makesCatalogue ? { key: name, make: (caller) => images.importFromCatalogue(caller, name) } : undefined;
+    const found = pullable(image);
+    return found?.isAllowed ? { key: found.reference, make: (caller) => pull(caller, image) } : undefined;
+  }
+
+  /** Once for all who ask meanwhile. One that has failed rests: each try costs minutes of this machine, or asks a registry. */
+  #begin(caller: Caller, image: string, { key, make }: Start): Promise<ImageRecord> {
+    const failure = this.#failures.get(key);
     const restMs = (failure?.untilMs ?? 0) - this.#parts.clock.monotonicMs();
-    if (failure !== undefined && restMs > 0) return Promise.reject(failedImage(image, failure.why, restMs));
-    const known = this.#begun.get(image);
+    if (failure !== undefined && restMs > 0) return Promise.reject(resting(failure.error, restMs));
+    const known = this.#begun.get(key);
     if (known !== undefined) return known;
-    const begun = start(unattended(caller)).then(({ record }) => {
-      void this.#watch(image, record.id);
-      return record;
-    });
-    this.#begun.set(image, begun);
-    const end = () => void this.#begun.delete(image);
-    begun.then(end, end);
+    const begun = make(unattended(caller))
+      .then(
+        ({ record }) => {
+          void this.#watch(key, image, record.id);
+          return record;
+        },
+        (error: unknown) => {
+          if (!(error instanceof AppError && error.code === "limit_exceeded")) this.#remember(key, image, error); // room comes back
+          throw error;
+        },
+      )
+      .finally(() => this.#begun.delete(key));
+    this.#begun.set(key, begun);
     return begun;
   }
 
-  async #watch(image: string, id: string): Promise<void> {
-    const { images, clock } = this.#parts;
+  async #watch(key: string, image: string, id: string): Promise<void> {
+    const { images } = this.#parts;
     await images.settled(id);
     const record = images.list().find((one) => one.id === id);
-    this.#failures.delete(image);
-    if (record?.state === "ready") return;
-    const untilMs = clock.monotonicMs() + firstUseLimits.restMs;
-    this.#failures.set(image, { untilMs, why: record?.error ?? "it was deleted" });
+    if (record?.state === "ready") this.#failures.delete(key);
+    else this.#remember(key, image, failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs));
+  }
+
+  #remember(key: string, image: string, error: unknown): void {
+    const untilMs = this.#parts.clock.monotonicMs() + firstUseLimits.restMs;
+    const known = error instanceof AppError ? error : failedImage(image, "internal error", firstUseLimits.restMs);
+    this.#failures.delete(key);
+    this.#failures.set(key, { untilMs, error: known });
     keepNewest(this.#failures, firstUseLimits.remembered);
   }
 
@@ -146,6 +185,11 @@ function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined
   const end = () => resolve(undefined);
   signal.addEventListener("abort", end, { once: true });
   return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", end));
+}
+
+/** The same refusal again, without another try. */
+function resting({ code, message, hint, details }: AppError, restMs: number): AppError {
+  return new AppError(code, message, { ...defined({ hint, details }), retryAfterMs: restMs });
 }
 
 function failedImage(image: string, why: string, restMs: number): AppError {

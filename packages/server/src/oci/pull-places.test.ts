@@ -12,7 +12,7 @@ describe("what a sandbox may have pulled", () => {
     ["registry.example:5000/any/thing", "registry.example:5000/any/thing"],
     ["[::1]:5000/x:1", "[::1]:5000/x"],
   ])("[S97] %s is of a place that is named", (image, place) => {
-    expect(findPullable(image, places)).toEqual({ place, isAllowed: true });
+    expect(findPullable(image, places)).toMatchObject({ place, isAllowed: true });
   });
 
   it.each([
@@ -24,11 +24,20 @@ describe("what a sandbox may have pulled", () => {
     ["registry.example/any:1", "registry.example/any"],
     ["registry.example:50001/any:1", "registry.example:50001/any"],
   ])("[S97] %s is of none", (image, place) => {
-    expect(findPullable(image, places)).toEqual({ place, isAllowed: false });
+    expect(findPullable(image, places)).toMatchObject({ place, isAllowed: false });
   });
 
   it("takes docker.io for all that has no registry in its name", () => {
     expect(findPullable("node:20-slim", [readPullPlace("docker.io")])).toMatchObject({ isAllowed: true });
+  });
+
+  it("knows one reference by all of its names", () => {
+    const referenceOf = (image: string) => findPullable(image, places)?.reference;
+    for (const name of ["python:3.12", "library/python:3.12", "docker.io/python:3.12", "docker.io/library/python:3.12"])
+      expect(referenceOf(name)).toBe("docker.io/library/python:3.12");
+    expect(referenceOf("library/python")).toBe("docker.io/library/python:latest");
+    const digest = `sha256:${"a".repeat(64)}`;
+    expect(referenceOf(`python:1@${digest}`)).toBe(`docker.io/library/python@${digest}`);
   });
 
   it.each(["python", "host", "", "Python:3", "a b:1", "python:3@sha256:12", "../x:1", "http://ghcr.io/owner/x"])(

@@ -1,6 +1,6 @@
 /** Which images of registries a sandbox has pulled by asking for them: those that an operator has named (S97). */
 import { AppError } from "../core/errors.ts";
-import { parseReference, showRepository } from "./reference.ts";
+import { parseReference, showReference, showRepository } from "./reference.ts";
 
 /** Anything that a reference could begin with: a host, or a host and a part of a repository's name. */
 const placePattern = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(\/[a-z0-9._-]+)*$/;
@@ -18,11 +18,16 @@ export function readPullPlace(text: string): string {
 export function findPullable(
   image: string,
   places: readonly string[],
-): { place: string; isAllowed: boolean } | undefined {
+): { place: string; reference: string; isAllowed: boolean } | undefined {
   if (!/[:/@]/.test(image) || /[A-Z]/.test(image)) return undefined; // names of images here have no capitals
   try {
-    const place = showRepository(parseReference(image));
-    return { place, isAllowed: places.some((one) => place === one || place.startsWith(`${one}/`)) };
+    const parsed = parseReference(image);
+    const place = showRepository(parsed);
+    return {
+      place,
+      reference: showReference(parsed),
+      isAllowed: places.some((one) => place === one || place.startsWith(`${one}/`)),
+    };
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;

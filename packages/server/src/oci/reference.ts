@@ -53,3 +53,9 @@ export function parseReference(text: string): Reference {
 export function showRepository({ registry, repository }: Pick<Reference, "registry" | "repository">): string {
   return `${registry === usual.registry ? usual.name : registry}/${repository}`;
 }
+
+/** The same text for all ways to write one reference: a tag beside a digest does not count. */
+export function showReference(reference: Reference): string {
+  const { tag, digest } = reference;
+  return `${showRepository(reference)}${digest === null ? `:${tag}` : `@${digest}`}`;
+}
