@@ -5,6 +5,7 @@ import { openTestServer, type TestServer } from "./server.ts";
 
 /** Media types whose bytes a browser shows or saves, and never runs. */
 const inert = [
+  "text/plain",
   "application/json",
   "application/problem+json",
   "application/octet-stream",

@@ -20,7 +20,7 @@ describe.each(engines)("whoever may only read (%s)", (engine) => {
 
   it("reads files of a sandbox that runs", async () => {
     expect((await viewer.get(`${at}/files/note`)).bytes.toString()).toBe("text");
-    expect((await viewer.get(`${at}/files`)).json).toMatchObject([{ name: "note" }]);
+    expect((await viewer.get(`${at}/files`)).json).toMatchObject([{ name: "note" }, { name: "output" }]);
   });
 
   it("[FIL-02] reads no secret, and nothing of a process", async () => {

@@ -149,6 +149,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["POST /mcp", "caisson.mcp", "mcp"],
   ["GET /mcp", "caisson.mcp", "mcp"],
   ["DELETE /mcp", "caisson.mcp", "mcp"],
+  ["GET /", "- says where the documents and the other doors are", "help"],
   ["GET /healthz", "- for whoever watches the process, without a key", "status"],
   ["GET /readyz", "- for whoever watches the process, without a key", "status"],
   ["GET /setup", "- the page of a one-time link, for browsers", "- the key lies in the data folder"],

@@ -119,7 +119,7 @@ describe.each(engines)("files that a client subscribed to, on %s", (engine) => {
     const own = await open(era, `own-${era}`);
     const other = await open(era, `other-${era}`);
     const mine = await subscribe(own.client, era, [own.uriOf("b")]);
-    const wanted = [`caisson://${own.sandboxId}/b`, "sandbox://logs", "caisson://nobody/b", "caisson://x"];
+    const wanted = [`caisson://${own.sandboxId}/b`, "caisson://nobody/b", "caisson://x"];
     const theirs = await subscribe(other.client, era, [other.uriOf("b"), ...wanted]);
     expect(theirs.honoured).toEqual([other.uriOf("b")]);
     await own.run("echo 2 > b");
