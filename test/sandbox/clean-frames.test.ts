@@ -96,6 +96,18 @@ describe("frames of a WebSocket on their way out of a sandbox", () => {
     );
   });
 
+  it("[S43] end with a control frame that is too long, or cut, before anything of it is held", async () => {
+    const endless = Buffer.from([0x89, 127, 0, 0, 1, 0, 0, 0, 0, 0]);
+    for (const frame of [endless, encode({ first: 0x88, payload: Buffer.alloc(126) }), Buffer.from([0x0a, 1, 65])]) {
+      await expect(through(frame, [], secret)).rejects.toThrow("control frame");
+      await expect(through(frame, [1, 1], secret)).rejects.toThrow("control frame");
+    }
+    for (const first of [0x88, 0x89, 0x8a]) {
+      const longest = encode({ first, payload: Buffer.alloc(125, 65) });
+      expect(await through(longest, [50], secret)).toEqual(longest);
+    }
+  });
+
   it("[S43] end where the program masks them: what it hides could not be looked through", async () => {
     await expect(through(Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5]), [], secret)).rejects.toThrow("masks its frames");
   });

@@ -3,14 +3,22 @@ import { AppError } from "../core/errors.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { CleanOutput } from "./clean-output.ts";
 
-const isControl = (opcode: number) => (opcode & 8) !== 0;
+const isControl = (first: number) => (first & 8) !== 0;
+
+/** A control frame is short and never cut into several (RFC 6455, 5.5): it is held until it is whole. */
+const controlBytes = 125;
 
 /** The head of a WebSocket frame (RFC 6455, 5.2) of a server, which masks none; undefined while it is not whole. */
 function readHead(bytes: Buffer): { size: number; payload: number } | undefined {
   if (bytes.length < 2) return undefined;
-  const [, second = 0] = bytes;
+  const [first = 0, second = 0] = bytes;
   if ((second & 128) !== 0) throw new AppError("unavailable", "the program masks its frames, which no server may");
   const short = second & 127;
+  if (isControl(first) && (short > controlBytes || first < 128))
+    throw new AppError(
+      "unavailable",
+      `the program sends a control frame that is longer than ${controlBytes} bytes, or cut`,
+    );
   const size = short < 126 ? 2 : short === 126 ? 4 : 10;
   if (bytes.length < size) return undefined;
   return { size, payload: size === 2 ? short : size === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2)) };
@@ -29,7 +37,7 @@ export class CleanFrames extends Transform {
   #head: Buffer = Buffer.alloc(0);
   #left = 0;
   /** The control frame that comes, which stands by itself. */
-  #control: Buffer | undefined;
+  #control: Buffer[] | undefined;
   readonly #due: Due[] = [];
 
   constructor(redactor: Redactor) {
@@ -68,8 +76,8 @@ export class CleanFrames extends Transform {
       this.#due.push(size);
       void this.#messages.push("messages", piece);
     } else {
-      this.#control = Buffer.concat([this.#control, piece]);
-      if (this.#left === 0) this.#endControl(this.#control);
+      this.#control.push(piece);
+      if (this.#left === 0) this.#endControl(Buffer.concat(this.#control));
     }
     return bytes.subarray(size);
   }
@@ -84,7 +92,7 @@ export class CleanFrames extends Transform {
     const taken = read.size - this.#head.length;
     this.#head = Buffer.alloc(0);
     this.#left = read.payload;
-    this.#control = isControl(head[0] ?? 0) ? Buffer.alloc(0) : undefined;
+    this.#control = isControl(head[0] ?? 0) ? [] : undefined;
     this.#send(head.subarray(0, read.size));
     return bytes.subarray(taken);
   }
