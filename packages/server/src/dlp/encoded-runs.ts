@@ -1,5 +1,5 @@
 import { redactionLimits } from "../core/redaction-limits.ts";
-import { blockOf, type Found, tableSize } from "./pattern-set.ts";
+import { type Found, PatternSet } from "./pattern-set.ts";
 
 const newline = 10;
 const carriageReturn = 13;
@@ -15,79 +15,103 @@ function breakBytes(length: number): number {
   return 2 * (Math.floor(length / redactionLimits.lineLeastBytes) + 1);
 }
 
-/** Patterns in encoded text whose lines were broken anywhere: each is looked for across the line breaks. */
+/**
+ * Patterns in encoded text whose lines were broken anywhere. The lines of a run are joined, and looked through once: the work for a
+ * byte does not grow with the length of a value, however short the lines are.
+ */
 export class EncodedRuns {
   /** No pattern is longer, with the line breaks in it. */
   readonly reachBytes: number;
-  readonly #patterns: readonly Buffer[];
+  readonly #patterns: PatternSet;
   readonly #shortest: number;
   readonly #longest: number;
-  /** Of the patterns that begin with a block: one, and by `#next` the others. From 1; 0 is none. */
-  readonly #heads = new Int32Array(tableSize);
-  readonly #next: Int32Array;
+  /** Letters of a run that are looked at in one go, besides the pattern that begins at the last. */
+  readonly #goLetters: number;
+  /** The letters of a run, and where each stands. */
+  #letters: Buffer = Buffer.alloc(0);
+  #places = new Int32Array(0);
 
   constructor(patterns: readonly Buffer[]) {
-    this.#patterns = patterns;
-    const sizes = patterns.map(({ length }) => length);
-    this.#shortest = Math.min(...sizes);
-    this.#longest = sizes.reduce((most, size) => Math.max(most, size), 0);
+    this.#patterns = new PatternSet(patterns);
+    this.#shortest = Math.min(...patterns.map(({ length }) => length));
+    this.#longest = this.#patterns.reachBytes;
+    this.#goLetters = Math.max(this.#longest, redactionLimits.gatherBytes);
     this.reachBytes = this.#longest + breakBytes(this.#longest);
-    this.#next = new Int32Array(patterns.length + 1);
-    patterns.forEach((pattern, index) => {
-      const block = blockOf(pattern[0] as number, pattern[1] as number, pattern[2] as number);
-      this.#next[index + 1] = this.#heads[block] as number;
-      this.#heads[block] = index + 1;
-    });
   }
 
   /** Tells what begins before `to` and goes on past a line break, in order. */
   find(bytes: Buffer, to: number, found: Found): void {
-    const last = Math.min(bytes.length - 1, to + this.#longest);
-    for (let at = nextBreak(bytes, 0, last); at < last; at = nextBreak(bytes, at + 1, last)) {
-      const end = bytes[at - 1] === carriageReturn ? at - 1 : at;
-      if (isEncoded[bytes[end - 1] as number] !== 1 || isEncoded[bytes[at + 1] as number] !== 1) continue;
-      const least = Math.max(0, end - this.#longest);
-      let start = end - 1;
+    const last = Math.min(bytes.length, to + this.reachBytes);
+    for (let from = 0; from < to; ) {
+      const at = nextBreak(bytes, from, last);
+      if (at >= last) return;
+      let end = at;
+      while (end > from && bytes[end - 1] === carriageReturn) end--;
+      const least = Math.max(from, end - this.#longest);
+      let start = end;
       while (start > least && isEncoded[bytes[start - 1] as number] === 1) start--;
-      if (this.#goesOn(bytes, at + 1, this.#shortest - (end - start))) this.#lookAt(bytes, start, end, to, found);
+      from = start === end ? at + 1 : this.#findIn(bytes, start, to, last, found);
     }
   }
 
-  /** The places of one line. */
-  #lookAt(bytes: Buffer, start: number, end: number, to: number, found: Found): void {
-    const heads = this.#heads;
-    const inLine = Math.min(end - 2, to);
-    let place = start;
-    for (; place < inLine; place++) {
-      const block = blockOf(bytes[place] as number, bytes[place + 1] as number, bytes[place + 2] as number);
-      if (heads[block] !== 0) this.#look(bytes, place, block, found);
+  /** Looks through one run. Returns where it ends, or a place from `to` on. */
+  #findIn(bytes: Buffer, start: number, to: number, last: number, found: Found): number {
+    if (this.#letters.length === 0) {
+      this.#letters = Buffer.allocUnsafeSlow(this.#goLetters + this.#longest);
+      this.#places = new Int32Array(this.#letters.length);
     }
-    for (; place < end && place < to; place++) {
-      const second = nextLetter(bytes, place + 1);
-      const third = nextLetter(bytes, second + 1);
-      this.#look(bytes, place, blockOf(bytes[place] as number, bytes[second] as number, bytes[third] as number), found);
+    const { windowBytes } = this.#patterns;
+    for (let from = start; from < to; ) {
+      let asked = Math.min(this.#letters.length, to - from + windowBytes);
+      let count = this.#join(bytes, from, last, asked);
+      let looked = asked - windowBytes + 1;
+      if (count >= Math.min(asked, this.#shortest) && this.#patterns.mayHold(this.#letters.subarray(0, count))) {
+        asked = this.#letters.length;
+        looked = this.#goLetters;
+        count = this.#join(bytes, from, last, asked);
+        this.#look(count, Math.min(count, looked), to, found);
+      }
+      if (count < asked) return (this.#places[count - 1] as number) + 1;
+      from = this.#places[looked] as number;
     }
+    return to;
   }
 
-  /** Whether there are so many more letters. */
-  #goesOn(bytes: Buffer, from: number, count: number): boolean {
-    let at = from - 1;
-    for (let left = count; left > 0; left--) {
-      at = nextLetter(bytes, at + 1);
-      if (isEncoded[bytes[at] as number] !== 1) return false;
-    }
-    return true;
+  #look(count: number, size: number, to: number, found: Found): void {
+    const places = this.#places;
+    const ending = (end: number) => (places[end - 1] as number) + 1;
+    const isBroken = (start: number, end: number) => {
+      const added = ending(end) - (places[start] as number) - (end - start);
+      return added > 0 && added <= breakBytes(end - start);
+    };
+    const tell = (start: number, end: number) => {
+      const place = places[start] as number;
+      if (place < to) found(place, ending(end));
+    };
+    this.#patterns.find(this.#letters.subarray(0, count), size, tell, isBroken);
   }
 
-  #look(bytes: Buffer, from: number, block: number, found: Found): void {
-    let end = 0;
-    for (let one = this.#heads[block] as number; one !== 0; one = this.#next[one] as number)
-      end = Math.max(end, endOf(bytes, from, this.#patterns[one - 1] as Buffer));
-    if (end > 0) found(from, end);
+  /** Joins so many letters of a run that begins with one. Returns how many there are. */
+  #join(bytes: Buffer, from: number, last: number, most: number): number {
+    const letters = this.#letters;
+    const places = this.#places;
+    let count = 0;
+    for (let at = from; at < last && count < most; ) {
+      const byte = bytes[at] as number;
+      if (isEncoded[byte] === 1) {
+        letters[count] = byte;
+        places[count++] = at++;
+      } else {
+        const next = afterBreak(bytes, at);
+        if (next === at) break;
+        at = next;
+      }
+    }
+    return count;
   }
 }
 
-/** The next line break, or `last`. Short lines are faster without a call for each. */
+/** The next line break; a place from `last` on where there is none. Short lines are faster without a call for each. */
 function nextBreak(bytes: Buffer, from: number, last: number): number {
   const near = Math.min(last, from + shortLine);
   for (let at = from; at < near; at++) if (bytes[at] === newline) return at;
@@ -96,21 +120,11 @@ function nextBreak(bytes: Buffer, from: number, last: number): number {
   return found < 0 ? last : found;
 }
 
-/** The first place from one on that is no line break. */
-function nextLetter(bytes: Buffer, from: number): number {
+/** The first place after line breaks; the same where none begins. */
+function afterBreak(bytes: Buffer, from: number): number {
   let at = from;
+  while (bytes[at] === carriageReturn) at++;
+  if (bytes[at] !== newline) return from;
   while (bytes[at] === newline || bytes[at] === carriageReturn) at++;
-  return at;
-}
-
-/** Where a pattern ends whose lines may be broken; 0 where it is not. */
-function endOf(bytes: Buffer, from: number, pattern: Buffer): number {
-  const last = from + pattern.length + breakBytes(pattern.length);
-  let at = from;
-  for (const letter of pattern) {
-    at = nextLetter(bytes, at);
-    if (at >= last || bytes[at] !== letter) return 0;
-    at++;
-  }
   return at;
 }

@@ -3,10 +3,10 @@ import { redactionLimits } from "../core/redaction-limits.ts";
 const blockBytes = 3;
 const tableBits = 15;
 const tableMask = (1 << tableBits) - 1;
-export const tableSize = 1 << tableBits;
+const tableSize = 1 << tableBits;
 
 /** Of three bytes that stand one after the other. */
-export function blockOf(first: number, second: number, third: number): number {
+function blockOf(first: number, second: number, third: number): number {
   return ((first << 10) ^ (second << 5) ^ third) & tableMask;
 }
 
@@ -23,6 +23,7 @@ function headBytes(pattern: Buffer): number {
 
 /** Where a pattern stands. */
 export type Found = (start: number, end: number) => void;
+type Fits = (start: number, end: number) => boolean;
 
 /**
  * Patterns to look for at once. A table of shifts says by the last block of a window how many places no pattern can begin at
@@ -32,7 +33,7 @@ export class PatternSet {
   /** No pattern is longer. */
   readonly reachBytes: number;
   /** No head is shorter. */
-  readonly #windowBytes: number;
+  readonly windowBytes: number;
   readonly #shifts: Uint8Array;
   readonly #patterns: readonly Buffer[];
   readonly #first = new Int32Array(256);
@@ -50,8 +51,8 @@ export class PatternSet {
     const sizes = heads.map((head) => head.length);
     const nodes = 1 + sizes.reduce((sum, size) => sum + size, 0);
     this.reachBytes = patterns.reduce((most, { length }) => Math.max(most, length), 0);
-    this.#windowBytes = Math.min(redactionLimits.windowBytes, ...sizes);
-    this.#shifts = new Uint8Array(tableSize).fill(this.#windowBytes - blockBytes + 1);
+    this.windowBytes = Math.min(redactionLimits.windowBytes, ...sizes);
+    this.#shifts = new Uint8Array(tableSize).fill(this.windowBytes - blockBytes + 1);
     this.#byte = new Uint8Array(nodes);
     this.#child = new Int32Array(nodes);
     this.#sibling = new Int32Array(nodes);
@@ -63,9 +64,9 @@ export class PatternSet {
   }
 
   #add(head: Buffer, number: number): void {
-    for (let at = 0; at + blockBytes <= this.#windowBytes; at++) {
+    for (let at = 0; at + blockBytes <= this.windowBytes; at++) {
       const block = blockAt(head, at);
-      this.#shifts[block] = Math.min(this.#shifts[block] as number, this.#windowBytes - blockBytes - at);
+      this.#shifts[block] = Math.min(this.#shifts[block] as number, this.windowBytes - blockBytes - at);
     }
     let node = 0;
     for (const byte of head) {
@@ -95,19 +96,30 @@ export class PatternSet {
     return next;
   }
 
-  /** Tells the longest pattern at each place before `to`, in order. */
-  find(bytes: Buffer, to: number, found: Found): void {
+  /** No when the bytes hold no pattern, and no beginning of one that is as long as a window. */
+  mayHold(bytes: Buffer): boolean {
+    const block = this.windowBytes - blockBytes;
+    for (let at = 0; at + this.windowBytes <= bytes.length; ) {
+      const shift = this.#shifts[blockAt(bytes, at + block)] as number;
+      if (shift === 0) return true;
+      at += shift;
+    }
+    return false;
+  }
+
+  /** Tells the longest pattern that fits at each place before `to`, in order. */
+  find(bytes: Buffer, to: number, found: Found, fits?: Fits): void {
     const shifts = this.#shifts;
-    const block = this.#windowBytes - blockBytes;
-    const end = Math.min(to, bytes.length - this.#windowBytes + 1);
+    const block = this.windowBytes - blockBytes;
+    const end = Math.min(to, bytes.length - this.windowBytes + 1);
     for (let at = 0; at < end; ) {
       const shift = shifts[blockAt(bytes, at + block)] as number;
-      if (shift === 0) this.#look(bytes, at, found);
+      if (shift === 0) this.#look(bytes, at, found, fits);
       at += shift === 0 ? 1 : shift;
     }
   }
 
-  #look(bytes: Buffer, from: number, found: Found): void {
+  #look(bytes: Buffer, from: number, found: Found, fits: Fits | undefined): void {
     let end = 0;
     let node = 0;
     for (let at = from; at < bytes.length; at++) {
@@ -116,7 +128,7 @@ export class PatternSet {
       for (let number = this.#ends[node] as number; number !== 0; number = this.#next[number] as number) {
         const pattern = this.#patterns[number - 1] as Buffer;
         const to = from + pattern.length;
-        if (to <= end || to > bytes.length) continue;
+        if (to <= end || to > bytes.length || fits?.(from, to) === false) continue;
         if (bytes.compare(pattern, at + 1 - from, pattern.length, at + 1, to) === 0) end = to;
       }
       if (this.#child[node] === 0) break;

@@ -206,6 +206,40 @@ describe("a masking stream", () => {
     );
   });
 
+  it.each([
+    ["", "A\n".repeat(64 * 1024), 64 * 1024],
+    [" of numbers", Array.from({ length: 20_000 }, (_, line) => `${line}\n`).join(""), 64 * 1024],
+    [" that come one by one", "A\r\n".repeat(12 * 1024), 3],
+  ])(
+    "[S88] does no more for each byte of short lines%s when a value is long than when it is short",
+    (_, lines, size) => {
+      const text = Buffer.from(lines);
+      const cpuMs = (secret: string) => {
+        const stream = hiding(Buffer.from(secret)).stream("fill");
+        const before = process.cpuUsage();
+        for (let at = 0; at < text.length; at += size) stream.push(text.subarray(at, at + size));
+        stream.end();
+        const { user, system } = process.cpuUsage(before);
+        return (user + system) / 1000;
+      };
+      const long = Array.from({ length: 500 }, (_, index) => `k-${index * 7919}`).join("");
+      expect(cpuMs(long)).toBeLessThan(100 + 10 * cpuMs("sk-live-4f9a0c27d1e8"));
+    },
+  );
+
+  it("[S88] masks a value whose lines are broken in a run that is longer than what is looked at in one go", () => {
+    const secret = Buffer.from(Array.from({ length: 3_000 }, (_, index) => (index * 7919) % 251));
+    const by = hiding(secret);
+    const form = secret.toString("hex").replace(/.{16}/g, "$&\r\n");
+    for (const before of [0, 1, 4_000, 5_999, 6_000, 6_001, 12_345, 30_000])
+      for (const cuts of [[], Array(40).fill(1_001)]) {
+        const text = Buffer.from(`${"z\n".repeat(before)}${form}z\n`.repeat(2));
+        const shown = through(text, cuts, by).toString();
+        expect(shown.split(redacted).length).toBe(3);
+        expect(shown.includes(form.slice(0, 40))).toBe(false);
+      }
+  });
+
   it("[S86] tells of halves of a value that are printed again and again, once, and of no whole ones", () => {
     const by = hiding(Buffer.from("sk-live-4f9a0c27d1e8"));
     let told = 0;
