@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { exchange } from "./field.ts";
@@ -43,6 +45,72 @@ describe("a secret that a sandbox has a placeholder of", () => {
     expect(host.streams[0]?.authorization).toBe(`Bearer ${value}`);
     expect(answer.headers["x-echo"]).toBe(authorization);
     expect(answer.trailers["x-late"]).toBe(authorization);
+  });
+
+  it("[S86] reaches the sandbox in no compressed answer: an uncompressed one is asked for, another is refused", async () => {
+    await using host = await webHost({
+      tls: true,
+      answer: ({ url, headers }, response) => {
+        const field = url === "/transfer" ? "transfer-encoding" : "content-encoding";
+        response.setHeader(field, url === "/transfer" ? "gzip, chunked" : "GZIP");
+        response.end(gzipSync(`got ${headers.authorization}`));
+      },
+    });
+    await using box = await inspectedField({ port: host.port, secrets });
+    const program = await box.open("allowed.example");
+    for (const path of ["/", "/transfer"]) {
+      const headers = { authorization, "accept-encoding": "gzip, br" };
+      const answer = await ask(path === "/" ? program : await box.open("allowed.example"), path, { headers });
+      expect(answer).toMatchObject({ status: 403, body: expect.stringContaining("compressed its answer") });
+    }
+    expect(host.requests.map(({ headers }) => headers["accept-encoding"])).toEqual(["identity", "identity"]);
+    const plain = { "accept-encoding": "gzip" };
+    expect(await ask(program, "/", { headers: plain })).toMatchObject({
+      status: 200,
+      headers: { "content-encoding": "GZIP" },
+    });
+    expect(host.requests.at(-1)?.headers["accept-encoding"]).toBe("gzip");
+    expect(await ask(program, "/", { method: "HEAD", headers: { authorization } })).toMatchObject({ status: 200 });
+  });
+
+  it("[S86] reaches the sandbox in no compressed stream", async () => {
+    await using host = await http2Host((stream, headers) => {
+      stream.respond({ ":status": 200, "content-encoding": "br" });
+      stream.end(`${headers["accept-encoding"]} ${headers.authorization}`);
+    });
+    await using box = await inspectedField({ port: host.port, secrets });
+    const session = await box.http2("allowed.example");
+    const asked = { ":path": "/", "accept-encoding": "br", te: "trailers" };
+    const answer = await askHttp2(session, { ...asked, authorization }, { body: "x" });
+    expect(answer).toMatchObject({ status: 403, body: expect.stringContaining("compressed its answer") });
+    expect(host.streams[0]).toMatchObject({ "accept-encoding": "identity", te: "trailers" });
+    expect(await askHttp2(session, asked)).toMatchObject({ status: 200, body: "br undefined" });
+    expect(host.connections()).toBe(1);
+  });
+
+  it.each([
+    ["agreed to", 101, "Sec-WebSocket-Extensions: permessage-deflate"],
+    ["answered otherwise", 400, "Content-Encoding: gzip\r\nContent-Length: 4"],
+  ])("[S86] reaches the sandbox in no compressed WebSocket, %s", async (_, status, field) => {
+    await using host = await webHost({ tls: true });
+    const heads: string[] = [];
+    host.server.on("upgrade", ({ headers }, socket) => {
+      heads.push(`${headers["accept-encoding"]} ${headers["sec-websocket-extensions"]}`);
+      const upgrade = status === 101 ? "Connection: Upgrade\r\nUpgrade: websocket\r\n" : "";
+      socket.end(`HTTP/1.1 ${status} Words\r\n${upgrade}${field}\r\n\r\ndata`);
+    });
+    await using box = await inspectedField({ port: host.port, secrets });
+    const program = await box.open("allowed.example");
+    const fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Extensions: permessage-deflate"];
+    const head = ["GET / HTTP/1.1", "Host: allowed.example", ...fields, `Authorization: ${authorization}`];
+    let got = "";
+    program.setEncoding("latin1").on("data", (chunk) => {
+      got += chunk;
+    });
+    program.write(`${head.join("\r\n")}\r\n\r\n`);
+    await once(program, "end");
+    expect(got).toMatch(/^HTTP\/1\.1 403 [\s\S]*compressed its answer/);
+    expect(heads).toEqual(["identity undefined"]);
   });
 
   it("does not let a request overtake one that waits for its value, both on one connection", async () => {

@@ -13,10 +13,11 @@ import { reset } from "./relay.ts";
 const lasting = /^\/[^?#]*\.(whl|tar\.gz|tgz|zip|deb)$/;
 
 /** Whether a request is for such a file, whole, by somebody whom the file is no secret to. */
-export function isDownload({ method, rawHeaders }: IncomingMessage, { target, permit }: Way): boolean {
+export function isDownload({ method, rawHeaders }: IncomingMessage, { target, permit, look }: Way): boolean {
   const special = ["range", "authorization", "cookie", "content-length", "transfer-encoding"];
   return (
     permit.verdict.rule.keepsFiles === true &&
+    look === undefined &&
     method === "GET" &&
     lasting.test(target.path) &&
     special.every((name) => valuesOf(rawHeaders, name).length === 0)

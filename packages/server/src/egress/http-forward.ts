@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { codedRefusal, isCoded } from "./coded-answer.ts";
 import type { Exit } from "./exit.ts";
 import { forwardable, requestFraming, valuesOf } from "./forward-headers.ts";
 import { answerRaw, answerRefusal, formatHead } from "./http-answer.ts";
@@ -44,6 +45,12 @@ function lookAt(answer: Readable, { look }: Pick<Way, "look">): void {
   if (look !== undefined) answer.on("data", look);
 }
 
+/** A body that holds the value in a form that nobody looks for. */
+function isHidden(method: string | undefined, { statusCode, rawHeaders }: IncomingMessage, { look }: Way): boolean {
+  const hasBody = method !== "HEAD" && statusCode !== 204 && statusCode !== 304;
+  return look !== undefined && hasBody && isCoded(rawHeaders);
+}
+
 /** Asks for nothing to be done, and has no body that would be gone. */
 function isRepeatable({ method = "", rawHeaders }: IncomingMessage): boolean {
   const framed = ["transfer-encoding", "content-length"].some((name) => valuesOf(rawHeaders, name).length > 0);
@@ -71,6 +78,11 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       else fail(error);
     });
     out.on("response", (answer) => {
+      if (isHidden(request.method, answer, way)) {
+        answerRefusal(request, response, codedRefusal(way.target.destination));
+        drop(out, answer);
+        return exit.destroy();
+      }
       answer.on("error", fail);
       answer.once("end", () => exit.done());
       try {
@@ -87,6 +99,11 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
   attempt(true);
 }
 
+/** Reads nothing more of an answer. */
+function drop(out: ClientRequest, answer: IncomingMessage): void {
+  for (const stream of [out, answer]) stream.removeAllListeners("error").on("error", () => undefined);
+}
+
 /** A WebSocket: bytes pass unread once the server has agreed to it, and not before. */
 export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Way): void {
   const { exit, mask } = way;
@@ -94,7 +111,15 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
   const out = send(request, way, ["Connection", "Upgrade", "Upgrade", "websocket"], ["content-length"]);
   client.once("close", () => exit.destroy());
   out.on("error", (error) => (client.writable ? answerRaw(client, broken(way, exit.errored ?? error)) : reset(client)));
+  const refuse = () => {
+    exit.destroy();
+    answerRaw(client, codedRefusal(way.target.destination));
+  };
   out.on("upgrade", (answer, socket: Duplex, head) => {
+    if (way.look !== undefined && valuesOf(answer.rawHeaders, "sec-websocket-extensions").length > 0) {
+      socket.on("error", () => undefined).destroy();
+      return refuse();
+    }
     const fields = [...mask(forwardable(answer.rawHeaders)), "Connection", "Upgrade", "Upgrade", "websocket"];
     client.write(formatHead(101, "Switching Protocols", fields));
     if (head.length > 0) socket.unshift(head);
@@ -102,6 +127,10 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
     join(client, socket);
   });
   out.on("response", (answer) => {
+    if (isHidden(request.method, answer, way)) {
+      drop(out, answer);
+      return refuse();
+    }
     const [words = "", ...fields] = mask([answer.statusMessage ?? "", ...forwardable(answer.rawHeaders)]);
     client.write(formatHead(answer.statusCode ?? 502, words, [...fields, "Connection", "close"]));
     lookAt(answer, way);

@@ -21,6 +21,7 @@ export interface Filled {
 export type Notice = (secret: string, value: Buffer, host: string) => (piece: Buffer) => void;
 
 const every = new RegExp(placeholderPattern, "g");
+const compressing = new Set(["accept-encoding", "sec-websocket-extensions"]);
 const basic = /^(basic +)([a-z0-9+/]+=*)$/i;
 
 export class Credentials {
@@ -60,7 +61,7 @@ export class Credentials {
     const look = (piece: Buffer) => {
       for (const one of looks) one(piece);
     };
-    return { fields: filled, mask: (answer) => answer.map((text) => mask(text, shown)), look };
+    return { fields: uncompressed(filled), mask: (answer) => answer.map((text) => mask(text, shown)), look };
   }
 
   async #read(host: string, field: string, placeholder: string): Promise<Read> {
@@ -106,6 +107,12 @@ function replace(text: string, placeholder: string, { value, format }: { value: 
   if (pair === undefined) return text.split(placeholder).join(value);
   const filled = pair.pair.split(placeholder).join(value);
   return `${pair.scheme}${Buffer.from(filled, "latin1").toString("base64")}`;
+}
+
+/** Asks for an answer that can be looked through for the value. */
+function uncompressed(fields: readonly string[]): string[] {
+  const names = fields.map((_, index) => fields[index - (index % 2)]?.toLowerCase() ?? "");
+  return [...fields.filter((_, index) => !compressing.has(names[index] ?? "")), "accept-encoding", "identity"];
 }
 
 function mask(text: string, shown: ReadonlyMap<string, string>): string {

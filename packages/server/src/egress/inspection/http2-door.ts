@@ -118,7 +118,7 @@ async function serveStream(
     ...fields,
   };
   const changed = admitted.fields.filter(
-    (_text, index) => index % 2 === 0 && asked.fields[index + 1] !== admitted.fields[index + 1],
+    (_text, index) => index % 2 === 0 && !asked.fields.includes(admitted.fields[index + 1] ?? ""),
   );
   forwardStream(stream, far, { ...out, [sensitiveHeaders]: changed }, admitted, (error) => {
     const cause = outlet?.errored ?? error;

@@ -6,6 +6,8 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
+import { codedRefusal, isCoded } from "../coded-answer.ts";
+import type { Permit } from "../passage.ts";
 import { formatRefusal, type Refusal, type RefusalAnswer } from "../refusal.ts";
 import type { Filled } from "./credentials.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
@@ -26,7 +28,7 @@ export function forwardStream(
   stream: ServerHttp2Stream,
   far: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
-  { mask, look }: Pick<Filled, "mask" | "look">,
+  { mask, look, permit }: Pick<Filled, "mask" | "look"> & { permit: Permit },
   broken: (error: unknown) => Refusal,
 ): void {
   const hasBody = !stream.endAfterHeaders;
@@ -53,6 +55,10 @@ export function forwardStream(
   out.on("response", (answer) => {
     if (stream.destroyed) return;
     const isWhole = out.endAfterHeaders;
+    if (look !== undefined && !isWhole && isCoded(fieldsOf(answer))) {
+      answerStream(stream, codedRefusal(permit.destination));
+      return out.close(NGHTTP2_CANCEL);
+    }
     attempt([stream, out], () => {
       stream.respond(show(answer), { endStream: isWhole, waitForTrailers: !isWhole });
       isAnswered = isWhole;
