@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { noApt } from "../../packages/server/src/core/apt.ts";
 import { engineLimits } from "../../packages/server/src/core/limits.ts";
+import { readSpec } from "../../packages/server/src/images/read-spec.ts";
+import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import { engines, ordinary } from "../harness.ts";
-import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
+import { openDeployment } from "./deployment.ts";
+import { callerOf, makeHome, settings, small, type TestFleet, until } from "./fixture.ts";
 import { mountDisk } from "./small-disk.ts";
 
 const MiB = 1024 ** 2;
@@ -61,6 +65,22 @@ describe.skipIf(ordinary)("the disk that namespaces share", () => {
     expect(made.length).toBeLessThanOrEqual(3);
     for (const one of asked) if (one.status === "rejected") expect(one.reason).toMatchObject(pastShare);
     for (const id of made) await test.fleet.destroy(alice, id);
+  });
+
+  it("[S97] a request past its namespace's share, or past a cap, has no image made", async () => {
+    await using own = await makeHome();
+    using _disk = mountDisk(own.home, room(512));
+    const text = "name: tools\ndebian: [jq]\n";
+    const packages = {
+      ...{ registries: noRegistries, apt: noApt, mustPin: false, makesCatalogue: true },
+      catalogue: [{ spec: await readSpec(text), text }],
+    };
+    await using test = await openDeployment(own.home, { settings, packages, onError: () => undefined });
+    const ask = (limits: { storageBytes?: number; memoryBytes?: number }) =>
+      test.fleet.create(alice, { image: "tools", limits });
+    await expect(ask({ storageBytes: 500 * MiB })).rejects.toMatchObject(pastShare);
+    await expect(ask({ memoryBytes: 2 ** 60 })).rejects.toThrow("memory");
+    expect(test.images.list()).toEqual([]);
   });
 
   it("[S92] is one namespace's alone where the setting says so", async () => {

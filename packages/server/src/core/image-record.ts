@@ -71,6 +71,8 @@ export interface ChosenImage {
 export interface ImageChoice {
   /** By name, alias or id; refuses what is not there, and says what is. */
   choose(image: string): ChosenImage;
+  /** True when the image is being made, or can be made on its first use. */
+  isComing?(image: string): boolean;
   /** Has one made that is missing, and waits for it; undefined when there is nothing to wait for. */
   bring?(caller: Caller, image: string): Promise<void> | undefined;
 }

@@ -64,6 +64,11 @@ export class FirstUse implements ImageChoice {
     }
   }
 
+  isComing(image: string): boolean {
+    const state = imageState(this.#parts.images.list(), this.#nameOf(image));
+    return state === "building" || (state === "missing" && this.#startOf(image) !== undefined);
+  }
+
   bring(caller: Caller, image: string): Promise<void> | undefined {
     const { images } = this.#parts;
     const name = this.#nameOf(image);

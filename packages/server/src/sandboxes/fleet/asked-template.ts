@@ -3,7 +3,7 @@ import { defined } from "../../core/defined.ts";
 import type { FleetEgress, PolicyDraft } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
-import type { ImageChoice } from "../../core/image-record.ts";
+import type { ChosenImage, ImageChoice } from "../../core/image-record.ts";
 import type { Caller } from "../../core/principal.ts";
 import { type ReadyTemplate, type TemplateChoice, type WarmUp, warmUpJob } from "../../core/template.ts";
 import { type Asked, resolveCreate } from "./asked.ts";
@@ -17,15 +17,28 @@ export interface AskedParts {
   templates: TemplateChoice;
 }
 
+/** A checked request, whose image may have yet to be made: `chooseImage` waits for it. */
+export interface CheckedRequest extends Omit<Asked, "image"> {
+  chooseImage: () => Promise<ChosenImage>;
+}
+
 /** A request with what its template says, and with its defaults. */
-export function resolveAsked(caller: Caller, request: CreateRequest, parts: AskedParts): Asked {
+export function resolveAsked(caller: Caller, request: CreateRequest, parts: AskedParts): CheckedRequest {
   const { settings, egress, images, templates } = parts;
   const check = (network: PolicyDraft) => egress.check(caller, network);
-  if (request.template === undefined) return resolveCreate(request, settings, check, images);
+  if (request.template === undefined) {
+    const image = request.image ?? settings.image;
+    if (!images.isComing?.(image)) images.choose(image);
+    const chooseImage = async () => {
+      await images.bring?.(caller, image);
+      return images.choose(image);
+    };
+    return { ...resolveCreate(request, settings, check), chooseImage };
+  }
   const template = templates.choose(caller, request.template);
   allowedWarmUp(settings.commands, template.warmUp);
-  const asked = resolveCreate(onTemplate(request, template), settings, check, { choose: () => template.image });
-  return { ...asked, template };
+  const asked = resolveCreate(onTemplate(request, template), settings, check);
+  return { ...asked, template, chooseImage: async () => template.image };
 }
 
 const decided = ["image", "engine", "snapshotId", "inputFolder"] as const;

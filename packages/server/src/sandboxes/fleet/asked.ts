@@ -4,7 +4,7 @@ import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
-import type { ChosenImage, ImageChoice } from "../../core/image-record.ts";
+import type { ChosenImage } from "../../core/image-record.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
@@ -35,14 +35,11 @@ export function resolveCreate(
   request: CreateRequest,
   settings: FleetSettings,
   checkNetwork: (asked: PolicyDraft) => EgressPolicy,
-  images: ImageChoice,
-): Asked {
-  const image = images.choose(request.image ?? settings.image);
+): Omit<Asked, "image"> {
   const { sessionKeyChars } = fleetLimits;
   if (request.sessionKey !== undefined && (request.sessionKey === "" || request.sessionKey.length > sessionKeyChars))
     throw new AppError("invalid", `a session key has 1 to ${sessionKeyChars} characters`);
   return {
-    image,
     engine: request.engine ?? settings.engine,
     limits: resolveSandboxLimits({ ...settings.limits, ...request.limits }),
     env: checkEnv(request.env ?? {}),

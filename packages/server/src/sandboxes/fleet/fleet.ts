@@ -20,8 +20,7 @@ import { templateLimits } from "../../core/template-limits.ts";
 import { cleanError } from "../clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
-import type { Asked } from "./asked.ts";
-import { type AskedParts, allowedWarmUp, resolveAsked } from "./asked-template.ts";
+import { type AskedParts, allowedWarmUp, type CheckedRequest, resolveAsked } from "./asked-template.ts";
 import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
 import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
@@ -163,8 +162,6 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
 
   async create(caller: Caller, request: CreateRequest): Promise<Created> {
     this.uses.checkOpen();
-    const { images, settings } = this.#askedParts;
-    if (request.template === undefined) await images.bring?.(caller, request.image ?? settings.image);
     const asked = resolveAsked(caller, request, this.#askedParts);
     const { sessionKey } = asked;
     if (sessionKey === null) return this.#create(caller, asked);
@@ -187,18 +184,19 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     }
   }
 
-  async #create(caller: Caller, asked: Asked): Promise<Created> {
+  /** Its image is made last: a request that is refused for its limits or its namespace's share begins no build and no pull. */
+  async #create(caller: Caller, { chooseImage, ...checked }: CheckedRequest): Promise<Created> {
     const { namespace } = caller.principal;
     this.#registry.reserve(namespace);
-    this.uses.begin();
     try {
-      using _share = await this.#creation.shares.reserve(namespace, asked.limits.storageBytes);
+      using _share = await this.#creation.shares.reserve(namespace, checked.limits.storageBytes);
+      const asked = { ...checked, image: await chooseImage() };
+      using _use = this.uses.open();
       const { record } = await createMember(this.#creation, caller, asked);
       if (asked.sessionKey !== null)
         this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
       return { record, isNew: true };
     } finally {
-      this.uses.end();
       this.#registry.release(namespace);
     }
   }

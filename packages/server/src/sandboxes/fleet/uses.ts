@@ -28,6 +28,13 @@ export class Uses {
     this.#lastMs = performance.now();
   }
 
+  /** Under way until it is disposed of; refused once nothing more may begin. */
+  open(): Disposable {
+    this.checkOpen();
+    this.begin();
+    return { [Symbol.dispose]: () => this.end() };
+  }
+
   end(): void {
     this.#count--;
     this.#lastMs = performance.now();
