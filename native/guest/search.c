@@ -32,7 +32,7 @@ struct scan {
   uint64_t line;    /* number of the line that `counted` is in */
   uint64_t line_at; /* offset in the file at which that line starts */
   size_t counted;   /* newlines before this place are counted */
-  bool end;
+  bool end, cut;    /* no more is read; the file goes on */
 };
 
 static char fold(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
@@ -58,7 +58,7 @@ static int refill(struct scan *s, int fd, size_t keep) {
     ssize_t got = aborted || size == 0 ? 0 : read(fd, buffer + s->have, size);
     if (aborted) return errno = ECANCELED, -1;
     if (got < 0) return -1;
-    if (size == 0) truncated = true;
+    if (size == 0) truncated = s->cut = true;
     if (got == 0) s->end = true;
     bytes_left -= (uint64_t)got;
     for (ssize_t i = 0; i < got && wanted->flags & FLAG_IGNORE_CASE; i++) folded[s->have + (size_t)i] = fold(buffer[s->have + (size_t)i]);
@@ -128,18 +128,20 @@ static int search_lines(int fd) {
   }
 }
 
-/* The file itself, after a row with its path: in rows without one. */
+/* The file itself, after a row with its path: in rows without one. An empty one says that this was all of it. */
 static int tell_file(int fd) {
   struct match row = {S_IFREG, (uint32_t)strlen(shown), 0, 0, 0, 0};
   struct scan s = {.line = 1};
   if (write_all(OUT, &row, sizeof row) < 0 || write_all(OUT, shown, row.path_size) < 0) return -1;
   while (!s.end) {
     if (refill(&s, fd, s.have) < 0) return -1;
+    if (s.have == 0) break;
     if (!(wanted->flags & FLAG_BINARY) && memchr(buffer, 0, s.have)) return 0;
     struct match piece = {S_IFREG, 0, (uint32_t)s.have, 0, 0, 0};
     if (write_all(OUT, &piece, sizeof piece) < 0 || write_all(OUT, buffer, s.have) < 0) return -1;
   }
-  return 0;
+  struct match whole = {S_IFREG, 0, 0, 0, 0, 0};
+  return s.cut ? 0 : write_all(OUT, &whole, sizeof whole);
 }
 
 static int search_file(int folder, const char *name) {

@@ -144,6 +144,23 @@ open('hunt/pem', 'w').write(os.environ['PEM'] + '\\n')`),
     expect(matches.map(({ path }) => path).sort()).toEqual([".env", "in", "pem"]);
   });
 
+  it("[S87] is in no line of a file that the search stops reading in the middle of it", async () => {
+    const pieceBytes = 256 * 1024;
+    await sandbox.exec({
+      command: python(`${load}os.makedirs('cut', exist_ok=True)
+for rest in (0, 1, 10):
+  before = 'first TOKEN\\n' + 'x\\n' * ${pieceBytes}
+  value = 'TOKEN=' + s
+  size = ${pieceBytes} - len(value.encode()) + rest
+  open(f'cut/f{rest}', 'wb').write(before[:size].encode() + value.encode() + b'\\n\\0')
+open('cut/whole', 'w').write('last TOKEN=' + s)`),
+    });
+    const matches: SearchMatch[] = [];
+    for await (const match of sandbox.files.search("cut", { text: "TOKEN" })) matches.push(match);
+    const shown = matches.map(({ path, text }) => `${path} ${text}`).sort();
+    expect(shown).toEqual(["f0 first TOKEN", "f1 first TOKEN", "f10 first TOKEN", `whole last TOKEN=${stars}`]);
+  });
+
   it("[S87] leaves a search of everything else as it was", async () => {
     await sandbox.exec({
       command: python(`import os

@@ -28,8 +28,9 @@ export class MaskedFile {
       for (const found of lines.add(piece)) yield { path, type: "file", ...found };
   }
 
+  /** All of the file was there. Without it the last bytes are not looked through: the rest of a value may follow them. */
   *end(): Generator<SearchMatch, void> {
-    if (this.#file === undefined) return;
+    if (this.#file === undefined) throw badRow();
     const { path, masked, lines } = this.#file;
     this.#file = undefined;
     for (const piece of masked.end()) for (const found of lines.add(piece)) yield { path, type: "file", ...found };

@@ -46,12 +46,11 @@ export class MaskedSearch implements Told<SearchMatch, SearchSummary> {
     let isSkipped = false;
     for await (const row of searchRows(this.#wire, { ...asked, length: searchLimits.maskedBytes, whole: true })) {
       if (row.end !== undefined || row.path !== "") {
-        yield* file.end();
         this.#tell(row);
         isSkipped = this.#isHidden(row);
         if (!isSkipped && row.end === undefined) this.#filesRead++;
         if (!isSkipped) file.begin(this.#redactor.text(row.path));
-      } else if (!isSkipped) yield* file.add(row.bytes);
+      } else if (!isSkipped) yield* row.bytes.length === 0 ? file.end() : file.add(row.bytes);
     }
   }
 
