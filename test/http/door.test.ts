@@ -223,6 +223,18 @@ describe("the door of the REST API", () => {
     expect(await text(socket).catch((error: Error) => error.message)).toMatch(/^(|read ECONNRESET)$/);
   });
 
+  it("[S94] lets a client go that spins its JSON body out, however little it pauses", async () => {
+    await using impatient = await openTestServer(engine, { bodyMs: 500 });
+    const key = (await impatient.as("agent")).headers["x-api-key"];
+    const socket = connect(Number(new URL(impatient.base).port), "127.0.0.1").on("error", () => undefined);
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const headers = `host: localhost\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\ncontent-length: 100000`;
+    socket.write(`POST ${list} HTTP/1.1\r\n${headers}\r\n\r\n{`);
+    const timer = setInterval(() => socket.write(" "), 20);
+    await closed;
+    clearInterval(timer);
+  });
+
   it("does not wait for the body of what it has no route for", async () => {
     await using impatient = await openTestServer(engine, { bodyIdleMs: 3_600_000 });
     const { port } = new URL(impatient.base);

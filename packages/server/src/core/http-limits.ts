@@ -30,7 +30,7 @@ export const httpLimits = {
   jsonBytes: 1 * MiB,
   /** A body that may hold code: JSON writes a byte as up to six. */
   codeBodyBytes: 24 * MiB,
-  /** JSON bodies that are read or worked on, of one key and of all. Small ones that come whole do not count; others are parsed one at a time. */
+  /** JSON bodies that are read or worked on, of one key and of all; one namespace has half of what others leave. Small ones that come whole do not count; others are parsed one at a time. */
   heldBytesPerKey: 96 * MiB,
   heldBytes: 256 * MiB,
   smallBodyBytes: 8 * KiB,
@@ -39,6 +39,8 @@ export const httpLimits = {
   headersTimeoutMs: 20_000,
   /** How long a body may stand still before its client is let go. */
   bodyIdleMs: 120_000,
+  /** How long all of a JSON body may take: 24 MiB at 0.7 Mbit/s. */
+  bodyMs: 300_000,
   keepAliveMs: 60_000,
   /** For each part to say that it is ready; and how long their answer holds, however many ask. */
   readyTimeoutMs: 8_000,

@@ -5,18 +5,43 @@ import { HeldBodies } from "./held-bodies.ts";
 
 const { heldBytesPerKey, heldBytes } = httpLimits;
 
-it("[S94] bodies of one key take no more memory than its share, and all no more than all may", () => {
+const refusal = expect.objectContaining({ code: "limit_exceeded", retryAfterMs: 1_000 });
+
+it("[S94] bodies of one key take no more memory than its share", () => {
   const bodies = new HeldBodies();
-  bodies.add("a", heldBytesPerKey);
-  expect(() => bodies.add("a", 1)).toThrow(expect.objectContaining({ code: "limit_exceeded", retryAfterMs: 1_000 }));
-  const others = Math.floor(heldBytes / heldBytesPerKey);
-  for (let n = 1; n < others; n++) bodies.add(`other ${n}`, heldBytesPerKey);
-  expect(() => bodies.add("b", heldBytes - others * heldBytesPerKey + 1)).toThrow("too many large requests");
-  bodies.release("a", heldBytesPerKey);
-  bodies.add("b", heldBytesPerKey);
-  bodies.release("b", heldBytesPerKey - 1);
-  bodies.add("b", heldBytesPerKey - 1);
-  expect(() => bodies.add("b", 1)).toThrow("too many large requests");
+  const owner = { id: "a", namespace: "a" };
+  bodies.add(owner, heldBytesPerKey);
+  expect(() => bodies.add(owner, 1)).toThrow(refusal);
+  bodies.add({ id: "b", namespace: "a" }, 1);
+  bodies.release(owner, 1);
+  bodies.add(owner, 1);
+  expect(() => bodies.add(owner, 1)).toThrow(refusal);
+});
+
+it("[S94] bodies of one namespace, by however many keys, leave room for others, and so do those of many namespaces", () => {
+  const bodies = new HeldBodies();
+  const MiB = 1024 ** 2;
+  const fill = (namespace: string) => {
+    let held = 0;
+    for (let key = 0; key < 4; key++)
+      try {
+        for (;;) {
+          bodies.add({ id: `${namespace} ${key}`, namespace }, MiB);
+          held += MiB;
+        }
+      } catch (error) {
+        expect(error).toEqual(refusal);
+      }
+    return held;
+  };
+  const shares = ["a", "b", "c", "d", "e"].map(fill);
+  expect(shares).toEqual([2, 4, 8, 16, 32].map((part) => heldBytes / part));
+  const late = { id: "late", namespace: "late" };
+  bodies.add(late, 4 * MiB);
+  expect(() => bodies.add(late, 1)).toThrow(refusal);
+  bodies.release({ id: "a 0", namespace: "a" }, heldBytesPerKey);
+  bodies.add(late, 24 * MiB);
+  expect(fill("a")).toBeLessThan(heldBytesPerKey);
 });
 
 it("[S94] what else waits has its turn between two large bodies", async () => {

@@ -56,6 +56,7 @@ export interface HttpParts extends FastifyParts {
   streamsPerKey?: number;
   /** How long a body may stand still. */
   bodyIdleMs?: number;
+  bodyMs?: number;
   unread?: UnreadAnswers;
   /** How often clients are looked for that do not read. */
   stalledEveryMs?: number;
@@ -112,6 +113,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   app.addHook("onClose", async () => clearInterval(watching));
   registerAll(app, routes, {
     bodyIdleMs: parts.bodyIdleMs ?? httpLimits.bodyIdleMs,
+    bodyMs: parts.bodyMs ?? httpLimits.bodyMs,
     bodies: new HeldBodies(),
     keyring: parts.keyring,
     audit: parts.audit,

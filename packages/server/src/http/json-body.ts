@@ -17,6 +17,8 @@ export interface BodyLimits {
   shape: JsonBounds;
   /** How long it may stand still. */
   idleMs: number;
+  /** How long all of it may take: its memory is kept from others meanwhile. */
+  wholeMs: number;
 }
 
 /** The JSON that a request has for a body, or undefined where it has none. */
@@ -35,7 +37,9 @@ export function readJson(
     const body = new Body(limits);
     if (request.readableLength !== Number(length) || request.readableLength > httpLimits.smallBodyBytes) {
       watchBody(request, limits.idleMs);
-      return void gather(request, body, holding).then((value) => done(undefined, value), done);
+      const timer = setTimeout(() => request.socket.destroy(), limits.wholeMs);
+      const gathered = gather(request, body, holding).finally(() => clearTimeout(timer));
+      return void gathered.then((value) => done(undefined, value), done);
     }
     let value: unknown;
     try {

@@ -20,6 +20,8 @@ export interface RegistrarParts extends CallParts {
   idempotency: Idempotency;
   /** How long a body may stand still. */
   bodyIdleMs: number;
+  /** How long all of a JSON body may take. */
+  bodyMs: number;
   bodies: HeldBodies;
   /** Whom a ticket in a query stands for. */
   redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
@@ -63,7 +65,7 @@ function takesJson({ method, raw }: Route): boolean {
 /** Without Fastify's parsers and hooks between here and a handler, which take longer than what is needed of them. */
 function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
-  const limits = { bytes, shape, idleMs: parts.bodyIdleMs };
+  const limits = { bytes, shape, idleMs: parts.bodyIdleMs, wholeMs: parts.bodyMs };
   const holding = holdingOf(request, reply, parts.bodies);
   readJson(request.raw, limits, holding, (error, body) => {
     if (error !== undefined) {
@@ -77,17 +79,18 @@ function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, p
 
 /** What is read of a body counts until its answer has left, or nobody waits for that any more. */
 function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): Holding & { release(): void } {
-  const key = callerOf(request)?.principal.id ?? "";
+  const { id, namespace } = callerOf(request)?.principal ?? { id: "", namespace: "" };
+  const owner = { id, namespace };
   let held = 0;
   const release = () => {
-    bodies.release(key, held);
+    bodies.release(owner, held);
     held = 0;
   };
   return {
     release,
     add: (bytes) => {
       if (held === 0) reply.raw.once("close", release);
-      bodies.add(key, bytes);
+      bodies.add(owner, bytes);
       held += bytes;
     },
     turn: () => bodies.turn(),
