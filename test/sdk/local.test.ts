@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, createServer as createNetServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { ApiError } from "@caisson/sdk";
 import { LocalError, openLocal } from "@caisson/sdk/local";
@@ -119,9 +119,10 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
   });
 
   it.skipIf(ordinary)("[S85] sends no key to a socket that another account has made, or could replace", async () => {
-    const home = await mkdtemp("/var/tmp/caisson-foreign-");
+    const parent = await mkdtemp("/var/tmp/caisson-foreign-");
+    const home = join(parent, "data");
     const run = join(home, "run");
-    await mkdir(run);
+    await mkdir(run, { recursive: true });
     await writeFile(join(home, "admin-key"), "csn_of_the_administrator_0123456789");
     const sent: string[] = [];
     const api = createServer((request, response) => {
@@ -132,21 +133,31 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
       join(run, "control"),
     );
     await Promise.all([once(api, "listening"), once(control, "listening")]);
-    const keys = async () => (await openLocal({ home, variables: {} })).keys.list();
-    for (const path of [home, run, join(run, "api")]) {
+    const keys = async (at = home) => (await openLocal({ home: at, variables: {} })).keys.list();
+    for (const path of [parent, home, run, join(run, "api")]) {
       await chown(path, 65_534, 65_534);
       expect(String(await refusal(keys()))).toContain(`${path} belongs to uid 65534`);
       await chown(path, 0, 0);
     }
-    await chmod(run, 0o777);
-    expect(String(await refusal(keys()))).toContain(`${run} can be written by every user`);
+    for (const path of [parent, home, run])
+      for (const mode of [0o777, 0o731]) {
+        await chmod(path, mode);
+        expect(String(await refusal(keys()))).toContain(`${path} can be written by other users`);
+        await chmod(path, 0o711);
+      }
+    const link = join(await mkdtemp("/var/tmp/caisson-link-"), "data");
+    await symlink(home, link);
+    await chown(parent, 65_534, 65_534);
+    expect(String(await refusal(keys(link)))).toContain(`${parent} belongs to uid 65534`);
+    await chown(parent, 0, 0);
     expect(sent).toEqual([]);
-    await chmod(run, 0o711);
-    expect(await keys()).toEqual([]);
+    const opened = await openLocal({ home: link, variables: {} });
+    await rm(dirname(link), { recursive: true });
+    expect(await opened.keys.list()).toEqual([]);
     expect(sent).toEqual(["csn_of_the_administrator_0123456789"]);
     api.close();
     control.close();
-    await rm(home, { recursive: true });
+    await rm(parent, { recursive: true });
   });
 
   it("says so where the key is gone", async () => {
