@@ -57,6 +57,10 @@ export const firstUseLimits = {
   retryMs: 10_000,
   /** After a failure. */
   restMs: 300_000,
+  /** Images at most, ready or being made, that one namespace has had made since the daemon started. */
+  imagesOfNamespace: 50,
+  /** Of `buildLimits.images`, how many records only administrators may fill. */
+  keptForAdministrators: 50,
   /** Images whose failure is known. */
   remembered: 256,
 } as const;

@@ -43,6 +43,7 @@ function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefi
   const firstUse = new FirstUse({
     images: {
       ...{ catalogue, log, list: () => records, settled: async (id) => ends.get(id)?.promise },
+      checkRoom: () => undefined,
       get: (image) => records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
       choose: (image) => chooseImage(records, image, catalogue),
       importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),

@@ -21,7 +21,10 @@ interface Pullable {
 }
 
 export interface FirstUseParts {
-  images: Pick<Images, "list" | "get" | "choose" | "log" | "catalogue" | "importFromCatalogue" | "settled">;
+  images: Pick<
+    Images,
+    "list" | "get" | "choose" | "log" | "catalogue" | "importFromCatalogue" | "settled" | "checkRoom"
+  >;
   /** Of what names no image of a registry: undefined. */
   pullable: (image: string) => Pullable | undefined;
   pull: (caller: Caller, reference: string) => Promise<Imported>;
@@ -112,6 +115,7 @@ export class FirstUse implements ImageChoice {
     if (failure !== undefined && restMs > 0) return Promise.reject(resting(failure.error, restMs));
     const known = this.#begun.get(key);
     if (known !== undefined) return known;
+    this.#parts.images.checkRoom(caller); // before a registry is asked
     const begun = make(unattended(caller))
       .then(
         ({ record }) => {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { buildLimits, firstUseLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
 import { Images, type ImagesParts } from "./images.ts";
@@ -59,6 +60,37 @@ it("[IMG-02] an image that is imported twice at once is made once", async () => 
     expect(both.map(({ isNew }) => isNew)).toEqual([true, false]);
     expect(both[1]?.record.id).toBe(both[0]?.record.id);
     expect(images.list()).toHaveLength(1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+it("[S97] images that sandboxes ask for leave room to other namespaces and to administrators", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "caisson-images-"));
+  try {
+    await using images = await openWaiting(folder);
+    const agentOf = (namespace: string): Caller => ({
+      principal: { ...admin.principal, namespace, role: "agent" },
+      requestId: "r",
+    });
+    const ask = (caller: Caller, count: number) =>
+      Promise.allSettled(
+        Array.from({ length: count }, (_, at) =>
+          images.importSpec(
+            caller,
+            `name: ${caller.principal.role}-${caller.principal.namespace}-${at}\ndebian: [jq]\n`,
+          ),
+        ),
+      ).then((all) => all.filter(({ status }) => status === "fulfilled").length);
+    const { imagesOfNamespace, keptForAdministrators } = firstUseLimits;
+    expect(await ask(agentOf("alice"), buildLimits.images)).toBe(imagesOfNamespace);
+    expect(() => images.checkRoom(agentOf("alice"))).toThrow("the namespace has had");
+    expect(await ask(agentOf("bob"), 1)).toBe(1);
+    for (const other of ["carol", "dave", "erin"]) await ask(agentOf(other), imagesOfNamespace);
+    expect(images.list()).toHaveLength(buildLimits.images - keptForAdministrators);
+    expect(await ask(admin, buildLimits.images)).toBe(keptForAdministrators);
+    for (const { id } of images.list()) await images.delete(admin, id);
+    expect(() => images.checkRoom(agentOf("alice"))).not.toThrow();
   } finally {
     await rm(folder, { recursive: true });
   }

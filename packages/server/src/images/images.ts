@@ -24,6 +24,7 @@ import { randomId } from "../core/random-id.ts";
 import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
 import { BuildLog, readLog, stepMark, stepsIn } from "./build-log.ts";
 import { explainFailure, type Progress } from "./build-steps.ts";
+import { ImageRoom } from "./image-room.ts";
 
 export interface ImagesParts extends BuildParts {
   /** Where logs are kept. */
@@ -67,7 +68,8 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   readonly #records = new Map<string, ImageRecord>();
   readonly #builds = new Map<string, Build>();
   /** Being inserted, by name and digest: a second import of the same one gets the first one's record. */
-  readonly #coming = new Map<string, Promise<ImageRecord>>();
+  readonly #coming = new Map<string, { caller: Caller; record: Promise<ImageRecord> }>();
+  readonly #room = new ImageRoom();
 
   private constructor(parts: ImagesParts) {
     this.#parts = parts;
@@ -182,6 +184,11 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     });
   }
 
+  /** Refuses a caller for whom no more images are made. */
+  checkRoom(caller: Caller): void {
+    this.#room.check(caller, this.list(), [...this.#coming.values()]);
+  }
+
   /** Answers once the build has its place in the queue; it goes on whoever leaves. */
   async import(caller: Caller, draft: Draft): Promise<Imported> {
     const { name, digest } = draft;
@@ -189,13 +196,10 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     if (same !== undefined) return { record: same, isNew: false };
     const key = JSON.stringify([name, digest]);
     const coming = this.#coming.get(key);
-    if (coming !== undefined) return { record: await coming, isNew: false };
-    if (this.#records.size + this.#coming.size >= buildLimits.images)
-      throw new AppError("limit_exceeded", `there are ${buildLimits.images} images already`, {
-        hint: "delete some first",
-      });
+    if (coming !== undefined) return { record: await coming.record, isNew: false };
+    this.checkRoom(caller);
     const inserted = this.#insert(caller, draft).finally(() => this.#coming.delete(key));
-    this.#coming.set(key, inserted);
+    this.#coming.set(key, { caller, record: inserted });
     const record = await inserted;
     const abort = new AbortController();
     const limit = AbortSignal.any([abort.signal, AbortSignal.timeout(buildLimits.buildMs)]);
@@ -235,6 +239,7 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
       throw error;
     }
     this.#records.set(id, record);
+    this.#room.add(caller, id);
     return record;
   }
 
@@ -354,6 +359,7 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   async #forget(id: string): Promise<void> {
     await this.#parts.records.delete(id);
     this.#records.delete(id);
+    this.#room.forget(id);
     await rm(this.#logPath(id), { force: true });
   }
 

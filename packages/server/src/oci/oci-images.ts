@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import type { Imported, ImportProgress, TreeImporter } from "../core/import-tree.ts";
-import { ociLimits, registryLimits } from "../core/oci-limits.ts";
+import { registryLimits } from "../core/oci-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RegistryWay } from "../core/registry-way.ts";
 import { Turn } from "../core/turn.ts";
@@ -9,6 +9,7 @@ import { readConfig } from "./documents.ts";
 import { collectImage, findManifest } from "./find-image.ts";
 import { readImageConfig } from "./image-config.ts";
 import type { FoundImage } from "./image-source.ts";
+import { ImportPlaces } from "./import-places.ts";
 import { Notes } from "./notes.ts";
 import type { Platform } from "./platform.ts";
 import { readImageArchive } from "./read-image-archive.ts";
@@ -55,7 +56,7 @@ export class OciImages {
   readonly #parts: OciParts;
   /** The names of one image are held at a time: there may be hundreds of megabytes of them. */
   readonly #merging = new Turn();
-  #underWay = 0;
+  readonly #places = new ImportPlaces();
 
   private constructor(parts: OciParts) {
     this.#parts = parts;
@@ -69,7 +70,7 @@ export class OciImages {
 
   /** Answers when it is known which image it is; its layers are fetched when its turn has come. */
   pull(caller: Caller, request: PullRequest): Promise<Imported> {
-    return this.#staged(async (staging, over) => {
+    return this.#staged(caller, async (staging, over) => {
       const { platform, images } = this.#parts;
       const reference = parseReference(request.reference);
       const name = checkName(request.name ?? request.reference.toLowerCase());
@@ -92,7 +93,7 @@ export class OciImages {
 
   /** From an archive that is here when this answers. */
   load(caller: Caller, archive: AsyncIterable<Uint8Array>, { name, image }: LoadRequest): Promise<Imported> {
-    return this.#staged(async (staging, over) => {
+    return this.#staged(caller, async (staging, over) => {
       const { platform, images } = this.#parts;
       const found = await readImageArchive(staging, archive, platform, image === undefined ? {} : { name: image });
       const draft = {
@@ -107,16 +108,12 @@ export class OciImages {
   }
 
   /** What is staged goes with the import, whichever way that ends. */
-  async #staged(act: (staging: Staging, over: Over) => Promise<Imported>): Promise<Imported> {
-    if (this.#underWay >= ociLimits.atOnce)
-      throw new AppError("limit_exceeded", `${ociLimits.atOnce} images are being imported already`, {
-        retryAfterMs: 10_000,
-      });
-    this.#underWay++;
+  async #staged(caller: Caller, act: (staging: Staging, over: Over) => Promise<Imported>): Promise<Imported> {
+    const place = this.#places.take(caller);
     let staging: Staging | undefined;
     const over = Promise.withResolvers<void>();
     const end = async () => {
-      this.#underWay--;
+      place[Symbol.dispose]();
       over.resolve();
       await staging?.[Symbol.asyncDispose]();
     };
