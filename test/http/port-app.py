@@ -76,6 +76,9 @@ class App(BaseHTTPRequestHandler):
         self.wfile.write(
             f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode()
         )
+        if self.path.startswith("/extensions"):
+            offered = str(self.headers.get("Sec-WebSocket-Extensions")).encode()
+            self.wfile.write(bytes([0x81, len(offered)]) + offered)
         if self.path.startswith("/split"):
             whole = open("/workspace/value", "rb").read()
             parts = (whole[:9], whole[9:])

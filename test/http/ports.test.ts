@@ -74,7 +74,7 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     return promise;
   }
 
-  /** Asks the browsers' port for a WebSocket, and says hello on it. */
+  /** Asks the browsers' port for a WebSocket, and says hello on it; returns the first frame. */
   function upgraded(headers: Record<string, string>, path = "/socket"): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const asking = {
@@ -85,14 +85,15 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     sent
       .on("error", reject)
       .on("response", ({ statusCode, statusMessage }) => resolve(`${statusCode} ${statusMessage}`));
-    sent.on("upgrade", ({ statusCode }, socket) => {
+    sent.on("upgrade", ({ statusCode }, socket, first) => {
+      if (first.length > 0) socket.unshift(first);
       socket.write(Buffer.concat([Buffer.from([0x81, 0x85, 0, 0, 0, 0]), Buffer.from("hello")]));
       let frame = Buffer.alloc(0);
       socket.on("data", (piece: Buffer) => {
         frame = Buffer.concat([frame, piece]);
-        if (frame.length < 7) return;
+        if (frame.length < 2 + (frame[1] ?? 0)) return;
         socket.destroy();
-        resolve(`${statusCode} ${frame.subarray(2)}`);
+        resolve(`${statusCode} ${frame.subarray(2, 2 + (frame[1] ?? 0))}`);
       });
     });
     sent.end();
@@ -143,6 +144,18 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     expect(await echo(url, { headers: agent.headers })).toBe("hello");
     const refused = new WebSocket(url);
     await once(refused, "error");
+  });
+
+  it("[NET-14] agree on no compression of WebSockets, also before any value is hidden", async () => {
+    await operator.send("PUT", `${at}/ports/8000`, { json: { visibility: "public" } });
+    const offer = { "sec-websocket-extensions": "permessage-deflate" };
+    expect(await upgraded(offer, "/extensions")).toBe("101 None");
+    await operator.send("PUT", `${at}/ports/8000`, { json: { visibility: "private" } });
+    const url = `${server.base.replace("http", "ws")}${at}/ports/8000/extensions`;
+    const socket = new WebSocket(url, { headers: agent.headers } as never); // offers it by itself
+    const [{ data }] = await once(socket, "message");
+    expect(data).toBe("None");
+    socket.close();
   });
 
   it("[NET-14] let nobody in without a key, with another namespace's, or with a cookie", async () => {

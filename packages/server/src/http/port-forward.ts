@@ -87,9 +87,8 @@ export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Rea
 /** Asks for a WebSocket; what a program answers that wants none is an answer. */
 export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
   const upgrade = ["Connection", "Upgrade", "Upgrade", "websocket"];
-  // Sent without a body: none may be announced. What is compressed could not be looked through.
-  const compressed = sandbox.redactor.reachBytes === 0 ? [] : ["sec-websocket-extensions"];
-  const leaveOut = [...request.leaveOut, ...compressed, "content-length"];
+  // Sent without a body: none may be announced. What is compressed could not be looked through, now or once a value is hidden.
+  const leaveOut = [...request.leaveOut, "sec-websocket-extensions", "content-length"];
   const [out, tunnel] = await send(sandbox, { ...request, leaveOut }, upgrade);
   const { promise, resolve, reject } = Promise.withResolvers<PortSocket | PortAnswer>();
   out.on("error", reject);
