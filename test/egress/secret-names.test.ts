@@ -18,7 +18,7 @@ const hex = Buffer.from(secret).toString("hex");
 const hosts = [secret, secret.toLowerCase(), hex, hex.replace(/.{15}/g, "$&."), `a.${secret}`, `x${secret}y.b`].map(
   (name) => `${name}.example.net`,
 );
-/** What would show the value, however it is written. */
+/** Forms that would show the value. */
 const shows = (text: string) => {
   const folded = text.toLowerCase().replaceAll(/[.\\]/g, "");
   return [secret.toLowerCase(), hex].some((form) => folded.includes(form));

@@ -12,7 +12,7 @@ import { connectStdio, openStdioHome, ownedFolders, type StdioHome } from "./std
 const run = async (client: Client, code: string) =>
   (await client.callTool({ name: "execute_code", arguments: { code } })).structuredContent;
 
-/** Of the two products that Caisson takes the place of. */
+/** The tools of the two seed documents. */
 const seedTools = [
   ...["execute_code", "install_package", "validate_code", "create_session", "terminate_session", "bridge_data"],
   ...["list_runtimes", "set_resource_limits", "sandbox_stats", "inspect_state", "get_artifacts", "request_egress"],

@@ -13,7 +13,7 @@ import { inPieces } from "./read-back.ts";
 import { DockerRegistry, findNoRegistry, skopeo } from "./registry-programs.ts";
 import { smallRoot } from "./small-root.ts";
 
-/** That registry, at the name and the port that Docker's names without a registry mean. */
+/** The loopback registry, under the name and port that Docker's short names mean. */
 async function dockerHub(registry: string) {
   const [, port] = registry.split(":");
   const server = createServer((socket) => {

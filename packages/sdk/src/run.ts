@@ -54,11 +54,11 @@ export interface NetworkRefusal {
   /** Denied by policy or a human, failed to be reached, or limited by what a sandbox may have at once. */
   kind: "denied" | "failed" | "limited";
   reason: string;
-  /** What to do about it. */
+  /** Advice for the caller. */
   hint: string;
 }
 
-/** What a run met on its way. */
+/** Refusals during a run, and the limit that ended it. */
 export interface RunMet {
   /** The limit that ended it; null when none did. Too much output is `truncated` and ends nothing. */
   ended_by: "time" | "cpu_time" | "memory" | null;

@@ -109,7 +109,7 @@ export interface PackageSettings {
   pulls?: readonly string[];
   /** Specifications that come with the program. */
   catalogue?: readonly CatalogueEntry[];
-  /** Whether one of them is made when a sandbox first asks for it; not unless given. */
+  /** Builds an image when a sandbox first asks for it. Default: false. */
   makesCatalogue?: boolean;
   /** Of what is downloaded, for the next that asks; nothing unless given. */
   keepBytes?: number;
@@ -357,7 +357,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   };
 }
 
-/** What no setting says of storage follows from the disk, once for as long as the service lasts: pools are of one size. */
+/** Default storage of a sandbox, from the size of the disk. Computed once: all pools have one size. */
 async function withStorage(limits: FleetSettings["limits"], folder: string): Promise<FleetSettings["limits"]> {
   if (limits.storageBytes !== undefined) return limits;
   const { freeBytes } = await diskRoom(folder);

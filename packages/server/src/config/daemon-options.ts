@@ -22,7 +22,7 @@ function listenOptions({ settings }: Configuration): { host: string; port: numbe
   return { host, port };
 }
 
-/** What a daemon acknowledges outlives it. */
+/** Settings that keep in memory what a daemon must keep on disk. */
 function refuseMemory({ settings, origins }: Configuration): void {
   const hint = "memory is for the library and caisson run, which keep neither secrets nor an audit log";
   if (settings.vault === "memory")

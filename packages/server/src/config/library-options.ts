@@ -28,7 +28,7 @@ const sandboxNames = [
   ...["engine", "limits", "inputFolder", "output", "warm", "listeners", "network", "keep", "namespace"],
   ...["backend", "resource_limits", "memory_limit", "cpu_quota", "cpu_period", "network_mode", "allowed_domains"],
 ];
-/** Of callers inside the product. */
+/** Options for callers inside the product. */
 const ownNames = ["root", "base", "folder", "outputFolder", "fleet", "guarded", "alone", "afterLeave"];
 const limitNames = ["memoryBytes", "cpus", "cpuShares", "processes", "storageBytes"];
 const usualPeriod = 100_000;

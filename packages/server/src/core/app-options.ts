@@ -57,7 +57,7 @@ export interface ForkOptions extends Rooted {
 }
 
 export interface CreateOptions extends Reachable {
-  /** Of the library: for events and `vault_add`; `default` unless given. */
+  /** Namespace for the library's events and `vault_add`. Default: `default`. */
   namespace?: string;
   engine?: EngineChoice;
   /** A layer whose tree is the root, in place of the machine's own. */

@@ -28,7 +28,7 @@ export function chooseImage(
   });
 }
 
-/** What a name means now. */
+/** The image that a name means now. */
 export function imageState(records: readonly ImageRecord[], asked: string): "ready" | "building" | "missing" {
   const ready = records.filter(({ state, layerId }) => state === "ready" && layerId !== null);
   if (asked === host.name || match(ready, asked) !== undefined) return "ready";

@@ -4,7 +4,7 @@ const MiB = 1024 ** 2;
 
 /** How a daemon's disk is divided. */
 export const diskShareLimits = {
-  /** Of all that can be promised, for one namespace. */
+  /** Share of the disk for one namespace, in percent of all that can be promised. */
   namespacePercent: { default: 80, min: 1, max: 100 } satisfies Range,
   /** How old a count of the disk may be. */
   countedMs: 1_000,

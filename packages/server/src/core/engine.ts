@@ -180,7 +180,7 @@ export interface Engine extends AsyncDisposable {
   start(id: string, options?: StartOptions): Promise<CreatedSandbox>;
   /**
    * As stop; and the next start finds the workspace as it was made: empty or that of its base, without an input folder.
-   * What the next start needs is asked for first: where there is no room nothing ends and nothing is removed (S93).
+   * Reserves what the next start needs first: without room nothing is stopped or removed (S93).
    */
   reset(id: string): Promise<void>;
   /** Makes the volume of a sandbox a layer, with or without an owner; it is stopped for that and given up, unless copied. */

@@ -67,7 +67,7 @@ export type Happening = SandboxEvent extends infer E ? (E extends SandboxEvent ?
 
 export interface EventFilter {
   sandboxId?: string;
-  /** Of the library: what `createSandbox` was told, or `default`. */
+  /** Namespace given to the library's `createSandbox`. Default: `default`. */
   namespace?: string;
   types?: readonly SandboxEvent["type"][];
 }

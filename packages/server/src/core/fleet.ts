@@ -31,7 +31,7 @@ export interface FleetSettings {
   keepArtifactsMs: number;
   /** Boundaries that are made at the same time. */
   startsAtOnce: number;
-  /** What one namespace may hold of the disk that can be promised. */
+  /** Share of the disk that one namespace may hold, in percent of what can be promised. */
   namespaceStoragePercent: number;
 }
 

@@ -2,7 +2,7 @@
 const MiB = 1024 ** 2;
 const GiB = 1024 * MiB;
 
-/** What a root image may take from the host's /etc. */
+/** Limits on what a root image takes from the host's /etc. */
 export const imageLimits = {
   etcFiles: 4096,
   etcFileBytes: 4 * MiB,
@@ -48,11 +48,11 @@ export const buildLimits = {
   aptFileBytes: 256 * 1024,
 } as const;
 
-/** Of a sandbox whose image is made because it asks for it. */
+/** Limits of an image that is built because a sandbox asks for it. */
 export const firstUseLimits = {
   /** Less than most clients and proxies wait for an answer. */
   waitMs: 50_000,
-  /** Where the caller hears how far it is. */
+  /** Longest wait of a caller that receives progress. */
   watchedMs: 900_000,
   retryMs: 10_000,
   /** After a failure. */

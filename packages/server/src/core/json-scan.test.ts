@@ -13,7 +13,7 @@ interface Shape {
 
 const written = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-/** What a tree of JSON holds. */
+/** Counts the values of a tree of JSON. */
 function shapeOf(value: unknown): Shape {
   if (typeof value === "string") return { values: 1, names: 0, depth: 0, wordBytes: 0 };
   if (typeof value !== "object" || value === null) return { values: 1, names: 0, depth: 0, wordBytes: written(value) };

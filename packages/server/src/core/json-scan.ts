@@ -42,7 +42,7 @@ export class JsonScan {
   /** Bytes of the string or the word that is being read, or was read last. */
   #stringBytes = 0;
   #wordBytes = 0;
-  /** Where that string begins, as far as it could be a harmful name. */
+  /** Start of that string, kept while it could be a harmful name. */
   readonly #start = Buffer.alloc(harmfulBytes);
   /** The value that comes next is that of a `constructor`; and whether the object at each depth is one. */
   #isConstructor = false;
@@ -61,7 +61,7 @@ export class JsonScan {
     return this.#why;
   }
 
-  /** Whether an object has a name that reaches a prototype, however it is spelled. */
+  /** True after a name that reaches a prototype, in any spelling. */
   get namesPrototype(): boolean {
     return this.#harms;
   }

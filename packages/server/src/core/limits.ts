@@ -110,12 +110,12 @@ export const sandboxLimits = {
   codeBytes: 4 * MiB,
   pathBytes: 4096,
   listBytes: 64 * MiB,
-  /** Of one run. */
+  /** Limits of one run. */
   arguments: 16_384,
   /** Linux's own: of one argument or variable with its NUL, and of all of a run, with a pointer for each. */
   wordBytes: 128 * KiB,
   wordsBytes: 2 * MiB,
-  /** Of one environment that a caller names; a run's comes on top of its sandbox's. The guest takes more. */
+  /** Variables in one environment that a caller sends. A run's environment comes on top of its sandbox's. */
   variables: 1_000,
 } as const;
 
@@ -154,7 +154,7 @@ export const searchLimits = {
   maskedBytes: 256 * MiB,
   /** A larger file is left out. */
   fileBytes: 256 * MiB,
-  /** Of a file, sent at a time. */
+  /** Size of the pieces in which a file is sent. */
   pieceBytes: 256 * KiB,
   contextBytes: 64,
   textBytes: 1_024,

@@ -24,7 +24,7 @@ export const mcpLimits = {
   unreadBytes: 4 * MiB,
   /** Messages of one client that the daemon has not answered yet, before no more are read. */
   underWay: 1_024,
-  /** Of one message, or of several in one request. */
+  /** Size of one request, with one message or several. */
   messageBytes: 16 * MiB,
   /** What a server offers changes with the program alone. */
   listTtlMs: 300_000,

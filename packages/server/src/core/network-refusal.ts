@@ -23,7 +23,7 @@ export interface NetworkRefusal {
   port: number;
   kind: RefusalKind;
   reason: string;
-  /** What the agent can do about it. */
+  /** Advice for the agent. */
   hint: string;
 }
 

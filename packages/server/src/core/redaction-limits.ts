@@ -2,7 +2,7 @@ const KiB = 1024;
 
 /** Taking values out of what leaves. */
 export const redactionLimits = {
-  /** Of one value. Shorter ones are ordinary words; those up to `warnBytes` may be. */
+  /** Sizes of one value. Shorter ones are ordinary words; those up to `warnBytes` may be. */
   leastBytes: 6,
   warnBytes: 7,
   mostBytes: 64 * KiB,
@@ -21,10 +21,10 @@ export const redactionLimits = {
   /** Halves of a value that are printed without the rest: so many within a time are an event, and the next is one after another time. */
   partLeastBytes: 8,
   parts: 16,
-  /** Of output, looked at for them in a second. */
+  /** Output that is searched for them in a second. */
   partsBytes: 512 * KiB,
   partsMs: 60_000,
   partsQuietMs: 600_000,
-  /** Of nested values: past what a context may nest. */
+  /** Depth of nested values; more than a context may nest. */
   depth: 80,
 } as const;

@@ -12,9 +12,9 @@ export interface RedactionStream {
   readonly receivedBytes: number;
   /** The last bytes of every text wait, as many as the longest form of a value has. */
   readonly heldBytes: number;
-  /** Lets out what waits, up to a place in the stream. A value that is whole only later loses what has not gone out. */
+  /** Releases what waits, up to a place in the stream. Of a value that is complete only later, the rest is masked. */
   release(toBytes?: number): Buffer[];
-  /** Lets out all that waits. A part of a value is no value. */
+  /** Releases all that waits. A part of a value is no value. */
   end(): Buffer[];
 }
 

@@ -57,7 +57,7 @@ export interface StreamSpec {
   gone?: boolean;
   /** The arguments are a shell's: where a root has no such one, /bin/sh takes them. */
   shell?: boolean;
-  /** Of a search: the files themselves are sent, for the host to look through. */
+  /** Sends whole files, for a search by the host. */
   whole?: boolean;
   /** A port inside, and an IPv4 address as a number times 65,536. */
   spot?: number;

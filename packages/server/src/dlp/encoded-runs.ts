@@ -39,7 +39,7 @@ export class EncodedRuns {
     this.reachBytes = this.#longest + breakBytes(this.#longest);
   }
 
-  /** Tells what begins before `to` and goes on past a line break, in order. */
+  /** Reports what begins before `to` and goes on past a line break, in order. */
   find(bytes: Buffer, to: number, found: Found): void {
     const last = Math.min(bytes.length, to + this.reachBytes);
     for (let from = 0; from < to; ) {

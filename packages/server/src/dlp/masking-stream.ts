@@ -10,7 +10,7 @@ const nothing = Buffer.alloc(0);
 /**
  * Every place is looked at as the beginning of a value once as many bytes follow it as the longest form has. So how the bytes
  * were cut does not change the outcome, and what is held back depends on sizes alone, never on what the bytes are (S86).
- * What overlaps is masked as one; what touches is not.
+ * Overlapping values are masked as one, adjacent ones separately.
  */
 export class MaskingStream implements RedactionStream {
   readonly #values: () => ValueSet | undefined;
@@ -20,7 +20,7 @@ export class MaskingStream implements RedactionStream {
   #held: Buffer = nothing;
   #store: Buffer = nothing;
   #stored = 0;
-  /** Of `#held`: all up to here is emitted or masked. */
+  /** End of the part of `#held` that is emitted or masked. */
   #done = 0;
   #maskEnd = 0;
   /** Bytes before `#held`. */
@@ -91,7 +91,7 @@ export class MaskingStream implements RedactionStream {
     this.#maskEnd = Math.max(0, this.#maskEnd - end);
   }
 
-  /** What was emitted from the store stays as it is: new bytes come after it, or into another store. */
+  /** Appends to the store, or starts another one: bytes that were emitted from it never change. */
   #append(chunk: Buffer): void {
     const held = this.#held;
     const size = held.length + chunk.length;

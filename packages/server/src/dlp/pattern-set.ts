@@ -21,7 +21,7 @@ function headBytes(pattern: Buffer): number {
   return Math.min(pattern.length, most);
 }
 
-/** Where a pattern stands. */
+/** Place of a pattern. */
 export type Found = (start: number, end: number) => void;
 type Fits = (start: number, end: number) => boolean;
 
@@ -107,7 +107,7 @@ export class PatternSet {
     return false;
   }
 
-  /** Tells the longest pattern that fits at each place before `to`, in order. */
+  /** Reports the longest pattern that fits at each place before `to`, in order. */
   find(bytes: Buffer, to: number, found: Found, fits?: Fits): void {
     const shifts = this.#shifts;
     const block = this.windowBytes - blockBytes;

@@ -31,7 +31,7 @@ export class ValueSet {
     this.reachBytes = Math.max(this.#plain.reachBytes, this.#runs.reachBytes);
   }
 
-  /** Tells what begins before `to`, in order. */
+  /** Reports what begins before `to`, in order. */
   find(bytes: Buffer, to: number, found: Found): void {
     const broken: [number, number][] = [];
     this.#runs.find(bytes, to, (start, end) => broken.push([start, end]));

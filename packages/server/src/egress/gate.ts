@@ -70,7 +70,7 @@ export class Gate {
   readonly #authority = new Once<Authority>();
   /** What its programs are to trust. */
   readonly trust: SandboxTrust;
-  /** Lets runs see what it refuses meanwhile. */
+  /** Reports refusals to the runs under way. */
   readonly refusals = new RefusalWatches();
   readonly #nameServer: NameServer;
   readonly #listeners: Listeners;

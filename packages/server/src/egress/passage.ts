@@ -36,7 +36,7 @@ export interface PassageParts {
   log: EgressLog;
   /** Takes values of the sandbox out of what is said and written down. */
   redactor: NameRedactor;
-  /** Of the runs that go on. */
+  /** Watches of the runs under way. */
   watches: RefusalWatches;
   world: World;
   packageHosts: PackageHosts;
@@ -210,7 +210,7 @@ export class Passage {
     return redactor.text(reason).replace(word, (name) => redactor.hostName(name));
   }
 
-  /** Whether a name holds a value of the sandbox, which its resolver, its log and whoever is asked would learn (S95). */
+  /** True for a name that holds a value of the sandbox: its resolver, its log and an approver would learn it (S95). */
   secretIn(name: string): boolean {
     return this.#parts.redactor.hostName(name) !== name;
   }
@@ -251,7 +251,7 @@ export class Passage {
   }
 }
 
-/** What may be a name in a sentence. */
+/** Words of a sentence that may be names. */
 const word = /[\w.-]{6,}/g;
 
 const secretInName = {

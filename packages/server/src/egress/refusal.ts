@@ -12,7 +12,7 @@ export interface Refusal {
   reason: string;
   rule: string | null;
   layer: EgressLayer | null;
-  /** What helps, where a rule or an answer does not. */
+  /** Hint for cases that no rule and no answer solves. */
   ask?: string;
   /** The question that was asked about it. */
   approval?: Approval | undefined;

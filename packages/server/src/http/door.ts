@@ -27,7 +27,7 @@ export function checkOrigin(request: FastifyRequest, allowed: readonly string[])
   });
 }
 
-/** Lets the pages of a configured origin read what they are answered. */
+/** Allows pages of a configured origin to read responses. */
 export function allowOrigin(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): void {
   const { origin } = request.headers;
   if (origin === undefined || !allowed.includes(origin)) return;

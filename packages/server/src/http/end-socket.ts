@@ -3,7 +3,7 @@ import { httpLimits } from "../core/http-limits.ts";
 
 /**
  * Sends a last text and closes the connection, also where the client keeps it open: no timeout of the server covers such a socket.
- * What the client still sends is read until then, or a reset would take the answer from it.
+ * Bytes that the client still sends are read until then: a reset would destroy the response.
  */
 export function endSocket(socket: Duplex, text = ""): void {
   socket.on("error", () => undefined); // the client is gone

@@ -6,7 +6,7 @@ import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
 import { NotJson, NotTaken } from "./problem.ts";
 import { watchBody } from "./request-body.ts";
 
-/** Where bytes that are held are counted, for as long as the request lasts. */
+/** Counter of the bytes that are held while the request lasts. */
 export interface Holding {
   add(bytes: number): void;
   turn(): Promise<void>;

@@ -34,7 +34,7 @@ export function problemStatuses({
   return statuses;
 }
 
-/** What a cursor names may be gone. */
+/** The row that a cursor names may be gone. */
 function takesCursor(query: Route["query"]): boolean {
   return query instanceof z.ZodObject && "cursor" in query.shape;
 }

@@ -77,7 +77,7 @@ function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, p
   });
 }
 
-/** What is read of a body counts until its answer has left, or nobody waits for that any more. */
+/** Counts a body until its response has left or its client has gone. */
 function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): Holding & { release(): void } {
   const { id, namespace } = callerOf(request)?.principal ?? { id: "", namespace: "" };
   const owner = { id, namespace };

@@ -31,7 +31,7 @@ export function discardRest(body: unknown, done: () => void = () => undefined): 
   body.resume();
 }
 
-/** Whether more of a body may come, or waits to be read. */
+/** True while more of a body may come, or waits to be read. */
 export function isUnread({ headers, readableEnded }: IncomingMessage): boolean {
   const { "content-length": length = "0", "transfer-encoding": encoding } = headers;
   return !readableEnded && (length !== "0" || encoding !== undefined);

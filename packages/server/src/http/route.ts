@@ -74,7 +74,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   /** Lengths that its handler takes of that. */
   rawBytes?: { readonly min: number; readonly max: number };
   bodyBytes?: number;
-  /** Of a JSON body that holds data of any form. */
+  /** Limits of a JSON body that holds data of any form. */
   bodyShape?: JsonBounds;
   responses: Readonly<Record<number, Response>>;
   /** Statuses of its problems beside those that follow from what it is. */

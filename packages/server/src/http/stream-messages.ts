@@ -39,7 +39,7 @@ const framing = {
   ndjson: "One message. Each is a line; a heartbeat comes every",
 };
 
-/** What a stream is in the OpenAPI document, which has a schema for a whole body alone: that of one event or line. */
+/** Schema of a stream in the OpenAPI document: that of one event or line, as OpenAPI knows only whole bodies. */
 export function streamContent(show: (schema: z.ZodType) => object, messages: z.ZodType): Record<string, object> {
   const seconds = `${httpLimits.heartbeatMs / 1000} s.`;
   const one = show(messages);

@@ -25,10 +25,10 @@ export interface FirstUseParts {
     Images,
     "list" | "get" | "choose" | "log" | "catalogue" | "importFromCatalogue" | "settled" | "checkRoom"
   >;
-  /** Of what names no image of a registry: undefined. */
+  /** Undefined for a name that is no image of a registry. */
   pullable: (image: string) => Pullable | undefined;
   pull: (caller: Caller, reference: string) => Promise<Imported>;
-  /** Whether images of the catalogue are made on their first use. */
+  /** Builds images of the catalogue on their first use. */
   makesCatalogue: boolean;
   clock: Pick<Clock, "monotonicMs">;
 }
@@ -38,7 +38,7 @@ interface Failure {
   error: AppError;
 }
 
-/** What makes an image, by a key that all its names share. */
+/** Source of an image, by a key that all its names share. */
 interface Start {
   key: string;
   make: (caller: Caller) => Promise<Imported>;

@@ -76,9 +76,9 @@ const bundle = {
 };
 
 interface HostFolder {
-  /** What sandboxes see as /etc. */
+  /** Files that sandboxes see as /etc. */
   etc: string;
-  /** What their pip says when it refuses. */
+  /** Text that their pip prints when it refuses. */
   externallyManaged: string;
 }
 

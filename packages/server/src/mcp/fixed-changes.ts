@@ -12,7 +12,7 @@ const changing: ReadonlyMap<string, boolean> = new Map([
   [schemas.uri, false],
 ]);
 
-/** Tells subscribers of `sandbox://status` and `sandbox://logs` that something happened in their namespace. */
+/** Notifies subscribers of `sandbox://status` and `sandbox://logs` of events in their namespace. */
 export class FixedChanges implements Disposable {
   /** Followers by namespace, then by address. */
   readonly #followers = new Map<string, Map<string, number>>();

@@ -14,7 +14,7 @@ export function readPullPlace(text: string): string {
   });
 }
 
-/** Where the image is that a sandbox asks for by this name; undefined for what says neither a tag nor a registry, or names none. */
+/** Address of the image that a sandbox asks for by this name. Undefined for a name without tag and registry. */
 export function findPullable(
   image: string,
   places: readonly string[],

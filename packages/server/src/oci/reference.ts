@@ -17,7 +17,7 @@ const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0
 const tagPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const digestPattern = /^sha256:[0-9a-f]{64}$/;
 
-/** Of the registry that a name without one means; and where that is. */
+/** The registry of a name that names none, and its address. */
 const usual = { name: "docker.io", registry: "registry-1.docker.io" } as const;
 
 /** As everybody writes them: `debian:12` is `docker.io/library/debian:12`. */

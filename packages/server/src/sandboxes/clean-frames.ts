@@ -24,7 +24,7 @@ function readHead(bytes: Buffer): { size: number; payload: number } | undefined 
   return { size, payload: size === 2 ? short : size === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2)) };
 }
 
-/** What goes out in order: bytes as they are, or so many bytes of the messages. */
+/** Output in order: bytes as they are, or a number of bytes of the messages. */
 type Due = Buffer | number;
 
 /**

@@ -3,7 +3,7 @@ import { redactionLimits } from "../core/redaction-limits.ts";
 
 type Give<C extends string> = (channel: C, piece: Buffer) => Promise<void> | undefined;
 
-/** What came to a channel, up to a place in its stream, and has not gone out. */
+/** Output of a channel, up to a place in its stream, that waits. */
 interface Waiting<C> {
   channel: C;
   toBytes: number;
@@ -20,7 +20,7 @@ export class CleanOutput<C extends string> {
   /** So many of them came before the last tick. */
   #aged = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** What the clock let out and is not done with. */
+  /** Output that the clock released and that is not finished. */
   #sending: Promise<unknown> | undefined;
 
   constructor(streams: Readonly<Record<C, RedactionStream>>, give: Give<C>) {
@@ -36,7 +36,7 @@ export class CleanOutput<C extends string> {
     return join([this.#sending, wait]);
   }
 
-  /** Lets out all that waits, and begins a channel anew. */
+  /** Releases all that waits, and starts a channel anew. */
   cut(channel: C): Promise<unknown> | undefined {
     this.#stop();
     return join([this.#release(this.#waiting.length), this.#giveAll(channel, this.#streams[channel].end())]);
@@ -47,7 +47,7 @@ export class CleanOutput<C extends string> {
     return join((Object.keys(this.#streams) as C[]).map((channel) => this.cut(channel)));
   }
 
-  /** Lets nothing more out. */
+  /** Stops all output. */
   close(): void {
     this.#stop();
     this.#waiting = [];

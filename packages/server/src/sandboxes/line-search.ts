@@ -90,7 +90,7 @@ export class LineSearch {
     this.#counted = Math.max(this.#counted, to);
   }
 
-  /** What is before the place to look from, but for the beginning of its line. */
+  /** Drops what lies before the current line. */
   #drop(): void {
     const drop = Math.max(0, this.#from - searchLimits.lineBytes);
     this.#count(drop);

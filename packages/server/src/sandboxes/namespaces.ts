@@ -6,7 +6,7 @@ export const defaultNamespace = "default";
 
 /** Groups of the sandboxes of one process without a daemon. Each sandbox has what the vault of its group holds, in memory. */
 export class Namespaces {
-  /** Of sandboxes that are in another one than the default. */
+  /** Namespaces of sandboxes outside the default one. */
   readonly #named = new Map<string, string>();
   readonly #live = new Set<Sandbox>();
   readonly #values = new Map<string, Map<string, string>>();

@@ -33,7 +33,7 @@ class Planner {
   readonly #claims = new Map<string, string>();
   /** First names of wanted files that stay in the workspace as they are, with the live file's. */
   readonly #kept = new Map<string, string>();
-  /** What live files free, by the names that lose them. */
+  /** Space that live files free, by the names that lose them. */
   readonly #freed = new Map<string, number>();
   #removedBytes = 0;
   #foldersDiffer = 0;

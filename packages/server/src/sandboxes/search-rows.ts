@@ -20,7 +20,7 @@ export function badRow(): AppError {
   return new AppError("unavailable", "the sandbox sent a match that cannot be");
 }
 
-/** What a row holds is valid until the next is asked for. A piece of a file comes as it is there, in one row or several. */
+/** A row is valid until the next one is read. A piece of a file is unmasked, in one row or several. */
 export async function* searchRows(wire: Wire, spec: StreamSpec): AsyncGenerator<SearchRow, void> {
   let rest: Buffer = Buffer.alloc(0);
   let left = 0;

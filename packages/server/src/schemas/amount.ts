@@ -20,7 +20,7 @@ export const megabytes = (range: Range) => between(range, MiB, showBytes);
 
 export const seconds = (range: Range) => between(range, 1000, showSeconds);
 
-/** Where 0 means that there is no limit. */
+/** Like `within`, and 0 for no limit. */
 export const secondsOrNone = (range: Range) => z.union([z.literal(0), seconds(range)]);
 
 export function toBytes(mb: number | undefined): number | undefined {

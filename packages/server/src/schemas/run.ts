@@ -64,7 +64,7 @@ interface InputFields {
   stdin_base64?: string | undefined;
 }
 
-/** What a run reads, in either form. */
+/** Standard input of a run, as text or base64. */
 export function toStdin({ stdin, stdin_base64 }: InputFields): string | Buffer | undefined {
   if (stdin_base64 === undefined) return stdin;
   if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 are two forms of one field: give one");

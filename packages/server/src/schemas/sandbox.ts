@@ -20,7 +20,7 @@ export const plainText = z.string().regex(/^[^\u0000]*$/, "it holds a NUL");
 
 export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("of the sandbox") });
 
-/** Of the sandbox; what it may lead to is decided there. */
+/** A path in the sandbox, which decides what it may reach. */
 export const filePath = plainText.max(sandboxLimits.pathBytes);
 
 export const sessionKey = z.string().min(1).max(fleetLimits.sessionKeyChars);

@@ -19,7 +19,7 @@ export const templateId = z.strictObject({ template: name.describe("its id or it
 
 const packages = z.array(z.string().min(1).max(templateLimits.packageCharacters)).max(templateLimits.packages);
 const base64Characters = Math.ceil(templateLimits.fileBytes / 3) * 4;
-/** What is in other folders a template does not keep. */
+/** A path in the workspace: a template keeps no other folder. */
 const path = filePath
   .min(1)
   .regex(/^(?:[^/]|\/workspace\/)/, "a file of a template lies in /workspace")

@@ -1,7 +1,7 @@
 import { SqliteClient } from "./sqlite-client.ts";
 import type { WorkerOptions } from "./sqlite-protocol.ts";
 
-/** Of a store's database, created if there is none: by its thread, while this one goes on. */
+/** Opens a store's database in its thread, and creates it if there is none. */
 export function openClient(options: Pick<WorkerOptions, "path" | "walBytes">): Promise<SqliteClient> {
   return SqliteClient.open({ ...options, hasTables: true });
 }

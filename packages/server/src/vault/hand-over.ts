@@ -51,7 +51,7 @@ export async function handOver(
   return { bring, take: gone(held, before, kept), known: await knownValues(parts, before, [...bring, ...held]) };
 }
 
-/** Of what a sandbox had inside before, as far as its value is still the same: code may have kept a copy. */
+/** Bindings that a sandbox had before, while their value is the same: code may have kept a copy. */
 async function knownValues(
   parts: ReaderParts,
   before: readonly DeliveryRecord[],

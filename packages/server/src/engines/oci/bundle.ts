@@ -94,7 +94,7 @@ export interface BundleOptions {
   spec: Pick<SandboxSpec, "limits" | "listeners">;
   /** Whether the volume holds an input folder. */
   hasInput: boolean;
-  /** Whether the helper makes a /dev for it: the runtime would bind the host's devices, which all sandboxes share (S89). */
+  /** True if the helper makes its /dev: the runtime would bind the host's devices, which all sandboxes share (S89). */
   hasDevices: boolean;
   guestArgs: readonly string[];
 }

@@ -9,7 +9,7 @@ const nextName = "next.img";
 /** A file that takes no disk, beside what is being written: its size is how much there will be. */
 const claimName = "claim";
 
-/** What every engine of a data folder has promised of the disk, and what of it is written: read off the files themselves. */
+/** Disk space that the engines of a data folder have promised, and how much of it is written, read from the files. */
 export async function countBytes(engineFolder: string): Promise<Pick<DiskRoom, "claimedBytes" | "writtenBytes">> {
   const sandboxes = join(engineFolder, "sandboxes");
   let claimedBytes = 0;
@@ -62,7 +62,7 @@ export async function takeNext(folder: string, sizeBytes: number): Promise<boole
   }
 }
 
-/** What it held is free again, and claimed again in the same moment as far as anybody counts. False where there is no image. */
+/** Replaces a claim by a new one, without a moment in which the room counts as free. False if there is no image. */
 export async function emptyClaim(folder: string, sizeBytes: number): Promise<boolean> {
   const image = join(folder, imageName);
   try {

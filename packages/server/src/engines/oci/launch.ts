@@ -17,13 +17,13 @@ export interface LaunchOptions {
   guestPath: string;
   cgroupPaths: readonly string[];
   volume: Volume;
-  /** Whether the helper makes a /dev. */
+  /** True if the helper makes a /dev. */
   hasDevices: boolean;
   /** What it lies on, in the helper's words. */
   layers: readonly Argument[];
   /** Whether a former start copied an input folder, which is still there. */
   keepsInput: boolean;
-  /** Of a workspace that begins. */
+  /** Set for a new workspace. */
   makesOutput: boolean;
   spec: SandboxSpec;
   revival?: Revival | undefined;

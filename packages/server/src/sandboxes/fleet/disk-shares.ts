@@ -8,7 +8,7 @@ import type { Registry } from "./registry.ts";
 interface ShareParts {
   registry: Pick<Registry, "storageOf">;
   diskRoom: () => Promise<DiskRoom>;
-  /** Of all that can be promised. */
+  /** Share of all that can be promised. */
   percent: number;
   clock: Pick<Clock, "monotonicMs">;
   onError: (error: unknown) => void;

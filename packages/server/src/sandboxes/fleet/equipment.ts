@@ -110,7 +110,7 @@ export class Equipment {
   }
 }
 
-/** What a sandbox may know. A value for requests stays outside: output is not looked through for it (S86). */
+/** Values that a sandbox may know. A value for requests stays outside: output is not searched for it (S86). */
 export function valuesInside({ bring, known }: Pick<Handover, "bring" | "known">): Buffer[] {
   return [...bring.filter(({ delivery }) => delivery.as !== "header").map(({ value }) => value), ...known];
 }

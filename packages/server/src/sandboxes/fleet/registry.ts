@@ -80,7 +80,7 @@ export class Registry {
       .slice(0, limit);
   }
 
-  /** What the disk has promised to a namespace's sandboxes, stopped ones too. */
+  /** Disk space promised to a namespace's sandboxes, including stopped ones. */
   storageOf(namespace: string): number {
     let bytes = 0;
     for (const { record } of this.#members.values())
