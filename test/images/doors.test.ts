@@ -78,7 +78,7 @@ describe.skipIf(ordinary)("images over the doors", () => {
     expect(wrong).toMatchObject({ status: 400, details: { line: 2 } });
     await expect(admin.images.get("nothing")).rejects.toMatchObject({ status: 404 });
     await expect(Array.fromAsync(admin.images.log("nothing"))).rejects.toMatchObject({ status: 404 });
-    await expect(admin.images.delete("host")).rejects.toMatchObject({ code: "invalid" });
+    await expect(admin.images.delete("host")).rejects.toMatchObject({ code: "conflict" });
   });
 
   it("[CLI-01] the command line brings them with each step, shows them, and takes them away", async () => {
