@@ -108,6 +108,23 @@ describe("frames of a WebSocket on their way out of a sandbox", () => {
     }
   });
 
+  it("[S43] take no more time for each of many empty ones that wait behind a message than for ones that hold a byte", async () => {
+    const spent = async (rest: Frame) => {
+      const input = Buffer.concat([
+        encode({ first: 0x81, payload: Buffer.from("s") }),
+        ...Array(150_000).fill(encode(rest)),
+      ]);
+      const before = process.cpuUsage();
+      expect((await through(input, [], secret)).length).toBe(input.length);
+      return process.cpuUsage(before).user;
+    };
+    const [one, none] = [
+      await spent({ first: 0x81, payload: Buffer.from("x") }),
+      await spent({ first: 0x81, payload: Buffer.alloc(0) }),
+    ];
+    expect(none).toBeLessThan(4 * one);
+  });
+
   it("[S43] end where the program masks them: what it hides could not be looked through", async () => {
     await expect(through(Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5]), [], secret)).rejects.toThrow("masks its frames");
   });
