@@ -73,7 +73,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     });
     expect(await refused("update", id, "--memory", "9G")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^caisson: memory.*cap/),
+      stderr: expect.stringMatching(/^caisson: body\.memory_mb: past the cap/),
     });
     expect(await refused("update", "--memory", "96M")).toEqual({
       code: 2,
@@ -139,7 +139,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
   it("[CLI-01] says of a webhook what is wrong with it, and where the others are", async () => {
     expect(await refused("webhook", "create", "ftp://example.com/")).toEqual({
       code: 2,
-      stderr: "caisson: ftp: is not spoken here\n  hint: use http or https\n",
+      stderr: "caisson: body.url: must be an http or https URL\n",
     });
     for (const words of [
       ["rm", "none"],

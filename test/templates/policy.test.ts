@@ -56,7 +56,7 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
       await fleet.destroy(operator, other.record.id);
     }
     for (const [stricter, refusal] of [
-      [{ sandboxRules: 1 }, { code: "limit_exceeded" }],
+      [{ sandboxRules: 1 }, { code: "invalid" }],
       [{ network: { enabled: false } }, { code: "unsupported" }],
       [{ commands: { deny: ["touch *"] } }, { code: "forbidden" }],
     ] as const) {

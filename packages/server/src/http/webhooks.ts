@@ -34,7 +34,7 @@ const delivery = z
 
 const createBody = z
   .strictObject({
-    url: z.url({ protocol: /^https?$/ }).max(dialLimits.urlCharacters),
+    url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(dialLimits.urlCharacters),
     types: z.array(z.enum(feedTypes)).max(feedTypes.length).optional(),
   })
   .meta({ id: "CreateWebhook" });
