@@ -19,7 +19,7 @@ describe.each(engines)("arguments and environment on %s", (engine) => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     test = await openTestCaisson();
-    sandbox = await test.caisson.createSandbox({ engine });
+    sandbox = await test.caisson.createSandbox({ engine, limits: { memoryBytes: 2 * 1024 ** 3 } }); // for 24 interpreters
   });
   afterAll(async () => {
     await sandbox.destroy();
