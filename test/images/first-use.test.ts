@@ -52,17 +52,19 @@ describe.skipIf(ordinary)("an image of the catalogue on a fresh machine", () => 
   it("[IMG-02] is there for the request that the REST seed prints, for a tool and for the command line, and made once", async () => {
     const agent = await server.as("agent");
     const json = { image, memory_mb: 512, idle_timeout_seconds: 1800, session_key: "agent-session-abc" };
-    const printed = agent.send("POST", "/api/v1/sandboxes", { json });
+    // The command line takes longest to ask: it goes first, and the others ask when the image is being made.
+    const command = caisson("create", "--image", "skills-runtime");
+    await expect.poll(async () => (await agent.send("GET", "/api/v1/images")).json.length, { timeout: 60_000 }).toBe(1);
     const [made, byTool, byCommand] = await Promise.all([
-      printed,
+      agent.send("POST", "/api/v1/sandboxes", { json }),
       agent.send("POST", "/api/v1/tools/create_session", {
         json: { image, session_id: "of-a-tool", language: "shell" },
       }),
-      caisson("create", "--image", "skills-runtime"),
+      command,
     ]);
     expect(made).toMatchObject({ status: 201, json: { status: "running", workspace_path: "/workspace" } });
     expect(byTool).toMatchObject({ status: 200, json: { result: { created: true } } });
-    expect(byCommand.stderr).toMatch(/^\[\d+\/\d+\] /m);
+    expect(byCommand.stderr).toMatch(/^(\[\d+\/\d+\] .*\n)*$/); // its steps and nothing else; a short build may show none
     expect(byCommand.stdout).toMatch(/^[0-9a-z]{16}\n$/);
     const run = { command: "python --version" };
     const { json: done } = await agent.send("POST", `/api/v1/sandboxes/${made.json.id}/exec`, { json: run });
