@@ -59,7 +59,7 @@ export const firstUseLimits = {
   restMs: 300_000,
   /** Images at most, ready or being made, that one namespace has had made since the daemon started. */
   imagesOfNamespace: 50,
-  /** Of `buildLimits.images`, how many records only administrators may fill. */
+  /** Records of `buildLimits.images` that are reserved for administrators. */
   keptForAdministrators: 50,
   /** Images whose failure is known. */
   remembered: 256,

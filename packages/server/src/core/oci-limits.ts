@@ -7,9 +7,9 @@ const GiB = 1024 * MiB;
 export const ociLimits = {
   /** Imports at the same time. */
   atOnce: 4,
-  /** Of them, those that sandboxes of one namespace may have begun. */
+  /** Places that sandboxes of one namespace may take. */
   atOnceOfNamespace: 2,
-  /** Of them, those that only administrators take. */
+  /** Places reserved for administrators. */
   keptForAdministrators: 1,
   /** Layers of one image that are fetched at the same time. */
   downloads: 3,

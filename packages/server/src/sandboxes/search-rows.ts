@@ -6,7 +6,7 @@ import { workerOutput } from "./worker-output.ts";
 const rowBytes = 32;
 const endMark = 0xffff_ffff;
 
-/** What the worker tells: a match, or a file; or a piece of a file, which has no path; an empty one where the file was sent to its end. The last row has `end`. */
+/** A message of the worker: a match, or a file; or a piece of a file, which has no path; an empty one where the file was sent to its end. The last row has `end`. */
 export interface SearchRow {
   mode: number;
   path: string;
