@@ -142,6 +142,9 @@ describe("[S84] JSON of a shape that would keep a parser busy", () => {
     expect((await post(exec, "agent", whole)).status).toBe(429);
     expect((await post(exec, "colleague", whole)).status).toBe(429);
     expect((await post(exec, "other", whole)).status).toBe(404);
+    const small = '{"command":"true"}';
+    expect((await post(exec, "agent", small)).status).toBe(404);
+    expect(add.mock.calls.map(([, bytes]) => bytes)).not.toContain(small.length); // it came whole
     for (const socket of begun) socket.destroy();
     await vi.waitFor(async () => expect((await post(exec, "agent", whole)).status).toBe(404), { timeout: 30_000 });
     for (let n = 0; n < most + 1; n++) expect((await post(exec, "agent", whole)).status).toBe(404);

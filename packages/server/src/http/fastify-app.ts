@@ -50,20 +50,17 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     },
     clientErrorHandler: refuseBadHttp,
   });
-  // Routes read their bodies themselves, and what no route takes is answered without its body being waited for.
   app.removeAllContentTypeParsers();
   app.server.maxConnections = httpLimits.connections;
   app.server.on("checkExpectation", refuseExpectation);
   app.server.on("connect", (_request, socket) => {
     answerOn(socket, new HttpError(405, "unsupported", "this is no proxy: CONNECT is not taken"));
   });
-  let lastHost: string | null = null; // one of ours, as that of nearly every request is
   app.addHook("onRequest", (request, reply, done) => {
     const { host, upgrade } = request.headers;
     setHeaders(reply, request.id);
     if (upgrade !== undefined) reply.header("connection", "close");
-    if (host === undefined || host !== lastHost) checkHost(host, hosts);
-    lastHost = host ?? null;
+    checkHost(host, hosts);
     checkOrigin(request, origins);
     allowOrigin(request, reply, origins);
     const allow = request.method === "OPTIONS" ? methodsOf(request.url) : "";
@@ -91,17 +88,17 @@ function noRoute({ method }: FastifyRequest, allow: string): HttpError {
   return new HttpError(405, "unsupported", `${method} is not for this path`, { headers: { allow } });
 }
 
-/** Routes that take raw bodies have a scope of their own, in which no body is parsed. */
+/** Registers the routes. The parser passes each body on as a stream: JSON routes read it in a hook, raw ones in their handler. */
 export function registerAll(app: FastifyInstance, routes: readonly Route[], parts: RegistrarParts): void {
-  const raw = (chosen: readonly Route[]) => async (scope: FastifyInstance) => {
-    scope.addContentTypeParser("*", (_request, payload, done) => {
-      watchBody(payload, parts.bodyIdleMs);
-      done(null, payload);
-    });
+  app.addContentTypeParser("*", (_request, payload, done) => {
+    watchBody(payload, parts.bodyIdleMs);
+    done(null, payload);
+  });
+  const scopeOf = (chosen: readonly Route[]) => async (scope: FastifyInstance) => {
     for (const route of chosen) register(scope, route, parts);
   };
   // Before the plugin: it answers every upgrade of routes that come after it.
-  app.register(raw(routes.filter(({ takesOver }) => takesOver)));
+  app.register(scopeOf(routes.filter(({ takesOver }) => takesOver)));
   app.register(websocket, {
     options: { maxPayload: httpLimits.terminalMessageBytes, perMessageDeflate: false },
     // A client that does not say goodbye holds nothing up.
@@ -111,10 +108,7 @@ export function registerAll(app: FastifyInstance, routes: readonly Route[], part
       done();
     },
   });
-  app.register(async (scope) => {
-    for (const route of routes) if (route.raw === undefined) register(scope, route, parts);
-  });
-  app.register(raw(routes.filter((route) => route.raw !== undefined && !route.takesOver)));
+  app.register(scopeOf(routes.filter(({ takesOver }) => !takesOver)));
 }
 
 function sendProblem(

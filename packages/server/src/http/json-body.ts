@@ -1,10 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { nextTick } from "node:process";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
 import { NotJson, NotTaken } from "./problem.ts";
-import { watchBody } from "./request-body.ts";
 
 /** Counter of the bytes that are held while the request lasts. */
 export interface Holding {
@@ -15,47 +13,27 @@ export interface Holding {
 export interface BodyLimits {
   bytes: number;
   shape: JsonBounds;
-  /** How long it may stand still. */
-  idleMs: number;
   /** How long all of it may take: its memory is kept from others meanwhile. */
   wholeMs: number;
 }
 
-/** The JSON that a request has for a body, or undefined where it has none. */
-export function readJson(
-  request: IncomingMessage,
-  limits: BodyLimits,
-  holding: Holding,
-  done: (error: unknown, body?: unknown) => void,
-): void {
+/** Reads the JSON body of a request; undefined if it has none. */
+export async function readJson(request: IncomingMessage, limits: BodyLimits, holding: Holding): Promise<unknown> {
   const { "content-length": length, "content-type": type, "transfer-encoding": encoding } = request.headers;
-  if (encoding === undefined && (length === undefined || length === "0")) return done(undefined);
-  if (!isJson(type)) return done(new NotTaken());
-  if (Number(length) > limits.bytes) return done(tooLarge(limits));
-  // A small body comes with its head, and is there when that is dealt with: to take it then needs none of a stream's events.
-  nextTick(() => {
-    const body = new Body(limits);
-    if (request.readableLength !== Number(length) || request.readableLength > httpLimits.smallBodyBytes) {
-      watchBody(request, limits.idleMs);
-      const timer = setTimeout(() => request.socket.destroy(), limits.wholeMs);
-      const gathered = gather(request, body, holding).finally(() => clearTimeout(timer));
-      return void gathered.then((value) => done(undefined, value), done);
+  if (encoding === undefined && (length === undefined || length === "0")) return undefined;
+  if (!isJson(type)) throw new NotTaken();
+  if (Number(length) > limits.bytes) throw tooLarge(limits);
+  // It is held for a moment only. If it counted, large bodies of the same key would keep its small requests out.
+  const isSmall = Number(length) <= httpLimits.smallBodyBytes && request.readableLength === Number(length);
+  const body = new Body(limits);
+  const timer = setTimeout(() => request.socket.destroy(), limits.wholeMs);
+  try {
+    for await (const piece of request.iterator({ destroyOnReturn: false })) {
+      if (!isSmall) holding.add(piece.length);
+      body.add(piece);
     }
-    let value: unknown;
-    try {
-      body.add(request.read());
-      value = body.parse();
-    } catch (error) {
-      return done(error);
-    }
-    done(undefined, value);
-  });
-}
-
-async function gather(request: IncomingMessage, body: Body, holding: Holding): Promise<unknown> {
-  for await (const piece of request.iterator({ destroyOnReturn: false })) {
-    holding.add(piece.length);
-    body.add(piece);
+  } finally {
+    clearTimeout(timer);
   }
   if (body.bytes > httpLimits.smallBodyBytes) await holding.turn();
   return body.parse();

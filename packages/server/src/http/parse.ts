@@ -18,18 +18,7 @@ function parseBody(route: Route, body: unknown): unknown {
     throw new AppError("invalid", "this takes no body");
   }
   if (body === undefined && !route.bodyOptional) throw new AppError("invalid", "this takes a JSON body");
-  return body === undefined || isEmpty(body) ? parseEmpty(route.body) : parsePart(route.body, body, "body");
-}
-
-const emptyBodies = new WeakMap<z.ZodType, unknown>();
-
-/** What an empty object means is always the same, and many ask for nothing but the defaults. */
-function parseEmpty(schema: z.ZodType): unknown {
-  const known = emptyBodies.get(schema);
-  if (known !== undefined) return known;
-  const parsed = parsePart(schema, {}, "body");
-  emptyBodies.set(schema, Object.freeze(parsed));
-  return parsed;
+  return parsePart(route.body, body === undefined ? {} : body, "body");
 }
 
 function isEmpty(body: unknown): boolean {

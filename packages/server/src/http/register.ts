@@ -35,18 +35,16 @@ function toFastifyPath(path: string): string {
   return path.replace(/\{path\}$/, "*").replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** Gives a route to Fastify: who calls is settled before a byte of the body is read. */
+/** Registers a route with Fastify. The caller is authenticated before a byte of the body is read. */
 export function register(app: FastifyInstance, route: Route, parts: RegistrarParts): void {
   app.route({
     method: route.method,
     url: toFastifyPath(route.path),
     config: { failure: route.failure },
-    onRequest: (request, reply, done) => {
-      const goOn = () => (takesJson(route) ? serveJson(route, request, reply, parts) : done());
-      const entering = admit(route, request, parts);
-      if (entering === undefined) goOn();
-      else entering.then(goOn, done);
-    },
+    onRequest: (request) => admit(route, request, parts),
+    ...(takesJson(route)
+      ? { preValidation: (request: FastifyRequest, reply: FastifyReply) => takeJson(route, request, reply, parts) }
+      : {}),
     handler: (request, reply) => respond(route, request, reply, parts),
     ...(route.socket === undefined
       ? {}
@@ -62,19 +60,20 @@ function takesJson({ method, raw }: Route): boolean {
   return raw === undefined && method !== "GET" && method !== "HEAD";
 }
 
-/** Without Fastify's parsers and hooks between here and a handler, which take longer than what is needed of them. */
-function serveJson(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts): void {
+async function takeJson(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: RegistrarParts,
+): Promise<void> {
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
-  const limits = { bytes, shape, idleMs: parts.bodyIdleMs, wholeMs: parts.bodyMs };
   const holding = holdingOf(request, reply, parts.bodies);
-  readJson(request.raw, limits, holding, (error, body) => {
-    if (error !== undefined) {
-      holding.release(); // others may need the room before this one's answer is out
-      return void reply.send(error);
-    }
-    request.body = body;
-    respond(route, request, reply, parts).catch((failed: unknown) => reply.send(failed));
-  });
+  try {
+    request.body = await readJson(request.raw, { bytes, shape, wholeMs: parts.bodyMs }, holding);
+  } catch (error) {
+    holding.release(); // others may need the room before this one's answer is out
+    throw error;
+  }
 }
 
 /** Counts a body until its response has left or its client has gone. */
@@ -97,8 +96,8 @@ function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): 
   };
 }
 
-/** At once where the key is remembered; what fails is thrown, or rejected. */
-function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): void | Promise<void> {
+/** Authenticates the caller, counts the request against its rate, and checks its permission. */
+async function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): Promise<void> {
   const { permission } = route;
   if (permission === null) return;
   const { ticket } = request.query as { ticket?: unknown };
@@ -106,14 +105,11 @@ function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): vo
     route.socket !== undefined && typeof ticket === "string"
       ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
       : undefined;
-  const enter = (principal: Caller["principal"]): void | Promise<void> => {
-    spend(parts, principal, 1);
-    const caller = { principal, requestId: request.id };
-    if (!isAllowed(principal, permission)) return refuse(route, caller, permission, parts);
-    (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
-  };
-  const principal = redeemed ?? authenticate(request, parts.keyring);
-  return principal instanceof Promise ? principal.then(enter) : enter(principal);
+  const principal = redeemed ?? (await authenticate(request, parts.keyring));
+  spend(parts, principal, 1);
+  const caller = { principal, requestId: request.id };
+  if (!isAllowed(principal, permission)) return refuse(route, caller, permission, parts);
+  (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
 }
 
 async function refuse(route: Route, caller: Caller, permission: Permission, { audit }: RegistrarParts): Promise<void> {
