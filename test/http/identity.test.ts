@@ -69,30 +69,12 @@ describe("keys", () => {
     await expect(new Keyring({ keys: place.store.keys }).authenticate(token)).rejects.toThrow(/not known/);
   });
 
-  it("[IDN-01] that a connection has sent before are known by it until they are revoked, and by no other", async () => {
-    await using place = await openPlace();
-    const [{ key, token }, other] = [await place.keyring.issue(asked), await place.keyring.issue(asked)];
-    const [connection, stranger] = [{}, {}];
-    expect(place.keyring.recall(token, connection)).toBeUndefined();
-    await place.keyring.authenticate(token, connection);
-    expect(place.keyring.recall(token, connection)).toMatchObject({ id: key.id });
-    expect(place.keyring.recall(token, stranger)).toBeUndefined();
-    expect(place.keyring.recall(other.token, connection)).toBeUndefined();
-    await place.keyring.authenticate(other.token, connection);
-    expect(place.keyring.recall(other.token, connection)).toMatchObject({ id: other.key.id });
-    expect(place.keyring.recall(token, connection)).toBeUndefined();
-    await place.keyring.revoke(other.key.id);
-    expect(place.keyring.recall(other.token, connection)).toBeUndefined();
-  });
-
   it("[IDN-01] expire by the clock, remembered or not", async () => {
     let now = 1_000;
     await using place = await openPlace({ ...systemClock, wallMs: () => now });
     const { token } = await place.keyring.issue({ ...asked, expiresAtMs: 2_000 });
-    const connection = {};
-    await place.keyring.authenticate(token, connection);
+    await place.keyring.authenticate(token);
     now = 2_000;
-    expect(place.keyring.recall(token, connection)).toBeUndefined();
     await expect(place.keyring.authenticate(token)).rejects.toThrow(/not known/);
   });
 

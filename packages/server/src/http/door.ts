@@ -65,18 +65,14 @@ function inNamespace(principal: Principal, named: string | string[] | undefined)
   return { ...principal, namespace: namespace.data };
 }
 
-/** At once where the connection's last request was the same caller's. */
-export function authenticate(request: FastifyRequest, keyring: Keyring): Principal | Promise<Principal> {
+/** The principal of a request's key, in the namespace that the request names. */
+export async function authenticate(request: FastifyRequest, keyring: Keyring): Promise<Principal> {
   const token = tokenOf(request);
   if (token === undefined)
     throw new AppError("unauthenticated", "this takes an API key", {
       hint: "send it in X-API-Key or Authorization: Bearer",
     });
-  const { socket } = request.raw;
-  const named = request.headers["x-caisson-namespace"];
-  const known = keyring.recall(token, socket);
-  if (known !== undefined) return inNamespace(known, named);
-  return keyring.authenticate(token, socket).then((principal) => inNamespace(principal, named));
+  return inNamespace(await keyring.authenticate(token), request.headers["x-caisson-namespace"]);
 }
 
 /** For whatever of the request has to wait, and says no other. */

@@ -37,8 +37,6 @@ export class Keyring {
     most: 1,
   });
   readonly #known = new Recent<ApiKey>(identityLimits.cachedKeys);
-  /** Of the last token that came by a connection. A map finds it by a hash of V8's own: how long that takes tells nothing of the token. */
-  readonly #hashes = new WeakMap<object, ReadonlyMap<string, string>>();
   /** When their last use was written down. */
   readonly #noted = new Recent<number>(identityLimits.cachedKeys);
   /** The latest: a look-up that began before a revocation must not bring the key back. */
@@ -76,8 +74,8 @@ export class Keyring {
     return key;
   }
 
-  /** `connection` is what it came by, if more is to come by it. */
-  async authenticate(token: string, connection?: object): Promise<Principal> {
+  /** The principal that a token stands for. */
+  async authenticate(token: string): Promise<Principal> {
     if (!looksLikeKey(token)) throw unknownKey();
     const hash = hashToken(token);
     const key = this.#known.get(hash) ?? (await this.#lookUp(hash));
@@ -86,18 +84,6 @@ export class Keyring {
       throw unknownKey();
     }
     this.#known.set(hash, key);
-    if (connection !== undefined) this.#hashes.set(connection, new Map([[token, hash]]));
-    return this.#admit(key);
-  }
-
-  /** Who the token stands for if the connection's last one was the same, as it mostly is: it need not be hashed again. */
-  recall(token: string, connection: object): Principal | undefined {
-    const hash = this.#hashes.get(connection)?.get(token);
-    const key = hash === undefined ? undefined : this.#known.get(hash);
-    return key !== undefined && this.#lives(key) ? this.#admit(key) : undefined;
-  }
-
-  #admit(key: ApiKey): Principal {
     this.#noteUse(key);
     return toPrincipal(key);
   }
