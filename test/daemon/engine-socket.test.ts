@@ -76,6 +76,19 @@ describe.each(engines)("an engine behind its socket (%s)", (engine) => {
     expect(await remote.layers()).toEqual([]);
   });
 
+  it("[SBX-07] [SBX-19] names no path in an answer, and counts by a verb what the memory limit has ended", async () => {
+    await using client = await test.connect();
+    const spec = { limits: { ...limits, cpus: 1, cpuShares: 1024, processes: 16 } };
+    const made = await client.request("create", { engine, spec });
+    expect(JSON.stringify(made)).not.toContain("/");
+    expect(await client.request("oomKills", { engine, id: made.id })).toBe(0);
+    await client.request("destroy", { engine, id: made.id });
+    const caisson = new Caisson({ home: test.home, root: "", engines: client });
+    await using sandbox = await caisson.createSandbox({ engine, limits });
+    expect(await sandbox.exec({ command: "tail /dev/zero" })).toMatchObject({ oom_killed: true });
+    expect(await sandbox.exec({ command: "echo alive" })).toMatchObject({ oom_killed: false, stdout: "alive\n" });
+  });
+
   it("[SBX-19] tells of a sandbox's end, and of what happens to its files", async () => {
     await using caisson = await test.open();
     await using sandbox = await caisson.createSandbox({ engine, limits });

@@ -79,8 +79,6 @@ export interface CreatedSandbox {
   runsWatchMemory: boolean;
   /** How many processes more than asked for the boundary lets start. */
   processSlack: number;
-  /** Where the kernel counts the processes that it ended for their memory, for whoever may read there. */
-  oomCountPath?: string;
   limits: SandboxLimits;
   warm: WarmChoice;
   /** Whether its programs may listen. */
@@ -202,7 +200,7 @@ export interface Engine extends AsyncDisposable {
   /** Whom to tell of the host's disk. The engine waits for the answer. */
   watchDisk(id: string, told: DiskListener): void;
   stats(id: string): Promise<SandboxStats>;
-  /** Of the stats the one number that every run asks for. */
+  /** How many processes the kernel has ended for their memory. Every run asks at its end. */
   oomKills(id: string): Promise<number>;
   /** Remembers the workspace as it is now. */
   markFiles(id: string): Promise<void>;

@@ -16,7 +16,6 @@ import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { Once } from "../core/once.ts";
 import type { EngineChoice } from "../core/request.ts";
-import { OomCount } from "./oci/oom-count.ts";
 import {
   type Answer,
   type Arguments,
@@ -39,7 +38,6 @@ interface Waiting {
 interface Owned {
   exit: PromiseWithResolvers<string>;
   disk: DiskListener;
-  oomCount: OomCount;
 }
 
 export interface EngineClientOptions {
@@ -136,13 +134,10 @@ export class EngineClient implements EngineSource {
   }
 
   /** From the answer that names it on, until it is destroyed or detached. */
-  own({ id, oomCountPath }: Pick<CreatedSandbox, "id" | "oomCountPath">): void {
+  own({ id }: Pick<CreatedSandbox, "id">): void {
     const exit = Promise.withResolvers<string>();
     exit.promise.catch(() => undefined);
-    this.#owned.get(id)?.oomCount[Symbol.dispose]();
-    const oomCount = new OomCount(oomCountPath);
-    oomCount.read(); // opened now, while nobody waits for a run
-    this.#owned.set(id, { exit, disk: async () => {}, oomCount });
+    this.#owned.set(id, { exit, disk: async () => {} });
   }
 
   owned(id: string): Owned {
@@ -152,9 +147,7 @@ export class EngineClient implements EngineSource {
   }
 
   disown(id: string, reason: string): void {
-    const owned = this.#owned.get(id);
-    owned?.exit.resolve(reason);
-    owned?.oomCount[Symbol.dispose]();
+    this.#owned.get(id)?.exit.resolve(reason);
     this.#owned.delete(id);
   }
 
@@ -208,10 +201,7 @@ export class EngineClient implements EngineSource {
     this.#hello.reject(error);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
-    for (const { exit, oomCount } of this.#owned.values()) {
-      exit.reject(error);
-      oomCount[Symbol.dispose]();
-    }
+    for (const { exit } of this.#owned.values()) exit.reject(error);
     this.#owned.clear();
     this.#lostGate.resolve(error);
   }

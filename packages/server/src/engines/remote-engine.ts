@@ -109,9 +109,8 @@ export class RemoteEngine implements Engine {
     return this.#client.request("stats", this.#of(id));
   }
 
-  /** Every run asks at its end: read here, where this process may. */
-  async oomKills(id: string): Promise<number> {
-    return this.#client.owned(id).oomCount.read() ?? this.#client.request("oomKills", this.#of(id));
+  oomKills(id: string): Promise<number> {
+    return this.#client.request("oomKills", this.#of(id));
   }
 
   async markFiles(id: string): Promise<void> {

@@ -6,8 +6,10 @@ import type { Controller } from "./cgroup-mounts.ts";
 
 type Folder = { path: string; version: 1 | 2 } | undefined;
 
+type FolderOf = (controller: Controller) => Folder;
+
 /** What is not counted on this host is zero. */
-export function readStats(folderOf: (controller: Controller) => Folder, oomKills: number): SandboxStats {
+export function readStats(folderOf: FolderOf): SandboxStats {
   const memory = reader(folderOf("memory"));
   const cpu = reader(folderOf("cpuacct") ?? folderOf("cpu"));
   const pids = reader(folderOf("pids"));
@@ -16,11 +18,17 @@ export function readStats(folderOf: (controller: Controller) => Folder, oomKills
     cpuMs: Math.round(cpu(["cpuacct.usage", first, 1e-6], ["cpu.stat", field("usage_usec"), 1e-3])),
     memoryBytes: memory(["memory.usage_in_bytes", first], ["memory.current", first]),
     memoryPeakBytes: memory(["memory.max_usage_in_bytes", first], ["memory.peak", first]),
-    oomKills,
+    oomKills: readOomKills(folderOf),
     processes: pids(["pids.current", first], ["pids.current", first]),
     ioReadBytes: io(["blkio.throttle.io_service_bytes", sum(/ Read (\d+)/g)], ["io.stat", sum(/rbytes=(\d+)/g)]),
     ioWriteBytes: io(["blkio.throttle.io_service_bytes", sum(/ Write (\d+)/g)], ["io.stat", sum(/wbytes=(\d+)/g)]),
   };
+}
+
+/** How many processes the kernel has ended for their memory. */
+export function readOomKills(folderOf: FolderOf): number {
+  const memory = reader(folderOf("memory"));
+  return memory(["memory.oom_control", field("oom_kill")], ["memory.events", field("oom_kill")]);
 }
 
 /** What cannot be taken back: the kernel would end processes for a limit below it. Version 2 only: version 1 refuses by itself. */

@@ -99,7 +99,7 @@ describe("cgroups of version 2", () => {
   });
 
   it("tell what was used", async () => {
-    const { mounts } = fakeUnified({
+    const { group, mounts } = fakeUnified({
       "cpu.stat": "usage_usec 1500000\nuser_usec 1\n",
       "memory.current": "1000\n",
       "memory.peak": "2000\n",
@@ -117,6 +117,11 @@ describe("cgroups of version 2", () => {
       ioReadBytes: 11,
       ioWriteBytes: 22,
     });
+    expect(cgroup.oomKills()).toBe(2);
+    writeFileSync(join(group, "memory.events"), "low 0\noom 3\noom_kill 4\n");
+    expect(cgroup.oomKills()).toBe(4);
+    rmSync(join(group, "memory.events"));
+    expect(cgroup.oomKills()).toBe(0);
   });
 });
 

@@ -6,8 +6,7 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineLimits } from "../../core/limits.ts";
 import { applyLimits, changeLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
-import { readStats } from "./cgroup-stats.ts";
-import { OomCount } from "./oom-count.ts";
+import { readOomKills, readStats } from "./cgroup-stats.ts";
 import { type SliceProcesses, signalIfThere } from "./slice-processes.ts";
 
 const PARENT = "caisson";
@@ -30,11 +29,10 @@ interface Freezer {
  * The cgroups of one sandbox, `caisson/ID` in every hierarchy. The runtime never makes any: it is started inside these.
  * The calls are synchronous: the files are the kernel's and take microseconds.
  */
-export class SandboxCgroup implements Disposable {
+export class SandboxCgroup {
   readonly #folders: readonly Folder[];
   readonly #id: string;
   readonly #slice: SliceProcesses | undefined;
-  readonly #oomCount: OomCount;
 
   /** With a slice, what no cgroup of this host can do is done to its processes. */
   constructor(hierarchies: readonly Hierarchy[], id: string, slice?: SliceProcesses) {
@@ -44,10 +42,6 @@ export class SandboxCgroup implements Disposable {
     this.#folders = hierarchies
       .map(({ root, version, controllers }) => ({ path: join(root, PARENT, id), version, controllers }))
       .sort((left, right) => right.version - left.version);
-    const memory = this.#folderOf("memory");
-    this.#oomCount = new OomCount(
-      memory && join(memory.path, memory.version === 1 ? "memory.oom_control" : "memory.events"),
-    );
   }
 
   get paths(): string[] {
@@ -69,16 +63,12 @@ export class SandboxCgroup implements Disposable {
     return changeLimits((controller) => this.#folderOf(controller), engine, from, to);
   }
 
-  get oomCountPath(): string | undefined {
-    return this.#oomCount.path;
-  }
-
   oomKills(): number {
-    return this.#oomCount.read() ?? 0;
+    return readOomKills((controller) => this.#folderOf(controller));
   }
 
   stats(): SandboxStats {
-    const stats = readStats((controller) => this.#folderOf(controller), this.oomKills());
+    const stats = readStats((controller) => this.#folderOf(controller));
     const use = this.#folderOf("cpu") === undefined ? this.#slice?.use() : undefined;
     return { ...stats, ...use };
   }
@@ -113,11 +103,6 @@ export class SandboxCgroup implements Disposable {
       this.#killOnce();
       await sleep(pauseMs);
     }
-  }
-
-  /** Lets go of it; what is there stays. */
-  [Symbol.dispose](): void {
-    this.#oomCount[Symbol.dispose]();
   }
 
   async remove(): Promise<void> {

@@ -164,7 +164,6 @@ class OciEngine implements Engine {
       try {
         return await restartBoundary(this.#parts, live, kept, options);
       } catch (error) {
-        live.cgroup[Symbol.dispose]();
         this.#live.delete(id);
         throw error;
       }
@@ -320,7 +319,6 @@ class OciEngine implements Engine {
   }
 
   async #letGo(live: Live, why: string): Promise<void> {
-    live.cgroup[Symbol.dispose]();
     this.#live.delete(live.id);
     live.exit.resolve(why);
     await this.#helper.forget(live.id, live.folder);

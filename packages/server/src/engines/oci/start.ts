@@ -126,7 +126,6 @@ export function describe(parts: EngineParts, live: Live, settled: Settled): Crea
     ...ownersPaths(live.folder),
     guestWatchesMemory: parts.runtime.guestWatchesMemory,
     processSlack: parts.runtime.processSlack,
-    ...(live.cgroup.oomCountPath === undefined ? {} : { oomCountPath: live.cgroup.oomCountPath }),
     limits: settled.limits,
     warm: settled.warm,
     listeners: settled.listeners,
