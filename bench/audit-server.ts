@@ -49,6 +49,7 @@ const fleet = opened.use(
     },
     records: store.sandboxes,
     audit,
+    batch: () => store.batch(),
     feed,
     clock: systemClock,
     settings: {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../packages/server/src/core/store.ts";
+import { batchContract } from "./batch-contract.ts";
 import { auditEntry } from "./entries.ts";
 import { recordContract, type StoreUnderTest } from "./record-contract.ts";
 
@@ -24,6 +25,8 @@ function auditContract(name: string, make: () => Promise<StoreUnderTest>): void 
     await store[Symbol.asyncDispose]();
     store = await under.open();
   };
+
+  describe(`${name}: a batch`, () => batchContract(() => store));
 
   describe(`${name}: audit`, () => {
     it("keeps entries in the order they came in", async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../packages/server/src/core/store.ts";
@@ -78,10 +79,18 @@ async function recorded(store: Store): Promise<number[]> {
   }
 }
 
+/** Each was inserted together with the entry of its number. */
+function sandboxNumbers(): Set<number> {
+  const db = new DatabaseSync(path, { readOnly: true });
+  const ids = db.prepare("select id from sandboxes").all();
+  db.close();
+  return new Set(ids.map(({ id }) => Number(String(id).slice("sb-".length))));
+}
+
 const keys = async () => [await readFile(join(folder, "signing-key.pem"), "utf8")];
 
 describe("a store whose process is killed", () => {
-  it("[AUD-01] holds every entry that it acknowledged, and verifies", async () => {
+  it("[AUD-01] holds every entry that it acknowledged, each with the change that it is about, and verifies", async () => {
     const random = randomNumbers();
     const rounds = soak ? 50 : 3;
     let last = 0;
@@ -97,6 +106,7 @@ describe("a store whose process is killed", () => {
       const held = new Set(await recorded(store));
       expect((await acknowledged()).filter((number) => !held.has(number))).toEqual([]);
       expect(await store.audit.verify()).toMatchObject({ ok: true });
+      expect(sandboxNumbers()).toEqual(held);
     }
   });
 

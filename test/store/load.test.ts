@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 /** So many at a time, each with its number in the order of the calls. */
-async function each(count: number, concurrency: number, act: (number: number) => Promise<void>): Promise<void> {
+async function each(count: number, concurrency: number, act: (number: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const lane = async () => {
     while (next < count) await act(next++);

@@ -264,6 +264,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
     audit,
+    batch: () => store.batch(),
     feed,
     clock,
     settings,
@@ -283,9 +284,8 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.use(templates);
   const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
   const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
-  const sweep = () => Promise.all([images.sweep(), templates.sweep()]);
   const swept = fleet.swept
-    .then(sweep)
+    .then(() => Promise.all([images.sweep(), templates.sweep()]))
     .then(() => (leavesLayers ? undefined : sweepLayers()))
     .catch(onError);
   opened.defer(async () => void (await swept));

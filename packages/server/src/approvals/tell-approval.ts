@@ -14,14 +14,14 @@ const named: Readonly<Record<ApprovalKind, boolean>> = { egress: true, upload: t
 export type ApprovalNews = "requested" | "used" | "revoked" | Exclude<ApprovalState, "pending">;
 
 /** Into the timeline; rejects when it could not be written. */
-export function logApproval(
+export async function logApproval(
   { audit }: TellParts,
   approval: Approval,
   news: ApprovalNews,
   actor: Caller | undefined,
 ): Promise<void> {
   const { id, kind, namespace, sandboxId, subject, digest, scope, reason, asked, askedBy } = approval;
-  return audit.record({
+  await audit.record({
     type: `approval.${news}`,
     namespace,
     actor: actor?.principal.id ?? "system",

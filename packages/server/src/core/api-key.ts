@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { Role } from "./principal.ts";
 
 /** What is kept of an API key: never the key. */
@@ -15,9 +16,9 @@ export interface ApiKey {
 }
 
 export interface ApiKeys {
-  insert(key: ApiKey): Promise<void>;
+  insert(key: ApiKey, within?: Batch): Promise<void>;
   byHash(hash: string): Promise<ApiKey | undefined>;
   list(namespace?: string): Promise<ApiKey[]>;
   get(id: string): Promise<ApiKey | undefined>;
-  update(id: string, changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>): Promise<void>;
+  update(id: string, changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>, within?: Batch): Promise<void>;
 }

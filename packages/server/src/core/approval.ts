@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** A question to a human, and its answer. One mechanism for all that asks. */
 import type { Caller } from "./principal.ts";
 
@@ -118,7 +119,7 @@ export interface Approvals {
 
 /** Those that are kept. */
 export interface ApprovalRecords {
-  insert(approval: Approval): Promise<void>;
+  insert(approval: Approval, within?: Batch): Promise<void>;
   get(id: string): Promise<Approval | undefined>;
   list(query: ApprovalQuery & { namespace: string }): Promise<Approval[]>;
   /** The answer that holds for a question: a no before a yes, then the widest; a yes for once when it is unused and not older than `sinceMs`. */
@@ -130,11 +131,11 @@ export interface ApprovalRecords {
   /** How many answers of a namespace hold for a sandbox or for always. */
   countStanding(namespace: string, kind: ApprovalKind): Promise<number>;
   /** Takes the one use of it; false when it was taken already. */
-  use(id: string, atMs: number): Promise<boolean>;
-  update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>): Promise<void>;
+  use(id: string, atMs: number, within?: Batch): Promise<boolean>;
+  update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>, within?: Batch): Promise<void>;
   pending(): Promise<Approval[]>;
   /** What was answered for a sandbox holds no more. */
-  forget(sandboxId: string, atMs: number): Promise<void>;
+  forget(sandboxId: string, atMs: number, within?: Batch): Promise<void>;
   /** Removes those made before, and of each namespace all but the newest; what is pending or still holds stays. */
   prune(beforeMs: number, keep: number): Promise<void>;
 }

@@ -41,6 +41,12 @@ export interface AuditRow extends AuditEntry {
   hash: string;
 }
 
+/** Where an entry is: in the order of the whole store, and in its chain. */
+export interface AuditPlace {
+  position: number;
+  sequence: number;
+}
+
 export interface AuditQuery {
   /** Undefined: of all namespaces. */
   namespace?: string;
@@ -74,8 +80,11 @@ export interface AuditVerdict {
 
 /** The timeline. */
 export interface Audit {
-  /** Resolves when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when it could not be written. */
-  record(entry: AuditEntry): Promise<void>;
+  /**
+   * Resolves with its place when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when
+   * it could not be written. Undefined: it repeats others of its minute and is counted with them.
+   */
+  record(entry: AuditEntry): Promise<AuditPlace | undefined>;
   search(query: AuditQuery): Promise<AuditRow[]>;
   /** The row of a sandbox's making, which says whose it is, or was; undefined where the log has none, or none any more. */
   making(sandboxId: string): Promise<AuditRow | undefined>;

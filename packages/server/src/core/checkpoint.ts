@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { EgressPolicy } from "./egress.ts";
 import type { EngineName } from "./engine.ts";
 import type { Caller } from "./principal.ts";
@@ -46,7 +47,7 @@ export interface CheckpointQuery {
 }
 
 export interface CheckpointRecords {
-  insert(kept: KeptCheckpoint): Promise<void>;
+  insert(kept: KeptCheckpoint, within?: Batch): Promise<void>;
   get(id: string): Promise<KeptCheckpoint | undefined>;
   /** Newest first. */
   list(query: CheckpointQuery): Promise<CheckpointRecord[]>;
@@ -55,7 +56,7 @@ export interface CheckpointRecords {
   names(): Promise<Pick<KeptCheckpoint, "id" | "keyName">[]>;
   /** Of all namespaces: what they take together, and the largest of them. */
   sizes(limit: number): Promise<{ items: number; bytes: number; largest: CheckpointRecord[] }>;
-  delete(id: string): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
 }
 
 /** Computers as they were at a moment, to go on from later (LIF-07). A caller sees those of its own namespace. */

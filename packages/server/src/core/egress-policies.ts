@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** Policies as they are asked for, kept and listed. */
 import type { AllowRule, DenyRule, EgressAttempt, EgressPolicy, NamespacePolicy, UnknownChoice } from "./egress.ts";
 import type { Caller } from "./principal.ts";
@@ -38,10 +39,10 @@ export interface SandboxPolicies {
 
 export interface PolicyRecords {
   namespaces(): Promise<{ namespace: string; policy: NamespacePolicy }[]>;
-  putNamespace(namespace: string, policy: NamespacePolicy): Promise<void>;
+  putNamespace(namespace: string, policy: NamespacePolicy, within?: Batch): Promise<void>;
   sandboxes(): Promise<({ sandboxId: string } & SandboxPolicies)[]>;
-  putSandbox(sandboxId: string, policies: SandboxPolicies): Promise<void>;
-  deleteSandbox(sandboxId: string): Promise<void>;
+  putSandbox(sandboxId: string, policies: SandboxPolicies, within?: Batch): Promise<void>;
+  deleteSandbox(sandboxId: string, within?: Batch): Promise<void>;
 }
 
 export interface LoggedAttempt extends EgressAttempt {
@@ -60,7 +61,7 @@ export interface AttemptQuery {
 }
 
 export interface AttemptRecords {
-  insert(namespace: string, attempt: EgressAttempt): Promise<void>;
+  insert(namespace: string, attempt: EgressAttempt, within?: Batch): Promise<void>;
   settle(id: string, end: Pick<EgressAttempt, "bytesUp" | "bytesDown" | "durationMs" | "reason">): Promise<void>;
   /** Those without an end end now, for this reason. */
   closeOpen(reason: string): Promise<void>;

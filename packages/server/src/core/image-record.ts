@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { Caller } from "./principal.ts";
 
 /** Read-only roots that sandboxes start from. They belong to the installation: administrators bring them, every namespace may use them. */
@@ -53,11 +54,11 @@ export interface ImageRecord {
 export type ImageChanges = Partial<Pick<ImageRecord, "layerId" | "bytes" | "state" | "step" | "error" | "config">>;
 
 export interface ImageRecords {
-  insert(record: ImageRecord): Promise<void>;
-  update(id: string, changes: ImageChanges): Promise<void>;
+  insert(record: ImageRecord, within?: Batch): Promise<void>;
+  update(id: string, changes: ImageChanges, within?: Batch): Promise<void>;
   /** Newest first. */
   list(): Promise<ImageRecord[]>;
-  delete(id: string): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
 }
 
 /** An image as whoever makes a sandbox of it needs it. */

@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** What a sandbox left in /workspace/output, kept past its end for a set time (LIF-13). */
 export interface KeptArtifacts {
   /** Of the sandbox. */
@@ -21,12 +22,12 @@ export interface KeptArtifactsQuery {
 
 export interface KeptArtifactsRecords {
   /** In place of what was kept of the same sandbox before. */
-  put(record: KeptArtifacts): Promise<void>;
+  put(record: KeptArtifacts, within?: Batch): Promise<void>;
   get(id: string): Promise<KeptArtifacts | undefined>;
   list(query: KeptArtifactsQuery): Promise<KeptArtifacts[]>;
   usage(namespace: string): Promise<{ count: number; totalBytes: number }>;
   /** With a time, only if its own is over by then. */
-  delete(id: string, expiredAtMs?: number): Promise<void>;
+  delete(id: string, expiredAtMs?: number, within?: Batch): Promise<void>;
   /** Those whose time is over, a page of them. */
   expired(nowMs: number): Promise<KeptArtifacts[]>;
   /** Of all; with a time, of those whose own is not over by then. */

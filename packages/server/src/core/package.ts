@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** Packages that a sandbox installs, and where they may come from (EXE-10, NET-13). */
 import type { RuleDraft } from "./egress-policies.ts";
 
@@ -86,9 +87,9 @@ export interface PackageRecord extends InstalledPackage {
 
 /** What was last installed of each name, by sandbox. */
 export interface PackageRecords {
-  put(records: readonly PackageRecord[]): Promise<void>;
+  put(records: readonly PackageRecord[], within?: Batch): Promise<void>;
   list(sandboxId: string): Promise<PackageRecord[]>;
-  deleteSandbox(sandboxId: string): Promise<void>;
+  deleteSandbox(sandboxId: string, within?: Batch): Promise<void>;
   /** Of which there are records. */
   sandboxes(): Promise<string[]>;
 }

@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** Ports of programs in a sandbox, as they are reached from outside (NET-14). */
 
 /** `private`: with an API key, by the path form. `token`: also by a browser with a link that holds a token. `public`: by anybody who reaches the daemon. */
@@ -14,6 +15,6 @@ export interface SharedPort {
 export interface PortRecords {
   all(): Promise<SharedPort[]>;
   /** A private one is forgotten. */
-  put(port: SharedPort): Promise<void>;
-  deleteOf(sandboxId: string): Promise<void>;
+  put(port: SharedPort, within?: Batch): Promise<void>;
+  deleteOf(sandboxId: string, within?: Batch): Promise<void>;
 }

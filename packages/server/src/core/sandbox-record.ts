@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { EngineName, SandboxLimits } from "./engine.ts";
 import type { LayerId } from "./layer.ts";
 import type { SandboxState } from "./lifecycle.ts";
@@ -48,11 +49,11 @@ export interface SandboxQuery {
 /** Where records live. Writes resolve when they would survive a kill -9. */
 export interface SandboxRecords {
   /** Under an id that no other was ever given: whether one has it is not looked at. */
-  insert(record: SandboxRecord): Promise<void>;
-  update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void>;
+  insert(record: SandboxRecord, within?: Batch): Promise<void>;
+  update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>, within?: Batch): Promise<void>;
   get(id: string): Promise<SandboxRecord | undefined>;
   list(query: SandboxQuery): Promise<SandboxRecord[]>;
   /** All that are not destroyed; what a new daemon starts from. */
   living(): Promise<SandboxRecord[]>;
-  delete(id: string): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { SecretDelivery, SecretTarget } from "./secret.ts";
 
 /** A secret as the store knows it: all but its name and dates is encrypted. */
@@ -41,13 +42,13 @@ export interface DeliveryRecord {
 /** Where secrets live. Writes resolve when they would survive a kill -9. */
 export interface SecretRecords {
   /** In place of the version before; its bindings stay. */
-  put(record: SecretRecord): Promise<void>;
+  put(record: SecretRecord, within?: Batch): Promise<void>;
   get(namespace: string, name: string): Promise<SecretRecord | undefined>;
   list(namespace: string): Promise<SecretRecord[]>;
   /** With its bindings. False when there is none. */
-  delete(namespace: string, name: string): Promise<boolean>;
+  delete(namespace: string, name: string, within?: Batch): Promise<boolean>;
   /** Destroys the value of that version; the rest stays. */
-  erase(namespace: string, name: string, version: number): Promise<void>;
+  erase(namespace: string, name: string, version: number, within?: Batch): Promise<void>;
   /** Those whose time has come, and which still have a value. */
   expired(nowMs: number): Promise<SecretRecord[]>;
   /** When the next one's comes; undefined when none will. */
@@ -57,9 +58,9 @@ export interface SecretRecords {
   /** Some that another master key wraps. */
   wrappedOtherwise(keyId: string, limit: number): Promise<SecretRecord[]>;
   /** Only if the record is still what it was. */
-  rewrap(record: SecretRecord, to: Pick<SecretRecord, "keyId" | "wrappedKey">): Promise<boolean>;
-  bind(binding: BindingRecord): Promise<void>;
-  unbind(id: string): Promise<void>;
+  rewrap(record: SecretRecord, to: Pick<SecretRecord, "keyId" | "wrappedKey">, within?: Batch): Promise<boolean>;
+  bind(binding: BindingRecord, within?: Batch): Promise<void>;
+  unbind(id: string, within?: Batch): Promise<void>;
   bindings(namespace: string): Promise<BindingRecord[]>;
   boundNamespaces(): Promise<string[]>;
   /** Counts a use, unless that sandbox has had this version. `changed`: there is no such version any more. */

@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** A folder with SKILL.md and files. Its id is the digest of what it holds: the same folder is the same skill. */
 export interface SkillRecord {
   id: string;
@@ -24,11 +25,11 @@ export interface SkillQuery {
 
 export interface SkillRecords {
   /** False when the namespace has it already, or other files by the same name and version. */
-  insert(record: SkillRecord): Promise<boolean>;
+  insert(record: SkillRecord, within?: Batch): Promise<boolean>;
   get(namespace: string, id: string): Promise<SkillRecord | undefined>;
   list(query: SkillQuery): Promise<SkillRecord[]>;
   count(namespace: string): Promise<number>;
-  delete(namespace: string, id: string): Promise<void>;
+  delete(namespace: string, id: string, within?: Batch): Promise<void>;
   /** Ids of all skills there are, which are their manifests. */
   manifests(): Promise<string[]>;
 }

@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { TreeEntry } from "./tree.ts";
 
 /** The files of a workspace at one time. It outlives its sandbox. */
@@ -40,11 +41,11 @@ export interface SnapshotUsage {
 }
 
 export interface SnapshotRecords {
-  insert(record: SnapshotRecord): Promise<void>;
+  insert(record: SnapshotRecord, within?: Batch): Promise<void>;
   get(id: string): Promise<SnapshotRecord | undefined>;
   list(query: SnapshotQuery): Promise<SnapshotRecord[]>;
   usage(of: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<SnapshotUsage>;
-  delete(id: string): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
   /** Of all snapshots there are. */
   manifests(): Promise<string[]>;
 }

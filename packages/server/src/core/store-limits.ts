@@ -9,6 +9,8 @@ export const storeLimits = {
   pending: 16_384,
   /** Requests in one commit. */
   group: 256,
+  /** Steps of a batch. */
+  batch: 4_096,
   statements: 256,
   /** What comes so soon after the last is gathered for a round of the event loop. */
   busyMs: 2,

@@ -1,6 +1,7 @@
 import type { ApiKeys } from "./api-key.ts";
 import type { ApprovalRecords } from "./approval.ts";
 import type { Audit } from "./audit.ts";
+import type { Batch } from "./batch.ts";
 import type { CheckpointRecords } from "./checkpoint.ts";
 import type { AttemptRecords, PolicyRecords } from "./egress-policies.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
@@ -37,6 +38,8 @@ export interface RecordStore {
 /** All that outlives the daemon, but files of sandboxes. One contract suite runs over every implementation. */
 export interface Store extends RecordStore, AsyncDisposable {
   readonly audit: Audit;
+  /** Begins changes that are committed together, in one request to the store. */
+  batch(): Batch;
   /** Writes a row that means nothing; rejects with what keeps it from being written. */
   checkWritable(): Promise<void>;
 }

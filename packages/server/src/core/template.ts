@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 /** Where sandboxes of a kind begin: an image, files, packages, limits, rules, and what a warm-up left in memory (IMG-06). */
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { EngineName, SandboxLimits } from "./engine.ts";
@@ -87,11 +88,11 @@ export interface TemplateRecord {
 export type TemplateChanges = Partial<Omit<TemplateRecord, "id" | "namespace" | "name" | "createdAtMs" | "createdBy">>;
 
 export interface TemplateRecords {
-  insert(record: TemplateRecord): Promise<void>;
-  update(id: string, changes: TemplateChanges): Promise<void>;
+  insert(record: TemplateRecord, within?: Batch): Promise<void>;
+  update(id: string, changes: TemplateChanges, within?: Batch): Promise<void>;
   /** Of all namespaces, newest first. */
   list(): Promise<TemplateRecord[]>;
-  delete(id: string): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
 }
 
 /** A template as whoever makes a sandbox of it needs it. */

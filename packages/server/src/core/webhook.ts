@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { FeedType } from "./feed.ts";
 
 /** Whom to tell of events. */
@@ -29,12 +30,12 @@ export interface Delivery {
 }
 
 export interface Webhooks {
-  insert(webhook: Webhook): Promise<void>;
+  insert(webhook: Webhook, within?: Batch): Promise<void>;
   get(id: string): Promise<Webhook | undefined>;
   list(namespace?: string): Promise<Webhook[]>;
   /** With its deliveries. */
-  delete(id: string): Promise<void>;
-  enqueue(delivery: Delivery): Promise<void>;
+  delete(id: string, within?: Batch): Promise<void>;
+  enqueue(delivery: Delivery, within?: Batch): Promise<void>;
   /** Pending ones, the earliest due first. */
   due(limit: number): Promise<Delivery[]>;
   deliveries(webhookId: string, state?: Delivery["state"]): Promise<Delivery[]>;

@@ -205,8 +205,8 @@ export class HostDesk implements HostAccess {
     });
   }
 
-  #note(caller: Caller, type: string, detail: AuditEntry["detail"]): Promise<void> {
-    return this.#parts.audit.record(entryOf(caller, { type, detail }));
+  async #note(caller: Caller, type: string, detail: AuditEntry["detail"]): Promise<void> {
+    await this.#parts.audit.record(entryOf(caller, { type, detail }));
   }
 }
 

@@ -66,7 +66,7 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     this.#gone = new Gone(request, reply);
     this.caller = new LiveCaller(caller, this.#gone);
     const owner = caller?.principal.id ?? "";
-    const writing: Promise<void>[] = [];
+    const writing: Promise<unknown>[] = [];
     this.report = (error) => report(error, parts.onError, contextOf(request));
     this.note = (note) => {
       if (caller === undefined) return;

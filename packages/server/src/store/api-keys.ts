@@ -1,7 +1,9 @@
 import type { Kysely } from "kysely";
 import type { ApiKey, ApiKeys } from "../core/api-key.ts";
+import type { Batch } from "../core/batch.ts";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -14,8 +16,8 @@ export class StoredApiKeys implements ApiKeys {
     this.#db = db;
   }
 
-  async insert(key: ApiKey): Promise<void> {
-    await this.#db.insertInto("api_keys").values(mapping.toRow(key)).execute();
+  async insert(key: ApiKey, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("api_keys").values(mapping.toRow(key)), within);
   }
 
   byHash(hash: string): Promise<ApiKey | undefined> {
@@ -33,11 +35,16 @@ export class StoredApiKeys implements ApiKeys {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async update(id: string, changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>): Promise<void> {
+  async update(
+    id: string,
+    changes: Partial<Pick<ApiKey, "revokedAtMs" | "lastUsedAtMs">>,
+    within?: Batch,
+  ): Promise<void> {
     const columns = mapping.toChanges(changes);
     if (Object.keys(columns).length === 0) return;
-    const result = await this.#db.updateTable("api_keys").set(columns).where("id", "=", id).executeTakeFirst();
-    if (result.numUpdatedRows === 0n) throw new AppError("not_found", `there is no key ${id}`);
+    const none = new AppError("not_found", `there is no key ${id}`);
+    const statement = this.#db.updateTable("api_keys").set(columns).where("id", "=", id);
+    if (!(await change(this.#db, statement, within, none))) throw none;
   }
 
   async #find(column: "id" | "hash", value: string): Promise<ApiKey | undefined> {

@@ -1,5 +1,7 @@
 import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { Approval, ApprovalKind, ApprovalQuery, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
+import type { Batch } from "../core/batch.ts";
+import { change, changedMeanwhile } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -15,8 +17,8 @@ export class StoredApprovals implements ApprovalRecords {
     this.#db = db;
   }
 
-  async insert(approval: Approval): Promise<void> {
-    await this.#db.insertInto("approvals").values(mapping.toRow(approval)).execute();
+  async insert(approval: Approval, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("approvals").values(mapping.toRow(approval)), within);
   }
 
   async get(id: string): Promise<Approval | undefined> {
@@ -91,19 +93,19 @@ export class StoredApprovals implements ApprovalRecords {
     return Number(row.rows);
   }
 
-  async use(id: string, atMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
+  use(id: string, atMs: number, within?: Batch): Promise<boolean> {
+    const statement = this.#db
       .updateTable("approvals")
       .set({ used_at_ms: atMs })
       .where("id", "=", id)
       .where("used_at_ms", "is", null)
-      .where("revoked_at_ms", "is", null)
-      .executeTakeFirst();
-    return numUpdatedRows === 1n;
+      .where("revoked_at_ms", "is", null);
+    return change(this.#db, statement, within, changedMeanwhile(`approval ${id}`));
   }
 
-  async update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>): Promise<void> {
-    await this.#db.updateTable("approvals").set(mapping.toChanges(changes)).where("id", "=", id).execute();
+  async update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>, within?: Batch): Promise<void> {
+    const statement = this.#db.updateTable("approvals").set(mapping.toChanges(changes)).where("id", "=", id);
+    await change(this.#db, statement, within);
   }
 
   async pending(): Promise<Approval[]> {
@@ -111,14 +113,14 @@ export class StoredApprovals implements ApprovalRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async forget(sandboxId: string, atMs: number): Promise<void> {
-    await this.#db
+  async forget(sandboxId: string, atMs: number, within?: Batch): Promise<void> {
+    const statement = this.#db
       .updateTable("approvals")
       .set({ revoked_at_ms: atMs })
       .where("sandbox_id", "=", sandboxId)
       .where("scope", "=", "sandbox")
-      .where("revoked_at_ms", "is", null)
-      .execute();
+      .where("revoked_at_ms", "is", null);
+    await change(this.#db, statement, within);
   }
 
   async prune(beforeMs: number, keep: number): Promise<void> {

@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { CheckpointQuery, CheckpointRecord, CheckpointRecords, KeptCheckpoint } from "../core/checkpoint.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -25,8 +27,8 @@ export class StoredCheckpoints implements CheckpointRecords {
     this.#db = db;
   }
 
-  async insert(record: KeptCheckpoint): Promise<void> {
-    await this.#db.insertInto("checkpoints").values(kept.toRow(record)).execute();
+  async insert(record: KeptCheckpoint, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("checkpoints").values(kept.toRow(record)), within);
   }
 
   async get(id: string): Promise<KeptCheckpoint | undefined> {
@@ -63,8 +65,8 @@ export class StoredCheckpoints implements CheckpointRecords {
     return { items: Number(items), bytes: Number(bytes ?? 0), largest: rows.map((row) => shown.toRecord(row)) };
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("checkpoints").where("id", "=", id).execute();
+  async delete(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("checkpoints").where("id", "=", id), within);
   }
 
   async #start(cursor: string, namespace: string): Promise<PageStart> {

@@ -1,7 +1,9 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { EgressAttempt } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import type { AttemptQuery, AttemptRecords, LoggedAttempt } from "../core/egress-policies.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -15,11 +17,9 @@ export class StoredAttempts implements AttemptRecords {
     this.#db = db;
   }
 
-  async insert(namespace: string, attempt: EgressAttempt): Promise<void> {
-    await this.#db
-      .insertInto("egress_attempts")
-      .values(mapping.toRow({ ...attempt, namespace }))
-      .execute();
+  async insert(namespace: string, attempt: EgressAttempt, within?: Batch): Promise<void> {
+    const statement = this.#db.insertInto("egress_attempts").values(mapping.toRow({ ...attempt, namespace }));
+    await change(this.#db, statement, within);
   }
 
   async settle(id: string, end: Parameters<AttemptRecords["settle"]>[1]): Promise<void> {

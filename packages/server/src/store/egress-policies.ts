@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { NamespacePolicy } from "../core/egress.ts";
 import type { PolicyRecords, SandboxPolicies } from "../core/egress-policies.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -20,13 +22,13 @@ export class StoredPolicies implements PolicyRecords {
     return rows.map((row) => namespaceRows.toRecord(row));
   }
 
-  async putNamespace(namespace: string, policy: NamespacePolicy): Promise<void> {
+  async putNamespace(namespace: string, policy: NamespacePolicy, within?: Batch): Promise<void> {
     const row = namespaceRows.toRow({ namespace, policy });
-    await this.#db
+    const statement = this.#db
       .insertInto("egress_namespaces")
       .values(row)
-      .onConflict((conflict) => conflict.column("namespace").doUpdateSet(row))
-      .execute();
+      .onConflict((conflict) => conflict.column("namespace").doUpdateSet(row));
+    await change(this.#db, statement, within);
   }
 
   async sandboxes(): Promise<({ sandboxId: string } & SandboxPolicies)[]> {
@@ -34,16 +36,16 @@ export class StoredPolicies implements PolicyRecords {
     return rows.map((row) => sandboxRows.toRecord(row));
   }
 
-  async putSandbox(sandboxId: string, policies: SandboxPolicies): Promise<void> {
+  async putSandbox(sandboxId: string, policies: SandboxPolicies, within?: Batch): Promise<void> {
     const row = sandboxRows.toRow({ sandboxId, ...policies });
-    await this.#db
+    const statement = this.#db
       .insertInto("egress_sandboxes")
       .values(row)
-      .onConflict((conflict) => conflict.column("sandbox_id").doUpdateSet(row))
-      .execute();
+      .onConflict((conflict) => conflict.column("sandbox_id").doUpdateSet(row));
+    await change(this.#db, statement, within);
   }
 
-  async deleteSandbox(sandboxId: string): Promise<void> {
-    await this.#db.deleteFrom("egress_sandboxes").where("sandbox_id", "=", sandboxId).execute();
+  async deleteSandbox(sandboxId: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("egress_sandboxes").where("sandbox_id", "=", sandboxId), within);
   }
 }

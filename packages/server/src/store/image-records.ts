@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import type { ImageChanges, ImageRecord, ImageRecords } from "../core/image-record.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -13,12 +15,13 @@ export class StoredImages implements ImageRecords {
     this.#db = db;
   }
 
-  async insert(record: ImageRecord): Promise<void> {
-    await this.#db.insertInto("images").values(mapping.toRow(record)).execute();
+  async insert(record: ImageRecord, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("images").values(mapping.toRow(record)), within);
   }
 
-  async update(id: string, changes: ImageChanges): Promise<void> {
-    await this.#db.updateTable("images").set(mapping.toChanges(changes)).where("id", "=", id).execute();
+  async update(id: string, changes: ImageChanges, within?: Batch): Promise<void> {
+    const statement = this.#db.updateTable("images").set(mapping.toChanges(changes)).where("id", "=", id);
+    await change(this.#db, statement, within);
   }
 
   async list(): Promise<ImageRecord[]> {
@@ -27,7 +30,7 @@ export class StoredImages implements ImageRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("images").where("id", "=", id).execute();
+  async delete(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("images").where("id", "=", id), within);
   }
 }

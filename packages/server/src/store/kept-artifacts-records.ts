@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import { storeLimits } from "../core/store-limits.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -14,13 +16,13 @@ export class StoredKeptArtifacts implements KeptArtifactsRecords {
     this.#db = db;
   }
 
-  async put(record: KeptArtifacts): Promise<void> {
+  async put(record: KeptArtifacts, within?: Batch): Promise<void> {
     const row = mapping.toRow(record);
-    await this.#db
+    const statement = this.#db
       .insertInto("kept_artifacts")
       .values(row)
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
-      .execute();
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(row));
+    await change(this.#db, statement, within);
   }
 
   async get(id: string): Promise<KeptArtifacts | undefined> {
@@ -44,10 +46,10 @@ export class StoredKeptArtifacts implements KeptArtifactsRecords {
     return { count: Number(row.rows), totalBytes: Number(row.bytes ?? 0) };
   }
 
-  async delete(id: string, expiredAtMs?: number): Promise<void> {
+  async delete(id: string, expiredAtMs?: number, within?: Batch): Promise<void> {
     let query = this.#db.deleteFrom("kept_artifacts").where("id", "=", id);
     if (expiredAtMs !== undefined) query = query.where("expires_at_ms", "<=", expiredAtMs);
-    await query.execute();
+    await change(this.#db, query, within);
   }
 
   async expired(nowMs: number): Promise<KeptArtifacts[]> {

@@ -8,6 +8,7 @@ import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
+import { StoredBatch } from "./batch.ts";
 import { openClient } from "./open-client.ts";
 import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
@@ -48,6 +49,7 @@ export async function openStore({
     return {
       ...openRecords(db, clock),
       audit,
+      batch: () => new StoredBatch(client, clock),
       checkWritable: () => checkWritable(db),
       [Symbol.asyncDispose]: () =>
         audit

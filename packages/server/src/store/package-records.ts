@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { PackageRecord, PackageRecords } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -13,14 +15,14 @@ export class StoredPackages implements PackageRecords {
     this.#db = db;
   }
 
-  async put(records: readonly PackageRecord[]): Promise<void> {
+  async put(records: readonly PackageRecord[], within?: Batch): Promise<void> {
     for (const record of records) {
       const { sandbox_id: _, manager: __, name: ___, ...changes } = mapping.toRow(record);
-      await this.#db
+      const statement = this.#db
         .insertInto("packages")
         .values(mapping.toRow(record))
-        .onConflict((conflict) => conflict.columns(["sandbox_id", "manager", "name"]).doUpdateSet(changes))
-        .execute();
+        .onConflict((conflict) => conflict.columns(["sandbox_id", "manager", "name"]).doUpdateSet(changes));
+      await change(this.#db, statement, within);
     }
   }
 
@@ -30,8 +32,8 @@ export class StoredPackages implements PackageRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async deleteSandbox(sandboxId: string): Promise<void> {
-    await this.#db.deleteFrom("packages").where("sandbox_id", "=", sandboxId).execute();
+  async deleteSandbox(sandboxId: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("packages").where("sandbox_id", "=", sandboxId), within);
   }
 
   async sandboxes(): Promise<string[]> {

@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { PortRecords, SharedPort } from "../core/port.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -17,21 +19,22 @@ export class StoredPorts implements PortRecords {
     return (await this.#db.selectFrom("ports").selectAll().execute()).map((row) => rows.toRecord(row));
   }
 
-  async put(port: SharedPort): Promise<void> {
+  async put(port: SharedPort, within?: Batch): Promise<void> {
     const row = rows.toRow(port);
     if (port.visibility === "private") {
       const { sandbox_id, port: number } = row;
-      await this.#db.deleteFrom("ports").where("sandbox_id", "=", sandbox_id).where("port", "=", number).execute();
+      const found = this.#db.deleteFrom("ports").where("sandbox_id", "=", sandbox_id).where("port", "=", number);
+      await change(this.#db, found, within);
       return;
     }
-    await this.#db
+    const statement = this.#db
       .insertInto("ports")
       .values(row)
-      .onConflict((conflict) => conflict.columns(["sandbox_id", "port"]).doUpdateSet(row))
-      .execute();
+      .onConflict((conflict) => conflict.columns(["sandbox_id", "port"]).doUpdateSet(row));
+    await change(this.#db, statement, within);
   }
 
-  async deleteOf(sandboxId: string): Promise<void> {
-    await this.#db.deleteFrom("ports").where("sandbox_id", "=", sandboxId).execute();
+  async deleteOf(sandboxId: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("ports").where("sandbox_id", "=", sandboxId), within);
   }
 }

@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import { AppError } from "../core/errors.ts";
 import type { SandboxQuery, SandboxRecord, SandboxRecords } from "../core/sandbox-record.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -15,19 +17,16 @@ export class StoredSandboxes implements SandboxRecords {
     this.#db = db;
   }
 
-  async insert(record: SandboxRecord): Promise<void> {
-    await this.#db.insertInto("sandboxes").values(mapping.toRow(record)).execute();
+  async insert(record: SandboxRecord, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("sandboxes").values(mapping.toRow(record)), within);
   }
 
-  async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>): Promise<void> {
+  async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>, within?: Batch): Promise<void> {
     const columns = mapping.toChanges(changes);
     if (Object.keys(columns).length === 0) return;
-    const { numUpdatedRows } = await this.#db
-      .updateTable("sandboxes")
-      .set(columns)
-      .where("id", "=", id)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) throw new AppError("not_found", `there is no record of sandbox ${id}`);
+    const none = new AppError("not_found", `there is no record of sandbox ${id}`);
+    const statement = this.#db.updateTable("sandboxes").set(columns).where("id", "=", id);
+    if (!(await change(this.#db, statement, within, none))) throw none;
   }
 
   async get(id: string): Promise<SandboxRecord | undefined> {
@@ -56,8 +55,8 @@ export class StoredSandboxes implements SandboxRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("sandboxes").where("id", "=", id).execute();
+  async delete(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("sandboxes").where("id", "=", id), within);
   }
 
   async #start(cursor: string, namespace: string | undefined): Promise<PageStart> {

@@ -1,5 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { BindingRecord, DeliveryRecord, SecretRecord, SecretRecords } from "../core/secret-record.ts";
+import { change, changedMeanwhile } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -16,13 +18,13 @@ export class StoredSecrets implements SecretRecords {
     this.#db = db;
   }
 
-  async put(record: SecretRecord): Promise<void> {
+  async put(record: SecretRecord, within?: Batch): Promise<void> {
     const { namespace, name, ...row } = secretColumns.toRow(record);
-    await this.#db
+    const statement = this.#db
       .insertInto("secrets")
       .values({ namespace, name, ...row })
-      .onConflict((conflict) => conflict.columns(["namespace", "name"]).doUpdateSet(row))
-      .execute();
+      .onConflict((conflict) => conflict.columns(["namespace", "name"]).doUpdateSet(row));
+    await change(this.#db, statement, within);
   }
 
   async get(namespace: string, name: string): Promise<SecretRecord | undefined> {
@@ -39,25 +41,19 @@ export class StoredSecrets implements SecretRecords {
     return (await query.orderBy("name").execute()).map((row) => secretColumns.toRecord(row));
   }
 
-  async delete(namespace: string, name: string): Promise<boolean> {
-    return this.#db.transaction().execute(async (transaction) => {
-      for (const table of ["secret_bindings", "secrets"] as const) {
-        const found = transaction.deleteFrom(table).where("namespace", "=", namespace).where("name", "=", name);
-        const { numDeletedRows } = await found.executeTakeFirstOrThrow();
-        if (table === "secrets") return numDeletedRows > 0n;
-      }
-      return false;
-    });
+  async delete(namespace: string, name: string, within?: Batch): Promise<boolean> {
+    if (within !== undefined) return deleteSecret(this.#db, namespace, name, within);
+    return this.#db.transaction().execute((transaction) => deleteSecret(transaction, namespace, name));
   }
 
-  async erase(namespace: string, name: string, version: number): Promise<void> {
-    await this.#db
+  async erase(namespace: string, name: string, version: number, within?: Batch): Promise<void> {
+    const statement = this.#db
       .updateTable("secrets")
       .set(erased)
       .where("namespace", "=", namespace)
       .where("name", "=", name)
-      .where("version", "=", version)
-      .execute();
+      .where("version", "=", version);
+    await change(this.#db, statement, within);
   }
 
   async expired(nowMs: number): Promise<SecretRecord[]> {
@@ -87,24 +83,23 @@ export class StoredSecrets implements SecretRecords {
     return (await query.limit(limit).execute()).map((row) => secretColumns.toRecord(row));
   }
 
-  async rewrap(record: SecretRecord, to: Pick<SecretRecord, "keyId" | "wrappedKey">): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
+  rewrap(record: SecretRecord, to: Pick<SecretRecord, "keyId" | "wrappedKey">, within?: Batch): Promise<boolean> {
+    const statement = this.#db
       .updateTable("secrets")
       .set(secretColumns.toChanges(to))
       .where("namespace", "=", record.namespace)
       .where("name", "=", record.name)
       .where("version", "=", record.version)
-      .where("key_id", "=", record.keyId)
-      .executeTakeFirstOrThrow();
-    return numUpdatedRows > 0n;
+      .where("key_id", "=", record.keyId);
+    return change(this.#db, statement, within, changedMeanwhile(`secret ${record.name}`));
   }
 
-  async bind(binding: BindingRecord): Promise<void> {
-    await this.#db.insertInto("secret_bindings").values(bindingColumns.toRow(binding)).execute();
+  async bind(binding: BindingRecord, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("secret_bindings").values(bindingColumns.toRow(binding)), within);
   }
 
-  async unbind(id: string): Promise<void> {
-    await this.#db.deleteFrom("secret_bindings").where("id", "=", id).execute();
+  async unbind(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("secret_bindings").where("id", "=", id), within);
   }
 
   async bindings(namespace: string): Promise<BindingRecord[]> {
@@ -182,6 +177,13 @@ export class StoredSecrets implements SecretRecords {
       return spent;
     });
   }
+}
+
+async function deleteSecret(db: Kysely<Schema>, namespace: string, name: string, within?: Batch): Promise<boolean> {
+  const rows = (table: "secret_bindings" | "secrets") =>
+    db.deleteFrom(table).where("namespace", "=", namespace).where("name", "=", name);
+  await change(db, rows("secret_bindings"), within);
+  return change(db, rows("secrets"), within, changedMeanwhile(`secret ${name}`));
 }
 
 async function hadThis(db: Transaction<Schema>, { sandboxId, namespace, name, version }: DeliveryRecord) {

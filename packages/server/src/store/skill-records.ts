@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { SkillQuery, SkillRecord, SkillRecords } from "../core/skill.ts";
+import { change, changedMeanwhile } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -13,13 +15,12 @@ export class StoredSkills implements SkillRecords {
     this.#db = db;
   }
 
-  async insert(record: SkillRecord): Promise<boolean> {
-    const result = await this.#db
+  insert(record: SkillRecord, within?: Batch): Promise<boolean> {
+    const statement = this.#db
       .insertInto("skills")
       .values(mapping.toRow(record))
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirst();
-    return result.numInsertedOrUpdatedRows === 1n;
+      .onConflict((conflict) => conflict.doNothing());
+    return change(this.#db, statement, within, changedMeanwhile(`skill ${record.name}`));
   }
 
   async get(namespace: string, id: string): Promise<SkillRecord | undefined> {
@@ -50,8 +51,9 @@ export class StoredSkills implements SkillRecords {
     return Number(row.rows);
   }
 
-  async delete(namespace: string, id: string): Promise<void> {
-    await this.#db.deleteFrom("skills").where("namespace", "=", namespace).where("id", "=", id).execute();
+  async delete(namespace: string, id: string, within?: Batch): Promise<void> {
+    const statement = this.#db.deleteFrom("skills").where("namespace", "=", namespace).where("id", "=", id);
+    await change(this.#db, statement, within);
   }
 
   async manifests(): Promise<string[]> {

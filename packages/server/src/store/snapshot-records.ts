@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { SnapshotQuery, SnapshotRecord, SnapshotRecords, SnapshotUsage } from "../core/snapshot.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import { newestFirst, type PageStart } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
@@ -13,8 +15,8 @@ export class StoredSnapshots implements SnapshotRecords {
     this.#db = db;
   }
 
-  async insert(record: SnapshotRecord): Promise<void> {
-    await this.#db.insertInto("snapshots").values(mapping.toRow(record)).execute();
+  async insert(record: SnapshotRecord, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("snapshots").values(mapping.toRow(record)), within);
   }
 
   async get(id: string): Promise<SnapshotRecord | undefined> {
@@ -39,8 +41,8 @@ export class StoredSnapshots implements SnapshotRecords {
     return { count: Number(row.rows), addedBytes: Number(row.bytes ?? 0) };
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("snapshots").where("id", "=", id).execute();
+  async delete(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("snapshots").where("id", "=", id), within);
   }
 
   async manifests(): Promise<string[]> {

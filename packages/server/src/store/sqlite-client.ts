@@ -1,12 +1,14 @@
 import { nextTick } from "node:process";
 import { Worker } from "node:worker_threads";
-import type { AuditEntry } from "../core/audit.ts";
+import type { AuditPlace } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type {
   Answer,
+  Appended,
   Ask,
+  BatchStep,
   ChainHead,
   ErrorNote,
   FromWorker,
@@ -71,12 +73,13 @@ export class SqliteClient {
     return this.#ask<QueryAnswer>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
   }
 
-  /** One that comes after the row that it is about is what that row has waited for. */
-  async append(entry: AuditEntry, atMs: number): Promise<void> {
-    const isAwaited = this.#outbox.at(-1)?.request.op === "write" && !this.#isBusy;
-    const appended = this.#ask<ChainHead>({ op: "append", entry, atMs });
-    if (isAwaited) this.#post();
-    await appended;
+  /** Commits all of it or nothing. Resolves with the places of the entries. */
+  async batch(steps: readonly BatchStep[], atMs: number): Promise<AuditPlace[]> {
+    // Several steps, or an entry after the row that it is about, are whole: nothing that belongs to them is still to come.
+    const isWhole = (steps.length > 1 || this.#outbox.at(-1)?.request.op === "write") && !this.#isBusy;
+    const answer = this.#ask<Appended>({ op: "batch", steps, atMs });
+    if (isWhole) this.#post();
+    return (await answer).appended.map(({ sequence }) => ({ position: sequence, sequence }));
   }
 
   async begin(): Promise<number> {
@@ -149,7 +152,9 @@ export class SqliteClient {
       this.#pending.delete(reply.id);
       if ("error" in reply) pending?.reject(toAppError(reply.error));
       else {
-        if (reply.answer !== null && "hash" in reply.answer) this.onHead(reply.answer);
+        if (reply.answer !== null && "appended" in reply.answer) {
+          for (const head of reply.answer.appended) this.onHead(head);
+        }
         pending?.resolve(reply.answer);
       }
     }

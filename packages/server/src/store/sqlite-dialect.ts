@@ -12,7 +12,7 @@ import type { SqliteClient } from "./sqlite-client.ts";
 import type { SqlValue } from "./sqlite-protocol.ts";
 
 /** SQLite knows no boolean. */
-function toSqlValue(value: unknown): SqlValue {
+export function toSqlValue(value: unknown): SqlValue {
   if (value === undefined) return null;
   if (typeof value === "boolean") return value ? 1 : 0;
   return value as SqlValue;

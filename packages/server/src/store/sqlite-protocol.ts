@@ -7,7 +7,8 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 /** What the worker is asked; `transaction` names the open one that it belongs to. */
 export type Request = { id: number; transaction?: number } & (
   | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
-  | { op: "append"; entry: AuditEntry; atMs: number }
+  /** Steps that are done together or not at all. */
+  | { op: "batch"; steps: readonly BatchStep[]; atMs: number }
   /** The answer names the transaction. */
   | { op: "begin" }
   | { op: "commit" | "rollback" }
@@ -15,6 +16,11 @@ export type Request = { id: number; transaction?: number } & (
   | { op: "sync" }
   | { op: "close" }
 );
+
+export type BatchStep =
+  /** When it changes no row and one is required, the batch fails so. */
+  | { op: "write"; sql: string; parameters: readonly SqlValue[]; required?: ErrorNote }
+  | { op: "append"; entry: AuditEntry };
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 export type Ask = WithoutId<Request>;
@@ -30,7 +36,12 @@ export interface ChainHead {
   hash: string;
 }
 
-export type Answer = QueryAnswer | ChainHead | { transaction: number } | null;
+/** The rows that a batch has added to the audit log, in their order. */
+export interface Appended {
+  appended: ChainHead[];
+}
+
+export type Answer = QueryAnswer | Appended | { transaction: number } | null;
 
 /** An error on its way between threads. */
 export interface ErrorNote {

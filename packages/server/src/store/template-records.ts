@@ -1,5 +1,7 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { TemplateChanges, TemplateRecord, TemplateRecords } from "../core/template.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -13,12 +15,13 @@ export class StoredTemplates implements TemplateRecords {
     this.#db = db;
   }
 
-  async insert(record: TemplateRecord): Promise<void> {
-    await this.#db.insertInto("templates").values(mapping.toRow(record)).execute();
+  async insert(record: TemplateRecord, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("templates").values(mapping.toRow(record)), within);
   }
 
-  async update(id: string, changes: TemplateChanges): Promise<void> {
-    await this.#db.updateTable("templates").set(mapping.toChanges(changes)).where("id", "=", id).execute();
+  async update(id: string, changes: TemplateChanges, within?: Batch): Promise<void> {
+    const statement = this.#db.updateTable("templates").set(mapping.toChanges(changes)).where("id", "=", id);
+    await change(this.#db, statement, within);
   }
 
   async list(): Promise<TemplateRecord[]> {
@@ -27,7 +30,7 @@ export class StoredTemplates implements TemplateRecords {
     return rows.map((row) => mapping.toRecord(row));
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.deleteFrom("templates").where("id", "=", id).execute();
+  async delete(id: string, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.deleteFrom("templates").where("id", "=", id), within);
   }
 }

@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
+import type { Batch } from "../core/batch.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
 import { webhookLimits } from "../core/webhook-limits.ts";
+import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -15,8 +17,8 @@ export class StoredWebhooks implements Webhooks {
     this.#db = db;
   }
 
-  async insert(webhook: Webhook): Promise<void> {
-    await this.#db.insertInto("webhooks").values(webhookColumns.toRow(webhook)).execute();
+  async insert(webhook: Webhook, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("webhooks").values(webhookColumns.toRow(webhook)), within);
   }
 
   async get(id: string): Promise<Webhook | undefined> {
@@ -31,15 +33,13 @@ export class StoredWebhooks implements Webhooks {
     return rows.map((row) => webhookColumns.toRecord(row));
   }
 
-  async delete(id: string): Promise<void> {
-    await this.#db.transaction().execute(async (transaction) => {
-      await transaction.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
-      await transaction.deleteFrom("webhooks").where("id", "=", id).execute();
-    });
+  async delete(id: string, within?: Batch): Promise<void> {
+    if (within !== undefined) return deleteWebhook(this.#db, id, within);
+    await this.#db.transaction().execute((transaction) => deleteWebhook(transaction, id));
   }
 
-  async enqueue(delivery: Delivery): Promise<void> {
-    await this.#db.insertInto("webhook_deliveries").values(deliveryColumns.toRow(delivery)).execute();
+  async enqueue(delivery: Delivery, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.insertInto("webhook_deliveries").values(deliveryColumns.toRow(delivery)), within);
   }
 
   async due(limit: number): Promise<Delivery[]> {
@@ -95,4 +95,9 @@ export class StoredWebhooks implements Webhooks {
         .execute();
     }
   }
+}
+
+async function deleteWebhook(db: Kysely<Schema>, id: string, within?: Batch): Promise<void> {
+  await change(db, db.deleteFrom("webhook_deliveries").where("webhook_id", "=", id), within);
+  await change(db, db.deleteFrom("webhooks").where("id", "=", id), within);
 }

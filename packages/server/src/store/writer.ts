@@ -1,12 +1,13 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Chain } from "./audit/chain.ts";
-import type { Answer, ChainHead, Request } from "./sqlite-protocol.ts";
+import { toAppError } from "./sqlite-error.ts";
+import type { Answer, BatchStep, ChainHead, Request } from "./sqlite-protocol.ts";
 import { StatementCache } from "./statement-cache.ts";
 
-export type Step = Extract<Request, { op: "read" | "write" | "append" }>;
+export type Step = Extract<Request, { op: "read" | "write" | "batch" }>;
 
 export const isStep = (request: Request): request is Step =>
-  request.op === "read" || request.op === "write" || request.op === "append";
+  request.op === "read" || request.op === "write" || request.op === "batch";
 
 /** Steps and their transaction on one connection. */
 export class Writer {
@@ -34,13 +35,41 @@ export class Writer {
   }
 
   step(step: Step): Answer {
-    if (step.op === "append") return this.#chain.append(step.entry, step.atMs);
+    if (step.op === "batch") return { appended: this.#batch(step.steps, step.atMs) };
     const { statement, returnsRows } = this.#statements.get(step.sql);
     if (returnsRows) {
       const rows = statement.all(...step.parameters);
       return { rows, changes: step.op === "write" ? rows.length : 0 };
     }
     return { rows: [], changes: Number(statement.run(...step.parameters).changes) };
+  }
+
+  #batch(steps: readonly BatchStep[], atMs: number): ChainHead[] {
+    if (steps.length === 1) return this.#doEach(steps, atMs);
+    const mark = this.#chain.mark();
+    this.#db.exec("SAVEPOINT batch");
+    try {
+      const appended = this.#doEach(steps, atMs);
+      this.#db.exec("RELEASE batch");
+      return appended;
+    } catch (error) {
+      // An error that ended the whole transaction has taken the savepoint too.
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK TO batch; RELEASE batch");
+      this.#chain.backTo(mark);
+      throw error;
+    }
+  }
+
+  #doEach(steps: readonly BatchStep[], atMs: number): ChainHead[] {
+    const appended: ChainHead[] = [];
+    for (const step of steps) {
+      if (step.op === "append") appended.push(this.#chain.append(step.entry, atMs));
+      else {
+        const { changes } = this.#statements.get(step.sql).statement.run(...step.parameters);
+        if (changes === 0 && step.required !== undefined) throw toAppError(step.required);
+      }
+    }
+    return appended;
   }
 
   commit(): void {

@@ -1,4 +1,5 @@
 import type { Audit, AuditEntry } from "../../core/audit.ts";
+import type { Batch } from "../../core/batch.ts";
 import type { Feed, FeedType } from "../../core/feed.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
@@ -17,10 +18,11 @@ export interface Happened {
 export interface LedgerParts {
   records: SandboxRecords;
   audit: Pick<Audit, "record">;
+  batch(): Batch;
   feed: Pick<Feed, "publish">;
 }
 
-/** Where what happens to sandboxes is written: store, audit log, then events. What it resolves would survive a kill -9. */
+/** Writes a change of a sandbox and its audit entry in one transaction, then the event. What it resolves would survive a kill -9. */
 export class Ledger {
   readonly #parts: LedgerParts;
 
@@ -29,7 +31,7 @@ export class Ledger {
   }
 
   insert(record: SandboxRecord, happened: Happened): Promise<void> {
-    return this.#write(this.#parts.records.insert(record), record, happened);
+    return this.#write(record, happened, (batch) => this.#parts.records.insert(record, batch));
   }
 
   async update(
@@ -37,7 +39,7 @@ export class Ledger {
     changes: Partial<Omit<SandboxRecord, "id" | "namespace">>,
     happened: Happened,
   ): Promise<void> {
-    await this.#write(this.#parts.records.update(record.id, changes), record, happened);
+    await this.#write(record, happened, (batch) => this.#parts.records.update(record.id, changes, batch));
   }
 
   /** What changes no record. */
@@ -56,12 +58,11 @@ export class Ledger {
     this.#parts.feed.publish({ type, namespace, sandboxId, data });
   }
 
-  /** Both at once, so that a store can commit them together. */
-  async #write(stored: Promise<void>, record: SandboxRecord, happened: Happened): Promise<void> {
-    const logged = this.#parts.audit.record(entryOf(record, happened));
-    logged.catch(() => undefined); // where both fail, the first is told
-    await stored;
-    await logged;
+  async #write(record: SandboxRecord, happened: Happened, change: (batch: Batch) => Promise<void>): Promise<void> {
+    const batch = this.#parts.batch();
+    await change(batch);
+    batch.record(entryOf(record, happened));
+    await batch.commit();
     this.tell(record.namespace, record.id, happened.type, happened.detail);
   }
 }

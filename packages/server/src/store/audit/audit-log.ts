@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Audit, AuditEntry, AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
+import type { Audit, AuditEntry, AuditPlace, AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
 import type { Schema } from "../schema.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";
 import { pruneAudit } from "./prune.ts";
@@ -28,8 +28,9 @@ export class StoredAudit implements Audit {
     return new StoredAudit(parts, await ChainKeeper.open(parts));
   }
 
-  record(entry: AuditEntry): Promise<void> {
-    return this.#parts.client.append(entry, this.#parts.clock.wallMs());
+  async record(entry: AuditEntry): Promise<AuditPlace | undefined> {
+    const [place] = await this.#parts.client.batch([{ op: "append", entry }], this.#parts.clock.wallMs());
+    return place;
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {

@@ -70,6 +70,15 @@ export class Chain {
     this.#head = this.#next;
   }
 
+  /** For `backTo`, which forgets what was appended since. */
+  mark(): ChainHead | undefined {
+    return this.#next;
+  }
+
+  backTo(mark: ChainHead | undefined): void {
+    this.#next = mark;
+  }
+
   append(entry: AuditEntry, atMs: number): ChainHead {
     const known = this.#next;
     if (known !== undefined) {

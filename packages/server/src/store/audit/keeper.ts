@@ -46,7 +46,7 @@ export class ChainKeeper {
     const last = await newestCheckpoint(db, "checkpoint");
     const found = await chainHead(db);
     const broken = await missing(parts, last === undefined && found.sequence === 0);
-    if (broken !== undefined) await client.append(brokenEntry(broken), clock.wallMs());
+    if (broken !== undefined) await client.batch([{ op: "append", entry: brokenEntry(broken) }], clock.wallMs());
     const head = broken === undefined ? found : await chainHead(db);
     const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
     client.onHead = (newer) => keeper.#appended(newer);
