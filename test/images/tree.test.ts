@@ -72,7 +72,7 @@ describe.skipIf(ordinary)("an image that comes as a tree", () => {
       const { record } = await service.images.importSpec(admin, text);
       await logOf(service, record.id);
       const made = await runIn(service, "said", engine, "echo $GREETING $USER $PATH; id -u");
-      expect(made.stdout).toBe("hello user /opt/own:/usr/bin\n1000\n");
+      expect(made.stdout).toBe("hello user /.caisson/bin:/opt/own:/usr/bin\n1000\n");
       await service.images.delete(admin, "said");
     },
     300_000,

@@ -123,7 +123,7 @@ export class LocalEngines implements EngineSource {
     return {
       name,
       home,
-      image: { ...image, additions: [...kernelEntries(bin), standby, reseed, ...folders] },
+      image: { ...image, additions: [...image.additions, ...kernelEntries(bin), standby, reseed, ...folders] },
       guestPath: guestPath ?? join(bin, "caisson-guest"),
       helperPath: join(bin, "caisson-helper"),
       onError,

@@ -8,6 +8,9 @@ export type RootEntry =
   /** Hidden behind an empty folder, where it exists. */
   | { kind: "mask"; path: string };
 
+/** Folder of Caisson's own programs in every sandbox, first in the search path. */
+export const ownPrograms = "/.caisson/bin";
+
 /** A read-only root that engines can build for a sandbox. */
 export interface RootImage {
   name: string;

@@ -41,7 +41,7 @@ const index: Script = {
 mkdir -p state/lists/partial cache/archives/partial log apt/trusted.gpg.d apt/preferences.d apt/keys
 : >status
 # A source that is out of reach is apt's to warn of: what it had is missed by name below.
-apt-get update || true
+/usr/bin/apt-get update || true
 ls state/lists/*_Packages* >/dev/null 2>&1 || {
   echo "no source of apt can be used; images.apt in the configuration names others" >&2
   exit 1
@@ -62,7 +62,7 @@ const download: Script = {
   text: `cd ${build}
 set -- "$@"
 if apt-cache show usr-is-merged >/dev/null 2>&1; then set -- usr-is-merged "$@"; fi
-apt-get install --download-only -- "$@"`,
+/usr/bin/apt-get install --download-only -- "$@"`,
 };
 
 const unpack: Script = {

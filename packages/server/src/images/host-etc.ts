@@ -2,7 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
+import { ownPrograms } from "../core/image.ts";
 import { imageLimits } from "../core/image-limits.ts";
+import { aptProgram } from "./apt-program.ts";
 import { copyPublic, makeFolder } from "./copy-public.ts";
 
 /** Written, not copied: nothing here says anything of the host. */
@@ -15,7 +17,12 @@ const written: Record<string, string> = {
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",
   "resolv.conf": "nameserver 127.64.0.1\n",
   shells: "/bin/sh\n/bin/bash\n",
+  // A login shell sets PATH anew.
+  "profile.d/caisson.sh": `PATH=${ownPrograms}:$PATH\n`,
 };
+
+/** Programs of every sandbox, found before those of its image. */
+const programs: Record<string, string> = { apt: aptProgram, "apt-get": aptProgram };
 
 /** In place of the host's EXTERNALLY-MANAGED (PEP 668), which names packages of the host: pip prints it when it refuses. */
 const externallyManaged = {
@@ -80,13 +87,19 @@ interface HostFolder {
   etc: string;
   /** Text that their pip prints when it refuses. */
   externallyManaged: string;
+  /** Folder of the programs that every sandbox has. */
+  programs: string;
 }
 
 /** Makes what sandboxes see in place of the host's own files, once for each state of the host's /etc. */
 export async function prepareEtc(images: string): Promise<HostFolder> {
   const folder = join(images, `host-${await describeHost()}`);
   await makeOnce(images, folder, build);
-  return { etc: join(folder, "etc"), externallyManaged: join(folder, externallyManaged.name) };
+  return {
+    etc: join(folder, "etc"),
+    externallyManaged: join(folder, externallyManaged.name),
+    programs: join(folder, "bin"),
+  };
 }
 
 /** Makes the folder whose /etc lies over that of another root than the host's: what every sandbox has alike. */
@@ -125,7 +138,16 @@ async function build(etc: string): Promise<void> {
   const managed = join(dirname(etc), externallyManaged.name);
   await writeFile(managed, externallyManaged.text);
   await chmod(managed, 0o644);
+  await writePrograms(join(dirname(etc), "bin"));
   await writeCommon(etc);
+}
+
+async function writePrograms(folder: string): Promise<void> {
+  await makeFolder(folder);
+  for (const [name, text] of Object.entries(programs)) {
+    await writeFile(join(folder, name), text);
+    await chmod(join(folder, name), 0o755);
+  }
 }
 
 async function buildOver(etc: string): Promise<void> {
@@ -139,6 +161,7 @@ async function writeCommon(etc: string): Promise<void> {
   await symlink(bundle.leadsTo, join(etc, bundle.path));
   for (const [name, target] of Object.entries(links)) await symlink(target, join(etc, name));
   for (const [name, text] of Object.entries(written)) {
+    await makeFolder(dirname(join(etc, name)));
     await writeFile(join(etc, name), text);
     await chmod(join(etc, name), 0o644);
   }
@@ -146,7 +169,7 @@ async function writeCommon(etc: string): Promise<void> {
 
 /** What the copy depends on: packages that change /etc touch one of these. */
 async function describeHost(): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify([written, links, bundle, externallyManaged]));
+  const hash = createHash("sha256").update(JSON.stringify([written, programs, links, bundle, externallyManaged]));
   const states = await Promise.all(copied.map((name) => describe(join("/etc", name))));
   return hash.update(states.join("\n")).digest("hex").slice(0, 16);
 }

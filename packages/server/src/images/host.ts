@@ -1,7 +1,7 @@
 import { access, lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
-import type { RootEntry, RootImage } from "../core/image.ts";
+import { ownPrograms, type RootEntry, type RootImage } from "../core/image.ts";
 import { prepareEtc, prepareOver } from "./host-etc.ts";
 
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -16,7 +16,7 @@ const ownFolder = "/opt/caisson/bin";
  */
 export async function prepareHostImage(options: { home: string; nodePath?: string }): Promise<RootImage> {
   const images = join(options.home, "engine", "images");
-  const [{ etc, externallyManaged }, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
+  const [{ etc, externallyManaged, programs }, over] = await Promise.all([prepareEtc(images), prepareOver(images)]);
   return {
     name: "host",
     searchPath: `/usr/local/bin:/usr/bin:/bin:${ownFolder}`,
@@ -30,7 +30,7 @@ export async function prepareHostImage(options: { home: string; nodePath?: strin
       ...(await pythonEntries()),
       ...(await nodeEntries(options.nodePath)),
     ],
-    additions: [],
+    additions: [{ kind: "bind", path: ownPrograms, source: programs }],
     over,
   };
 }

@@ -1,3 +1,4 @@
+import { ownPrograms } from "../core/image.ts";
 import type { ImageConfig } from "../core/image-record.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 
@@ -10,7 +11,8 @@ export function surroundings(
   image: ImageConfig | undefined,
   wayOut: Readonly<Record<string, string>>,
 ): Pick<SandboxParts, "environment" | "folder"> {
-  const own = { PATH: image?.searchPath ?? searchPath, HOME: "/home/user", USER: "user", TERM: "dumb" };
+  const path = `${ownPrograms}:${image?.searchPath ?? searchPath}`;
+  const own = { PATH: path, HOME: "/home/user", USER: "user", TERM: "dumb" };
   return {
     environment: { LANG: "C.UTF-8", ...image?.env, ...own, ...wayOut },
     folder: image?.workdir ?? "/workspace",
