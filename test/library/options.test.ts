@@ -39,6 +39,56 @@ describe("options of the library", () => {
     await expect(run({ resource_limits: { max_cpu_cores: 0.5 } })).rejects.toMatchObject({ code: "unsupported" });
   });
 
+  it("[API-06] that do not exist are refused of a sandbox that goes on, of a context, its runs, and a process", async () => {
+    await using caisson = await open();
+    const sandbox = await caisson.createSandbox({ keep: true });
+    const context = await sandbox.contexts.create({ language: "python" });
+    const refusals: [Promise<unknown>, string, string][] = [
+      [
+        sandbox.contexts.create({ language: "python", memory_mb: 64 } as object as { language: "python" }),
+        "a context has no option 'memory_mb'",
+        "options: ",
+      ],
+      [context.run("1", { timeoutMs: 5 } as object), "a run in a context has no option 'timeoutMs'", "options: "],
+      [context.run("1", { limit: {} } as object), "a run in a context has no option 'limit'", "did you mean limits?"],
+      [
+        sandbox.processes.start({ command: "true", comand: "" } as object as { command: string }),
+        "a process has no option 'comand'",
+        "did you mean command?",
+      ],
+    ];
+    for (const [refused, message, hint] of refusals)
+      await expect(refused).rejects.toMatchObject({ code: "invalid", message, hint: expect.stringContaining(hint) });
+    await sandbox.detach();
+    const wrong = { networks: {} } as object;
+    const meant = { hint: "did you mean network?" };
+    await expect(caisson.attachSandbox(sandbox.id, wrong)).rejects.toMatchObject(meant);
+    await expect(caisson.startSandbox(sandbox.id, wrong)).rejects.toMatchObject(meant);
+    await expect(caisson.startSandbox(sandbox.id, { limits: { cpu: 1 } as object })).rejects.toMatchObject({
+      hint: "did you mean cpus?",
+    });
+    await caisson.destroySandbox(sandbox.id);
+  });
+
+  it("[API-06] give a sandbox a namespace when it is attached or started again", async () => {
+    await using caisson = await open();
+    caisson.vault_add("other", "API_KEY", "sk-1234567890");
+    const seen: string[] = [];
+    caisson.events.subscribe(({ type }) => seen.push(type), { namespace: "other" });
+    const command = "printenv API_KEY || echo none";
+    const made = await caisson.createSandbox({ keep: true });
+    expect((await made.exec({ command })).stdout).toBe("none\n");
+    await made.detach();
+    const attached = await caisson.attachSandbox(made.id, { namespace: "other" });
+    expect((await attached.exec({ command })).stdout).toBe("***REDACTED***\n");
+    await attached.stop();
+    await using started = await caisson.startSandbox(made.id, { namespace: "other" });
+    expect((await started.exec({ command })).stdout).toBe("***REDACTED***\n");
+    const run = ["execution.started", "execution.completed"];
+    expect(seen).toEqual(["sandbox.attached", ...run, "sandbox.stopped", "sandbox.started", ...run]);
+    await started.destroy();
+  });
+
   it("[API-06] by the names of factories elsewhere hold: engine, memory, cores, limits of a run", async () => {
     const docker = { backend: "docker", memory_limit: "256m", cpu_period: 100_000, cpu_quota: 50_000 };
     const options = { home, root, environment: {}, settings: { max_storage_mb: 64 }, network_mode: "none", ...docker };

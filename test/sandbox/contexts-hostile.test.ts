@@ -30,8 +30,11 @@ describe.each(engines)("hostile code in a context (%s)", (engine) => {
   describe.each(["python", "node"] as const)("%s", (language) => {
     it.each(attacks[language])("[EXE-06] hurts only its own context when it $title", async (attack) => {
       const { memoryBytes } = attack;
-      await using context = await sandbox.contexts.create({ language, ...(memoryBytes && { memoryBytes }) });
-      attack.seen(await context.run(attack.code, { timeoutMs: attack.timeoutMs ?? 30_000 }));
+      await using context = await sandbox.contexts.create({
+        language,
+        ...(memoryBytes && { limits: { memoryBytes } }),
+      });
+      attack.seen(await context.run(attack.code, { limits: { timeoutMs: attack.timeoutMs ?? 30_000 } }));
       const seen = await Promise.all(bystanders.map((bystander) => bystander.run("kept")));
       expect(seen.map((result) => result.results[0]?.text)).toEqual(["7", "7"]);
       if (attack.lives === true) expect((await context.run("6 * 7")).results.at(-1)?.text).toBe("42");

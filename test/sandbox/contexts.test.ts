@@ -143,7 +143,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
     });
 
     it("[EXE-06] past its time code is interrupted, and the variables stay", async () => {
-      const result = await context.run(word.loop, { timeoutMs: 300 });
+      const result = await context.run(word.loop, { limits: { timeoutMs: 300 } });
       expect(result).toMatchObject({ timed_out: true, error: { name: word.interrupted } });
       expect(result.ended).toBeUndefined();
       expect(textOf(await context.run("kept"))).toEqual(["5"]);
@@ -162,7 +162,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
     });
 
     it("[EXE-06] output past its limit is cut and said to be", async () => {
-      const result = await context.run(word.print(100_000), { outputBytes: 1000 });
+      const result = await context.run(word.print(100_000), { limits: { outputBytes: 1000 } });
       expect(result).toMatchObject({ stdout: "x".repeat(1000), truncated: true });
     });
 
@@ -199,7 +199,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
 
     it("[EXE-06] code that does not heed its time limit loses its context", async () => {
       const other = await sandbox.contexts.create({ language });
-      const result = await other.run(word.deaf, { timeoutMs: 100 });
+      const result = await other.run(word.deaf, { limits: { timeoutMs: 100 } });
       expect(result).toMatchObject({ timed_out: true, ended: { reason: "the code went on after its time limit" } });
       await other.dispose();
     });
@@ -245,7 +245,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
   it("[EXE-06] past its CPU time code is interrupted, and the variables stay", async () => {
     await using context = await sandbox.contexts.create({ language: "python" });
     await context.run("kept = 5");
-    const result = await context.run("while True: pass", { cpuTimeMs: 1000 });
+    const result = await context.run("while True: pass", { limits: { cpuTimeMs: 1000 } });
     expect(result).toMatchObject({ cpu_limit: true, timed_out: false, error: { name: "KeyboardInterrupt" } });
     expect(textOf(await context.run("kept"))).toEqual(["5"]);
   });
@@ -293,7 +293,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
       message: expect.stringContaining("no such file or folder"),
     });
     await using context = await sandbox.contexts.create({ language: "python" });
-    await expect(context.run("1", { timeoutMs: 9e9 })).rejects.toMatchObject({ code: "invalid" });
+    await expect(context.run("1", { limits: { timeoutMs: 9e9 } })).rejects.toMatchObject({ code: "invalid" });
     await expect(context.run("1", { stdin: Buffer.alloc(2_000_000) })).rejects.toMatchObject({ code: "too_large" });
     await expect(context.run("#".repeat(5_000_000))).rejects.toMatchObject({ code: "too_large" });
     expect(() => sandbox.contexts.get("nowhere")).toThrow("no context");

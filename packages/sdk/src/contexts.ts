@@ -1,12 +1,13 @@
 import { type LiveOptions, readLive } from "./live.ts";
-import type { RunMet } from "./run.ts";
+import type { RunMet, RunOptions } from "./run.ts";
 import type { Transport } from "./transport.ts";
 
 export interface ContextOptions {
   language: "python" | "node";
   cwd?: string;
   env?: Record<string, string>;
-  memory_mb?: number;
+  /** Memory and processes of its interpreter; time and output are limits of a run. */
+  resource_limits?: RunOptions["resource_limits"];
 }
 
 export interface ContextEnd {
@@ -27,8 +28,8 @@ export interface ContextInfo {
 export interface ContextRunOptions {
   stdin?: string;
   timeout_seconds?: number;
-  cpu_time_seconds?: number;
-  max_output_bytes?: number;
+  /** Time and output; memory and processes are limits of the context. */
+  resource_limits?: RunOptions["resource_limits"];
 }
 
 /** One value that the code showed. Everything in it is the code's own word: HTML and SVG may hold anything. */

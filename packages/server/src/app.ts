@@ -1,14 +1,12 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
-import { type OtherNames, readSandboxOptions } from "./config/library-options.ts";
-import type {
-  AttachOptions,
-  CaissonOptions,
-  CreateOptions,
-  ForkOptions,
-  Reachable,
-  Rooted,
-} from "./core/app-options.ts";
+import {
+  checkAttachOptions,
+  checkStartOptions,
+  type OtherNames,
+  readSandboxOptions,
+} from "./config/library-options.ts";
+import type { AttachOptions, CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
@@ -73,7 +71,6 @@ export class Caisson implements AsyncDisposable {
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
-  /** Of a daemon's sandboxes: it admits them itself. */
   /** Whether code may listen in sandboxes that start now (EXE-13). */
   readonly listeners: boolean;
   readonly copies: Copies;
@@ -267,25 +264,28 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Becomes the owner of a kept sandbox; refused while another is. What its processes wrote meanwhile comes without the values to hide. */
-  async attachSandbox(id: string, { hide = [], network = {}, ...rooted }: AttachOptions = {}): Promise<Sandbox> {
+  async attachSandbox(id: string, options: AttachOptions = {}): Promise<Sandbox> {
+    checkAttachOptions(options);
+    const { hide = [], network = {}, namespace = defaultNamespace, ...rooted } = options;
     const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id), rooted);
     parts.redactor.hide(hide);
     const sandbox = await Sandbox.attach(parts, id);
     await this.#admit(sandbox, policy);
+    this.#namespaces.join(sandbox, namespace);
     return this.#own(sandbox, "sandbox.attached");
   }
 
   /** Runs a kept sandbox again that was stopped or has ended, and becomes its owner. */
-  async startSandbox(
-    id: string,
-    { network = {}, root, ...options }: StartOptions & Reachable & Rooted = {},
-  ): Promise<Sandbox> {
+  async startSandbox(id: string, given: StartOptions & Omit<AttachOptions, "hide"> = {}): Promise<Sandbox> {
+    checkStartOptions(given);
+    const { network = {}, root, namespace = defaultNamespace, ...options } = given;
     const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id), defined({ root }));
     const listeners = this.listeners && (options.listeners ?? true);
     const sandbox = await Sandbox.start(parts, id, { ...options, listeners });
     await this.#admit(sandbox, policy);
+    this.#namespaces.join(sandbox, namespace);
     return this.#own(sandbox, "sandbox.started");
   }
 

@@ -1,6 +1,6 @@
 import type { CreateOptions } from "../core/app-options.ts";
 import { defined } from "../core/defined.ts";
-import type { SandboxLimits } from "../core/engine.ts";
+import type { SandboxLimits, StartOptions } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { parseEngineChoice } from "../core/request.ts";
 import { checkNames, type ResourceLimits, sandboxLimitsOf } from "../core/resource-limits.ts";
@@ -30,12 +30,23 @@ const sandboxNames = [
 ];
 /** Options for callers inside the product. */
 const ownNames = ["root", "base", "folder", "outputFolder", "fleet", "guarded", "alone", "afterLeave"];
+const attachNames = ["network", "namespace", "root", "hide"];
+const startNames = ["limits", "warm", "listeners", "network", "namespace", "root"];
 const limitNames = ["memoryBytes", "cpus", "cpuShares", "processes", "storageBytes"];
 const usualPeriod = 100_000;
 
 export function checkOpenOptions(given: object): void {
   checkSettings(given);
   checkNames(given, openNames, "openCaisson");
+}
+
+export function checkAttachOptions(given: object): void {
+  checkNames(given, attachNames, "attachSandbox");
+}
+
+export function checkStartOptions(given: StartOptions): void {
+  checkNames(given, startNames, "startSandbox");
+  if (given.limits !== undefined) checkNames(given.limits, limitNames, "limits of a sandbox");
 }
 
 /** The options of a sandbox, under one name each. An option that does not exist is refused. */

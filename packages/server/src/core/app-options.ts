@@ -34,7 +34,7 @@ export interface CaissonOptions {
   onError?: (error: unknown) => void;
 }
 
-export interface Reachable {
+interface Reachable {
   /** What this one may reach beside that, and what it may not; as long as this process has it. */
   network?: PolicyDraft;
 }
@@ -45,6 +45,8 @@ export interface Rooted {
 }
 
 export interface AttachOptions extends Reachable, Rooted {
+  /** Namespace for the library's events and `vault_add`. Default: `default`. */
+  namespace?: string;
   /** Values that nothing of it shows. */
   hide?: readonly Buffer[];
 }

@@ -1,4 +1,6 @@
 import type { NetworkRefusals } from "./network-refusal.ts";
+import type { ResourceLimits } from "./resource-limits.ts";
+import type { RunLimits } from "./run.ts";
 import type { RunEnd } from "./run-end.ts";
 
 /** Languages whose interpreters can live on between runs. */
@@ -9,17 +11,20 @@ export interface ContextOptions {
   language: ContextLanguage;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** For the context's processes together; without it the sandbox's own limit stands alone. */
-  memoryBytes?: number;
+  /** Memory and processes of its interpreter, and of what that starts. Time and output are limits of a run. */
+  limits?: Partial<RunLimits>;
+  /** Limits by the names of settings; `limits` win. */
+  resource_limits?: ResourceLimits;
 }
 
 export interface ContextRunOptions {
-  /** Time for the code; 0 means none. The code is interrupted then, and its context ended if it goes on all the same. */
-  timeoutMs?: number;
-  /** CPU seconds for the code, as the host counts them for the whole sandbox. */
-  cpuTimeMs?: number;
-  /** Of each of stdout and stderr, as far as the result holds them. */
-  outputBytes?: number;
+  /**
+   * Time, CPU time and output of the code. Past its time it is interrupted, and its context ended if it goes on all the same.
+   * Memory and processes are limits of the context.
+   */
+  limits?: Partial<RunLimits>;
+  /** Limits by the names of settings; `limits` win. */
+  resource_limits?: ResourceLimits;
   /** What the code reads as its standard input; without it reading fails. */
   stdin?: string | Uint8Array;
   /** Output as it is produced, with back-pressure. With a listener the result holds none of that channel. */

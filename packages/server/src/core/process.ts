@@ -1,5 +1,6 @@
 import { AppError } from "./errors.ts";
 import type { ProcessResult } from "./process-result.ts";
+import type { ResourceLimits } from "./resource-limits.ts";
 import type { RunLimits } from "./run.ts";
 import type { OutputChannel, TerminalSize } from "./wire.ts";
 
@@ -15,7 +16,9 @@ export interface ProcessRequest {
   stdin?: boolean;
   /** A terminal in place of pipes: all output comes as stdout, and what is written is typed. */
   terminal?: TerminalSize;
-  limits?: Partial<ProcessLimits>;
+  limits?: Partial<RunLimits>;
+  /** Limits by the names of settings; `limits` win. */
+  resource_limits?: ResourceLimits;
 }
 
 export interface ProcessInfo {

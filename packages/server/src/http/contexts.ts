@@ -5,8 +5,8 @@ import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { toBytes, toMs } from "../schemas/amount.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";
+import { toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { askedFormat, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
@@ -63,9 +63,9 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: { 201: { description: "it waits for code", schema: context } },
       handler: async ({ caller, params, body, note }) => {
         const { language, cwd, env } = body;
-        const memoryBytes = toBytes(body.memory_mb);
+        const limits = toRunLimits(body);
         const json = await fleet.use(caller, params.id, async (sandbox) =>
-          showContext(await sandbox.contexts.create(defined({ language, cwd, env, memoryBytes }))),
+          showContext(await sandbox.contexts.create({ language, limits, ...defined({ cwd, env }) })),
         );
         note({ type: "context.created", sandboxId: params.id, detail: { context_id: json.id, language } });
         return { status: 201, json };
@@ -127,8 +127,8 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
   ];
 }
 
-function toOptions({ timeout_seconds, cpu_time_seconds, max_output_bytes: outputBytes, stdin }: RunCall["body"]) {
-  return defined({ timeoutMs: toMs(timeout_seconds), cpuTimeMs: toMs(cpu_time_seconds), outputBytes, stdin });
+function toOptions(body: RunCall["body"]) {
+  return { limits: toRunLimits(body), ...defined({ stdin: body.stdin }) };
 }
 
 async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {

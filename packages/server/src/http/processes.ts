@@ -82,7 +82,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: { 201: { description: "it runs", schema: processInfo } },
       handler: async ({ caller, params, body, signal }) => {
         const { command, cwd, env, stdin, terminal, priority } = body;
-        const { outputBytes: _, ...limits } = toRunLimits(body);
+        const limits = toRunLimits(body);
         const beside = defined({ cwd, env });
         const job = { kind: "process", command, beside, ...defined({ priority }), signal } as const;
         const info = await fleet.run(caller, params.id, job, async (sandbox) => {

@@ -117,7 +117,7 @@ export class CodeContext implements AsyncDisposable {
   }
 
   async run(code: string, options: ContextRunOptions = {}): Promise<ContextRunResult> {
-    const request = checkRun(code, options);
+    const request = checkRun(code, options, this.#sandbox);
     if (this.#queue.length >= contextLimits.queuedRuns)
       throw new AppError("limit_exceeded", `more than ${contextLimits.queuedRuns} runs wait for this context`);
     const gate = Promise.withResolvers<ContextRunResult>();

@@ -9,6 +9,8 @@ import { Capture } from "./capture.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import type { Kernel, KernelListener } from "./kernel.ts";
 import type { KernelMessage } from "./kernel-message.ts";
+import { readContextRunLimits } from "./read-context-options.ts";
+import { checkCores } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface CheckedRun {
@@ -22,22 +24,24 @@ export interface CheckedRun {
 }
 
 /** Refuses at the door what a context would not take. */
-export function checkRun(code: string, options: ContextRunOptions): CheckedRun {
+export function checkRun(code: string, options: ContextRunOptions, sandbox: Sandbox): CheckedRun {
+  const limits = readContextRunLimits(options);
+  checkCores(limits, sandbox);
   const size = Buffer.byteLength(code);
   if (size > sandboxLimits.codeBytes)
     throw new AppError("too_large", `code of ${size} bytes is past ${sandboxLimits.codeBytes}`);
   const stdin = options.stdin === undefined ? undefined : Buffer.from(options.stdin as string);
   if (stdin !== undefined && stdin.length > contextLimits.stdinBytes)
     throw new AppError("too_large", `input of ${stdin.length} bytes is past ${contextLimits.stdinBytes}`);
-  const timeoutMs = options.timeoutMs ?? requestLimits.timeoutMs.default;
+  const timeoutMs = limits.timeoutMs ?? requestLimits.timeoutMs.default;
   if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
   const { cpuTimeMs, outputBytes } = requestLimits;
   return {
     code,
     ...(stdin === undefined ? {} : { stdin }),
     timeoutMs,
-    cpuTimeMs: checkRange(options.cpuTimeMs ?? cpuTimeMs.default, cpuTimeMs, "cpu time", showSeconds),
-    outputBytes: checkRange(options.outputBytes ?? outputBytes.default, outputBytes, "output", showBytes),
+    cpuTimeMs: checkRange(limits.cpuTimeMs ?? cpuTimeMs.default, cpuTimeMs, "cpu time", showSeconds),
+    outputBytes: checkRange(limits.outputBytes ?? outputBytes.default, outputBytes, "output", showBytes),
     listeners: { stdout: options.onStdout, stderr: options.onStderr },
     ...(options.signal && { signal: options.signal }),
   };

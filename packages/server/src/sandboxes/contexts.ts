@@ -4,6 +4,8 @@ import { contextLimits } from "../core/limits.ts";
 import { checkBackground } from "../core/process.ts";
 import type { Adopt } from "../core/wire.ts";
 import { CodeContext, type ContextState } from "./code-context.ts";
+import { readContextOptions } from "./read-context-options.ts";
+import { checkCores } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** The code contexts of one sandbox. */
@@ -37,11 +39,13 @@ export class Contexts {
     return this.list().flatMap((context) => context.state(shared.has(context)) ?? []);
   }
 
-  async create(options: ContextOptions): Promise<CodeContext> {
+  async create(given: ContextOptions): Promise<CodeContext> {
+    const options = readContextOptions(given);
     if (!contextLanguages.includes(options.language))
       throw new AppError("invalid", `there are no contexts for '${options.language}'`, {
         hint: `languages: ${contextLanguages.join(", ")}`,
       });
+    checkCores(options.limits ?? {}, this.#sandbox);
     checkBackground(this.#sandbox.background, "code contexts: they live on between runs");
     if (this.#contexts.size >= contextLimits.contexts)
       throw new AppError("limit_exceeded", `more than ${contextLimits.contexts} contexts in one sandbox`);

@@ -68,15 +68,16 @@ export interface Adopted {
 const channels = ["stdout", "stderr"] as const;
 
 function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
-  const { memoryBytes } = options;
+  const { memoryBytes, processes = sandbox.limits.processes } = options.limits ?? {};
   if (memoryBytes !== undefined) checkRange(memoryBytes, requestLimits.memoryBytes, "memory", showBytes);
+  checkRange(processes, requestLimits.processes, "processes", String);
   return {
     arguments: commands[options.language],
     environment: environment(sandbox, options.env ?? {}),
     folder: options.cwd ?? sandbox.folder,
     timeoutMs: sandbox.background.mostMs,
     cpuMs: requestLimits.cpuTimeMs.max,
-    processes: Math.max(1, sandbox.limits.processes - sandbox.processSlack),
+    processes: Math.max(1, processes - sandbox.processSlack),
     openFiles: sandboxLimits.openFiles,
     ...(memoryBytes === undefined ? {} : { memoryBytes }),
     stdin: true,
@@ -297,7 +298,7 @@ export class Kernel {
   }
 
   #reason(exit: ExitRecord, outOfMemory: boolean): string {
-    const { language, memoryBytes } = this.#options;
+    const { language, limits: { memoryBytes } = {} } = this.#options;
     if (this.#killReason !== undefined) return this.#killReason;
     if (exit.startError !== null)
       return errorOfErrno(exit.startError, `cannot run ${language} in ${this.#options.cwd ?? "/workspace"}`).message;

@@ -16,7 +16,8 @@ export class Namespaces {
   }
 
   join(sandbox: Sandbox, namespace: string): void {
-    if (namespace !== defaultNamespace) this.#named.set(sandbox.id, namespace);
+    if (namespace === defaultNamespace) this.#named.delete(sandbox.id);
+    else this.#named.set(sandbox.id, namespace);
     this.#live.add(sandbox);
     void sandbox.left.then(() => this.#live.delete(sandbox));
     for (const [name, value] of this.#values.get(namespace) ?? []) sandbox.vault_add(name, value);

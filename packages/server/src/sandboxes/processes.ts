@@ -13,17 +13,20 @@ import {
   type SandboxProcesses,
 } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
+import type { RunLimits } from "../core/run.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
 import { BackgroundProcess, type Logs } from "./process.ts";
 import { type ProcessRecord, readProcessRecord } from "./process-record.ts";
-import { notStarted, toSpec } from "./run.ts";
+import { readProcessRequest } from "./read-process-request.ts";
+import { checkCores, notStarted, toSpec } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-function resolveLimits(asked: Partial<ProcessLimits>, sandbox: Sandbox): ProcessLimits {
+function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): ProcessLimits {
   const { processCpuTimeMs, processes, memoryBytes } = requestLimits;
   checkBackground(sandbox.background, "background processes");
+  checkCores(asked, sandbox);
   const { mostMs } = sandbox.background;
   const { default: usualMs, min, max } = requestLimits.processTimeMs;
   const time = { default: Math.min(usualMs, mostMs), min: Math.min(min, mostMs), max: Math.min(max, mostMs) };
@@ -63,7 +66,8 @@ export class Processes implements SandboxProcesses {
     return process;
   }
 
-  async start(request: ProcessRequest): Promise<SandboxProcess> {
+  async start(given: ProcessRequest): Promise<SandboxProcess> {
+    const request = readProcessRequest(given);
     const limits = resolveLimits(request.limits ?? {}, this.#sandbox);
     const { stdin = false, limits: _, ...rest } = request;
     const spec: StreamSpec = { ...toSpec(this.#sandbox, rest, limits), stdin };

@@ -16,14 +16,7 @@ function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   const usual = sandbox.runLimits;
   const timeoutMs = asked.timeoutMs ?? usual.timeoutMs ?? requestLimits.timeoutMs.default;
   if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
-  if (asked.cpus !== undefined && asked.cpus < sandbox.limits.cpus)
-    throw new AppError(
-      "unsupported",
-      `a run cannot have fewer cores than its sandbox, which has ${sandbox.limits.cpus}`,
-      {
-        hint: "set the cores of the sandbox",
-      },
-    );
+  checkCores(asked, sandbox);
   const limits: RunLimits = {
     timeoutMs,
     cpuTimeMs: checkRange(
@@ -43,6 +36,15 @@ function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): RunLimits {
   if (asked.memoryBytes !== undefined)
     limits.memoryBytes = checkRange(asked.memoryBytes, requestLimits.memoryBytes, "memory", showBytes);
   return limits;
+}
+
+/** Refuses fewer cores than the sandbox has: they are a limit of all its processes together. */
+export function checkCores({ cpus }: Partial<RunLimits>, sandbox: Sandbox): void {
+  const { cpus: cores } = sandbox.limits;
+  if (cpus === undefined || cpus >= cores) return;
+  throw new AppError("unsupported", `a run cannot have fewer cores than its sandbox, which has ${cores}`, {
+    hint: "set the cores of the sandbox",
+  });
 }
 
 /** Names and values that a program can be given. */

@@ -1,19 +1,17 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
-import { requestLimits } from "../core/limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
-import { count, megabytes, seconds } from "./amount.ts";
 import { endedBy, networkRefusals, runFields } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
-const { cwd, env, stdin, timeout_seconds, stream, encoding } = runFields;
+const { cwd, env, stdin, timeout_seconds, resource_limits, stream, encoding } = runFields;
 
 export const createBody = z
   .strictObject({
     language: z.enum(contextLanguages),
     cwd,
     env,
-    memory_mb: megabytes(requestLimits.memoryBytes).optional(),
+    resource_limits: resource_limits.describe("memory and processes; time and output are limits of a run"),
   })
   .meta({ id: "CreateContext" });
 
@@ -22,8 +20,7 @@ export const runBody = z
     code: z.string(),
     stdin,
     timeout_seconds,
-    cpu_time_seconds: seconds(requestLimits.cpuTimeMs).optional(),
-    max_output_bytes: count(requestLimits.outputBytes).optional(),
+    resource_limits: resource_limits.describe("time and output; memory and processes are limits of the context"),
     stream,
     encoding,
   })

@@ -110,12 +110,11 @@ export const executeCode = defineTool({
           signal,
           ...defined({ cwd, env, stdin, onOutput: live?.take }),
         });
-      const { memoryBytes: memory_mb, processes: max_processes, cpus: max_cpu_cores, ...kept } = limits;
       const onStdout = live && ((chunk: Buffer) => live.take("stdout", chunk));
       const onStderr = live && ((chunk: Buffer) => live.take("stderr", chunk));
-      const ofProcess = { cwd, env, memory_mb, max_processes, max_cpu_cores };
+      const ofProcess = { cwd, env };
       return runInContext(sandbox, language, code, {
-        ...kept,
+        limits,
         signal,
         ofProcess,
         ...defined({ stdin, onStdout, onStderr }),

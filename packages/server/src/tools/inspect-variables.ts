@@ -65,7 +65,7 @@ export async function inspectVariables(
   const context = await sandbox.contexts.findShared(language);
   if (context === undefined) return undefined;
   if (!context.idle) return { language, busy: true, variables: [], truncated: false };
-  const { results } = await context.run(listers[language], { timeoutMs: sessionLimits.inspectMs });
+  const { results } = await context.run(listers[language], { limits: { timeoutMs: sessionLimits.inspectMs } });
   const told = z.array(variable).safeParse(results.at(-1)?.json);
   const variables = (told.data ?? []).slice(0, most);
   return { language, busy: false, variables, truncated: !told.success || told.data.length > most };

@@ -27,7 +27,7 @@ export const startProcess = defineTool({
   run: async (call, input) => {
     const { caller, parts, signal } = call;
     const { command, cwd, env, stdin, terminal } = input;
-    const { outputBytes: _, ...limits } = toRunLimits(input);
+    const limits = toRunLimits(input);
     const record = await sessionOf(call, input.session_id);
     const job = { kind: "process" as const, command, beside: defined({ cwd, env }), signal };
     const info = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
