@@ -25,6 +25,21 @@ describe.each(engines)("sandboxes over REST (%s)", (engine) => {
     expect((await api.get(`/api/v1/sandboxes/${first.json.id}`)).status).toBe(404);
   });
 
+  it("take process and docker as other names of the engine container, and no other word", async () => {
+    const made = await api.post("/api/v1/sandboxes", { engine: "docker" });
+    expect(made.json).toMatchObject({ engine: "container" });
+    const session_id = "of-a-process";
+    const session = await api.post("/api/v1/tools/create_session", { engine: "process", session_id });
+    expect(session.json).toMatchObject({ result: { engine: "container" } });
+    const operator = await server.as("operator");
+    const template = await operator.post("/api/v1/templates", { name: "of-docker", engine: "docker" });
+    expect(template.json).toMatchObject({ engine: "container" });
+    await expect.poll(async () => (await api.get("/api/v1/templates/of-docker")).json.state).toBe("ready");
+    expect((await api.post("/api/v1/sandboxes", { engine: "podman" }, { bad: true })).status).toBe(400);
+    await operator.delete("/api/v1/templates/of-docker");
+    for (const id of [made.json.id, session.json.result.sandbox_id]) await api.delete(`/api/v1/sandboxes/${id}`);
+  });
+
   it("of an unknown image are refused with the list of images", async () => {
     const { status, json } = await api.post("/api/v1/sandboxes", { image: "mcpgateway/sandbox-python:3.12" });
     expect(status).toBe(404);

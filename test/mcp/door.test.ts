@@ -67,6 +67,9 @@ describe("/mcp", () => {
         details: { issues: expect.arrayContaining([{ path: ["code"], message: expect.any(String) }]) },
       });
       expect(refusalOf(await call({ code: "1", nonsense: 1 })).message).toContain("nonsense");
+      const limits = { max_procesess: 3 };
+      const meant = refusalOf(await call({ code: "1", resource_limits: limits }));
+      expect(meant).toMatchObject({ hint: "did you mean max_processes?" });
     });
   });
 });

@@ -52,7 +52,8 @@ export interface CreateOptions extends SandboxChanges {
   image?: string;
   /** The id or name of one; it decides about image, engine, files and storage. */
   template?: string;
-  engine?: EngineName | "auto";
+  /** `process` and `docker` are other names of `container`. */
+  engine?: EngineName | "auto" | "process" | "docker";
   storage_mb?: number;
   /** The same key gets the same sandbox. */
   session_key?: string;

@@ -12,7 +12,8 @@ export interface CreateTemplate {
   name: string;
   description?: string;
   image?: string;
-  engine?: EngineName | "auto";
+  /** `process` and `docker` are other names of `container`. */
+  engine?: EngineName | "auto" | "process" | "docker";
   memory_mb?: number;
   cpus?: number;
   cpu_shares?: number;

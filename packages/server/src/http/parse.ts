@@ -1,6 +1,7 @@
-import { z } from "zod";
+import type { z } from "zod";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import { nearMiss } from "../core/near-miss.ts";
+import { hintOf } from "../schemas/meant-field.ts";
 import type { Route } from "./route.ts";
 
 /** The whole of a request as a route wants it, or an error that names the field. */
@@ -37,9 +38,8 @@ function parsePart(schema: z.ZodType | undefined, value: unknown, where: string)
   if (parsed.success) return parsed.data;
   const [first] = parsed.error.issues;
   const at = [where, ...(first?.path ?? [])].join(".").slice(0, 200);
-  const meant = first?.code === "unrecognized_keys" ? meantBy(schema, first.path, first.keys) : undefined;
   throw new AppError("invalid", `${at}: ${first?.message.slice(0, 300)}`, {
-    ...(meant === undefined ? {} : { hint: `did you mean ${meant}?` }),
+    ...defined({ hint: hintOf(schema, parsed.error) }),
     details: {
       issues: parsed.error.issues.slice(0, 16).map((issue) => ({
         path: [where, ...issue.path].join(".").slice(0, 200),
@@ -47,16 +47,4 @@ function parsePart(schema: z.ZodType | undefined, value: unknown, where: string)
       })),
     },
   });
-}
-
-/** The field that somebody probably meant by the first of `keys`, which the object at `path` does not have. */
-function meantBy(schema: z.ZodType, path: readonly PropertyKey[], keys: readonly string[]): string | undefined {
-  let at: unknown = schema;
-  for (const part of [...path, undefined]) {
-    while (at instanceof z.ZodOptional || at instanceof z.ZodDefault || at instanceof z.ZodNullable) at = at.unwrap();
-    if (!(at instanceof z.ZodObject)) return undefined;
-    if (part === undefined) break;
-    at = at.shape[String(part)];
-  }
-  return nearMiss(keys[0] ?? "", Object.keys((at as z.ZodObject).shape));
 }

@@ -6,12 +6,12 @@ import { folderId } from "../core/folder.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
-import { engineChoices } from "../core/request.ts";
 import { either } from "../core/resource-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
 import { policyBody } from "./egress.ts";
+import { engineChoice } from "./engine.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
 
@@ -71,7 +71,7 @@ export const createSandbox = z
       .max(64)
       .optional()
       .describe("the id or name of one; it decides about image, engine, files and storage"),
-    engine: z.enum(engineChoices).optional(),
+    engine: engineChoice.optional(),
     ...limitFields,
     resource_limits: sandboxResources.optional(),
     env: environment.optional(),

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { engineChoices } from "../core/request.ts";
 import {
   type TemplateRecord,
   type TemplateRequest,
@@ -12,6 +11,7 @@ import {
 import { templateLimits } from "../core/template-limits.ts";
 import { toMb } from "./amount.ts";
 import { policyBody, toPolicy } from "./egress.ts";
+import { engineChoice } from "./engine.ts";
 import { environment, filePath, limitFields, toLimits } from "./sandbox.ts";
 
 const name = z.string().min(1).max(templateLimits.nameCharacters);
@@ -45,7 +45,7 @@ export const createTemplate = z
     name: name.regex(templateName, "a name is of a-z, 0-9, '.', '_' and '-', and begins with a letter or a digit"),
     description: z.string().max(templateLimits.descriptionCharacters).optional(),
     image: z.string().min(1).max(256).optional(),
-    engine: z.enum(engineChoices).optional(),
+    engine: engineChoice.optional(),
     ...limitFields,
     env: environment.optional(),
     network: policyBody

@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { requirePermission } from "../core/principal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
+import { hintOf } from "../schemas/meant-field.ts";
 import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 
 /** Calls a tool with what a stranger sent: who may not is refused, then what does not fit its schema. */
@@ -42,14 +43,14 @@ function checkCrowd({ name, data = [] }: Tool, given: unknown): void {
 }
 
 /** Strangers choose how much there is to say, and the names in it. */
-function badInput({ name }: Tool, { issues }: z.ZodError): AppError {
-  const told = issues.slice(0, toolLimits.issues).map(({ path, message }) => ({
+function badInput({ name, input }: Tool, error: z.ZodError): AppError {
+  const told = error.issues.slice(0, toolLimits.issues).map(({ path, message }) => ({
     path: path.map((part) => String(part).slice(0, toolLimits.issueCharacters)),
     message: message.slice(0, toolLimits.issueCharacters),
   }));
   const all = told.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
   return new AppError("invalid", `${name} does not take this: ${all.join("; ")}`, {
-    hint: "see the input schema of the tool",
+    hint: hintOf(input, error) ?? "see the input schema of the tool",
     details: { issues: told },
   });
 }
