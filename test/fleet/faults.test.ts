@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { callerOf, makeHome } from "./fixture.ts";
 
 const alice = callerOf("alice");
-const job = { kind: "command", command: "true" } as const;
+const job = { id: "run_1", kind: "command", command: "true" } as const;
 
 describe("a fleet whose store cannot be written", () => {
   it("[LIF-12] does nothing that it cannot log, says so, and goes on once it can", async () => {

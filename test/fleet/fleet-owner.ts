@@ -24,7 +24,9 @@ for (let number = 0; ; number++) {
     say("destroyed", request, id);
   } else {
     const command = `echo ${request} >> log`;
-    await fleet.run(caller(request), id, { kind: "command", command }, (sandbox) => sandbox.exec({ command }));
+    await fleet.run(caller(request), id, { id: "run_1", kind: "command", command }, (sandbox) =>
+      sandbox.exec({ command }),
+    );
     say("ran", request, id);
   }
 }

@@ -8,7 +8,7 @@ import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } 
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
-const echo = { kind: "command", command: "echo" } as const;
+const echo = { id: "run_1", kind: "command", command: "echo" } as const;
 
 describe.each(engines)("a fleet (%s)", (engine) => {
   let home: FleetHome;
@@ -143,7 +143,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     await using strict = await own.open({ engine, commands: { allow: [], deny: ["category:network"], ask: [] } });
     const { id } = (await strict.fleet.create(alice, {})).record;
     const run = (command: string) =>
-      strict.fleet.run(alice, id, { kind: "command", command }, (sandbox) => sandbox.exec({ command }));
+      strict.fleet.run(alice, id, { id: "run_1", kind: "command", command }, (sandbox) => sandbox.exec({ command }));
     await expect(run("ls; curl x")).rejects.toMatchObject({ code: "forbidden", details: { rule: "category:network" } });
     expect((await run("echo well")).stdout).toBe("well\n");
     const log = await strict.store.audit.search({ sandboxId: id, after: 0 });

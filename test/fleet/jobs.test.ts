@@ -5,7 +5,7 @@ import { callerOf, makeHome, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
-const job = { kind: "command", command: "true" } as const;
+const job = { id: "run_1", kind: "command", command: "true" } as const;
 
 describe("jobs of a fleet", () => {
   it("[LIF-11] wait for a place, can be cancelled, and are refused with a time to come again when too many wait", async () => {
@@ -25,11 +25,12 @@ describe("jobs of a fleet", () => {
     await until(() => order.length === 1);
     const cancel = new AbortController();
     const cancelled = run("cancelled", alice, mine, { signal: cancel.signal });
-    const later = [run("low", alice, mine, { priority: -1 }), run("plain")];
+    const later = [run("low", alice, mine, { priority: -1 }), run("plain", alice, mine, { id: "run_plain" })];
     const theirs = run("theirs", bob, other);
     cancel.abort(new Error("not any more"));
     await expect(cancelled).rejects.toThrow("not any more");
     expect(fleet.queue()).toMatchObject({ running: 1, waiting: 3, waitingByNamespace: { alice: 2, bob: 1 } });
+    expect(fleet.waiting(alice)[0]).toMatchObject({ id: "run_plain", kind: "command" });
     // What is no run and finds its sandbox running waits for nobody.
     expect(await fleet.use(alice, mine, (sandbox) => sandbox.exec({ command: "echo now" }))).toMatchObject({
       stdout: "now\n",

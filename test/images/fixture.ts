@@ -19,7 +19,7 @@ export const admin: Caller = {
   principal: { id: "key-admin", name: "admin", namespace: "default", role: "admin" },
   requestId: "request",
 };
-export const command = (line: string) => ({ kind: "command", command: line }) as const;
+export const command = (line: string) => ({ id: "run_1", kind: "command", command: line }) as const;
 
 /** The registries of one machine, for daemons in this process and in others. */
 export interface TestRegistries extends AsyncDisposable {

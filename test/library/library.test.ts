@@ -191,7 +191,7 @@ describe.each(engines)("the library (%s)", (engine) => {
       { command: "print('counted'); n = 1", language: "python", exit_code: 0, stdout: "counted\n", error: null },
       { exit_code: 1, stdout: "heard\n", stderr: expect.stringContaining("ZeroDivisionError"), truncated: false },
       {
-        run_id: process.id,
+        run_id: process.info().run_id,
         command: "sh -c 'echo out; echo err >&2; exit 5'",
         exit_code: 5,
         stdout: "out\n",
@@ -203,8 +203,8 @@ describe.each(engines)("the library (%s)", (engine) => {
       { type: "execution.completed", exitCode: 0 },
       { type: "execution.started" },
       { type: "execution.failed", exitCode: 1 },
-      { type: "execution.started", runId: process.id },
-      { type: "execution.failed", runId: process.id, exitCode: 5 },
+      { type: "execution.started", runId: process.info().run_id },
+      { type: "execution.failed", runId: process.info().run_id, exitCode: 5 },
     ]);
   });
 

@@ -21,7 +21,7 @@ it.skipIf(ordinary).each(engines)(
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
     for (const warm of ["first-use", "start"] as const) {
       const { record: sandbox } = await service.fleet.create(admin, { image: "evil", engine, warm });
-      const job = { kind: "command", command: "python and node" } as const;
+      const job = { id: "run_1", kind: "command", command: "python and node" } as const;
       await service.fleet.run(admin, sandbox.id, job, async (box) => {
         for (const language of ["python", "node", "python", "node"] as const)
           expect(await box.executeCode({ language, code: "1" })).toMatchObject({ exit_code: 0, warm: false });

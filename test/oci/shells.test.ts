@@ -34,7 +34,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
     const done = await runIn(service, "with-sh", engine, "echo $0; ls /bin/bash; exit 3");
     expect(done).toMatchObject({ stdout: "/bin/sh\n", exit_code: 3 });
     const { record } = await service.fleet.create(admin, { image: "with-sh", engine });
-    const job = { kind: "command", command: "x" } as const;
+    const job = { id: "run_1", kind: "command", command: "x" } as const;
     await service.fleet.run(admin, record.id, job, async (sandbox) => {
       const process = await sandbox.processes.start({ command: "echo in the background; exit 4" });
       expect(await process.wait()).toMatchObject({ exit_code: 4 });
@@ -52,7 +52,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
       hint: expect.stringContaining("list of words"),
     });
     const { record } = await service.fleet.create(admin, { image: "with-none", engine });
-    const job = { kind: "command", command: "x" } as const;
+    const job = { id: "run_1", kind: "command", command: "x" } as const;
     await service.fleet.run(admin, record.id, job, async (sandbox) => {
       await expect(sandbox.processes.start({ command: "echo x" })).rejects.toThrow("/bin/bash or /bin/sh");
       expect((await sandbox.exec({ command: ["/usr/bin/id", "-u"] })).stdout).toBe("1000\n");

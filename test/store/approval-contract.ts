@@ -4,7 +4,16 @@ import type { RecordStore } from "../../packages/server/src/core/store.ts";
 
 function approval(id: string, more: Partial<Approval> = {}): Approval {
   return {
-    ...{ id, kind: "command", namespace: "team", sandboxId: "box", subject: "make", text: null, digest: "d" },
+    ...{
+      id,
+      kind: "command",
+      namespace: "team",
+      sandboxId: "box",
+      runId: null,
+      subject: "make",
+      text: null,
+      digest: "d",
+    },
     ...{ detail: {}, state: "pending", createdAtMs: 1_000, expiresAtMs: 2_000, scope: null, reason: null, asked: 1 },
     ...{ askedBy: null, decidedBy: null, decidedAtMs: null, usedAtMs: null, revokedAtMs: null },
     ...more,

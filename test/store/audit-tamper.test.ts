@@ -88,7 +88,7 @@ describe("the audit log", () => {
       ],
       7,
     ],
-    ["a row put in before the beginning", ["insert into audit select -5, at_ms, type, namespace, actor, sandbox_id, request_id, detail, hash from audit where sequence = 7"], -5],
+    ["a row put in before the beginning", ["insert into audit select -5, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail, hash from audit where sequence = 7"], -5],
     ["a cut tail", ["delete from audit where sequence > 38"], 39],
     ["a cut tail, with its checkpoint", ["delete from audit where sequence > 38", "delete from audit_checkpoints where sequence > 38"], 39],
     ["an emptied log", ["delete from audit", "delete from audit_checkpoints where sequence > 0"], 1],
@@ -119,8 +119,18 @@ describe("the audit log", () => {
     let previous = String(db.prepare("select hash from audit where sequence = 29").get()?.hash);
     db.exec("update audit set actor = 'somebody else' where sequence = 30");
     for (const row of db.prepare("select * from audit where sequence >= 30 order by sequence").all()) {
-      const { sequence, at_ms: atMs, type, namespace, actor, sandbox_id, request_id, detail } = row as never;
-      const chained = { sequence, atMs, type, namespace, actor, sandboxId: sandbox_id, requestId: request_id, detail };
+      const { sequence, at_ms: atMs, type, namespace, actor, sandbox_id, request_id, run_id, detail } = row as never;
+      const chained = {
+        sequence,
+        atMs,
+        type,
+        namespace,
+        actor,
+        sandboxId: sandbox_id,
+        requestId: request_id,
+        runId: run_id,
+        detail,
+      };
       previous = hashRow(previous, chained);
       db.prepare("update audit set hash = ? where sequence = ?").run(previous, sequence);
     }

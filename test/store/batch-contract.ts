@@ -9,6 +9,7 @@ const approval: Approval = {
   kind: "command",
   namespace: "default",
   sandboxId: null,
+  runId: null,
   subject: "ls",
   text: null,
   digest: "d",

@@ -11,7 +11,7 @@ const caller: Caller = {
 const code = "import os, random, time; at = time.time_ns(); seen = os.environ.get('KIND')";
 
 async function told({ fleet }: TestFleet, id: string, expression: string): Promise<unknown> {
-  const job = { kind: "code", command: expression } as const;
+  const job = { id: "run_1", kind: "code", command: expression } as const;
   const done = await fleet.run(caller, id, job, async (sandbox) => {
     const { context } = await sandbox.contexts.shared("python");
     return context.run(expression);

@@ -19,7 +19,7 @@ async function made({ templates }: TestFleet, name: string, code: string = warmU
 }
 
 async function value({ fleet }: TestFleet, id: string): Promise<unknown> {
-  const job = { kind: "code", command: "at" } as const;
+  const job = { id: "run_1", kind: "code", command: "at" } as const;
   const done = await fleet.run(caller, id, job, async (sandbox) => {
     const { context, isNew } = await sandbox.contexts.shared("python");
     expect(isNew).toBe(false);

@@ -11,6 +11,8 @@ export interface ApprovalInfo {
   kind: ApprovalKind;
   namespace: string;
   sandbox_id: string | null;
+  /** The run that asked first. */
+  run_id: string | null;
   subject: string;
   text: string | null;
   detail: Record<string, string | number | boolean | null>;

@@ -9,6 +9,7 @@ export interface AuditRow {
   actor: string;
   sandbox_id: string | null;
   request_id: string | null;
+  run_id: string | null;
   detail: Record<string, unknown>;
   hash: string;
 }
@@ -17,6 +18,7 @@ export interface AuditFilter {
   sandbox_id?: string;
   actor?: string;
   type?: string;
+  run_id?: string;
   /** In type, actor or detail. */
   text?: string;
   from?: string;

@@ -45,6 +45,7 @@ export interface ContextValue {
 }
 
 export interface ContextRunEnd extends RunMet {
+  run_id: string;
   truncated: boolean;
   results: ContextValue[];
   error?: { name: string; message: string; traceback: string };

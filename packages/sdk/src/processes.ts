@@ -17,6 +17,7 @@ export interface StartOptions
 
 export interface ProcessInfo {
   id: string;
+  run_id: string;
   pid: number | null;
   state: "running" | "exited" | "lost";
   command: string[];

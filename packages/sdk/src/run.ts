@@ -70,6 +70,8 @@ export interface RunMet {
 
 /** How a run ended, its output apart. */
 export interface RunEnd extends ProcessResult, RunMet {
+  /** `client.runs.get(id)` finds what is known of the run. */
+  run_id: string;
   truncated: boolean;
   warm: boolean;
   files_changed: FileChange[];

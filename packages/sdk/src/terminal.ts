@@ -9,6 +9,7 @@ export interface TerminalOptions extends Partial<TerminalSize> {
 }
 
 export interface TerminalEnd {
+  run_id: string;
   exit_code: number;
   signal: string | null;
   duration_ms: number;

@@ -36,7 +36,7 @@ export function keyOf({ namespace, sandboxId, digest }: Pick<Approval, "namespac
 }
 
 export function newApproval(
-  { kind, namespace, sandboxId, subject, text, detail, timeoutMs }: Question & { timeoutMs: number },
+  { kind, namespace, sandboxId, runId, subject, text, detail, timeoutMs }: Question & { timeoutMs: number },
   digest: string,
   nowMs: number,
   caller: Caller | undefined,
@@ -46,6 +46,7 @@ export function newApproval(
     kind,
     namespace,
     sandboxId,
+    runId: runId ?? null,
     subject,
     text: text ?? null,
     digest,

@@ -20,13 +20,14 @@ export async function logApproval(
   news: ApprovalNews,
   actor: Caller | undefined,
 ): Promise<void> {
-  const { id, kind, namespace, sandboxId, subject, digest, scope, reason, asked, askedBy } = approval;
+  const { id, kind, namespace, sandboxId, runId, subject, digest, scope, reason, asked, askedBy } = approval;
   await audit.record({
     type: `approval.${news}`,
     namespace,
     actor: actor?.principal.id ?? "system",
     sandboxId,
     requestId: actor?.requestId ?? null,
+    ...(runId === null ? {} : { runId }),
     detail: {
       approval_id: id,
       kind,

@@ -10,6 +10,7 @@ export interface AuditJson {
   actor: string;
   sandbox_id: string | null;
   request_id: string | null;
+  run_id: string | null;
   detail: { [key: string]: AuditValue };
   hash: string;
 }
@@ -23,6 +24,7 @@ export function toJson(row: AuditRow): AuditJson {
     actor: row.actor,
     sandbox_id: row.sandboxId,
     request_id: row.requestId,
+    run_id: row.runId,
     detail: { ...row.detail },
     hash: row.hash,
   };

@@ -12,6 +12,7 @@ function row(type: string, detail: AuditRow["detail"] = {}): AuditRow {
     actor: "key-1",
     sandboxId: "s1",
     requestId: "r1",
+    runId: null,
     detail,
     hash: "ab",
   };

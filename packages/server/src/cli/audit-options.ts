@@ -1,4 +1,5 @@
 import { type ExportFormat, exportFormats } from "../audit/export-lines.ts";
+import type { AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
@@ -16,6 +17,7 @@ export const auditOptionSpecs = {
   sandbox: { type: "string", value: "ID", help: "list, export: of this sandbox" },
   actor: { type: "string", value: "ID", help: "list, export: by this key" },
   type: { type: "string", value: "TYPE", help: "list, export: of this type, as execution.completed" },
+  run: { type: "string", value: "RUN", help: "list, export: of this run" },
   text: { type: "string", value: "TEXT", help: "list, export: with this text in type, actor or detail" },
   since: { type: "string", value: "TIME", help: "list, export: from this time on (ISO 8601)" },
   until: { type: "string", value: "TIME", help: "list, export: before this time" },
@@ -33,7 +35,7 @@ export interface AuditPlan extends ReportPlan {
   limit: number;
   namespace?: string;
   allNamespaces: boolean;
-  filter: { sandboxId?: string; actor?: string; type?: string; text?: string; fromMs?: number; toMs?: number };
+  filter: Pick<AuditQuery, "sandboxId" | "actor" | "type" | "runId" | "text" | "fromMs" | "toMs">;
 }
 
 function oneOf<T extends string>(known: readonly T[], given: string, what: string): T {
@@ -79,6 +81,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
       sandboxId: options.text("sandbox"),
       actor: options.text("actor"),
       type: options.text("type"),
+      runId: options.text("run"),
       text: options.text("text"),
       fromMs: timeOf(options, "since"),
       toMs: timeOf(options, "until"),

@@ -19,6 +19,8 @@ export interface Question {
   namespace: string;
   /** Null: it concerns the whole namespace, and so can only be answered for always; of the host, also for once. */
   sandboxId: string | null;
+  /** The run that it was asked for; absent where there is none. */
+  runId?: string;
   /** Short: `api.example.com:443`. Two pending questions of a sandbox with the same one are one. */
   subject: string;
   /** All that a human should see, where the subject shows a part. */
@@ -30,8 +32,10 @@ export interface Question {
   timeoutMs?: number;
 }
 
-export interface Approval extends Omit<Question, "timeoutMs" | "text" | "compared"> {
+export interface Approval extends Omit<Question, "timeoutMs" | "text" | "compared" | "runId"> {
   id: string;
+  /** The first run that asked; null for what no run asked. */
+  runId: string | null;
   text: string | null;
   /** SHA-256, in hex, of what is compared. */
   digest: string;

@@ -17,6 +17,8 @@ export interface AuditEntry {
   actor: string;
   sandboxId: string | null;
   requestId: string | null;
+  /** The run that it is about; absent for all else. */
+  runId?: string;
   detail: { readonly [key: string]: AuditValue };
 }
 
@@ -33,7 +35,8 @@ export function entryOf({ principal, requestId }: Caller, { type, sandboxId = nu
 }
 
 /** An entry in its place in the chain. */
-export interface AuditRow extends AuditEntry {
+export interface AuditRow extends Omit<AuditEntry, "runId"> {
+  runId: string | null;
   /** From 1, without gaps. */
   sequence: number;
   atMs: number;
@@ -53,6 +56,7 @@ export interface AuditQuery {
   sandboxId?: string;
   actor?: string;
   type?: string;
+  runId?: string;
   /** In type, actor or detail. */
   text?: string;
   fromMs?: number;

@@ -18,6 +18,8 @@ export interface ContextOptions {
 }
 
 export interface ContextRunOptions {
+  /** The run's id (run-id.ts); drawn unless given. */
+  id?: string;
   /**
    * Time, CPU time and output of the code. Past its time it is interrupted, and its context ended if it goes on all the same.
    * Memory and processes are limits of the context.
@@ -63,6 +65,7 @@ export interface ContextEnd {
 }
 
 export interface ContextRunResult extends NetworkRefusals {
+  run_id: string;
   stdout: string;
   stderr: string;
   truncated: boolean;

@@ -80,6 +80,8 @@ export interface SandboxChanges {
 
 /** One run, as the queue, the command policy and the audit log see it. */
 export interface Job {
+  /** The run's (run-id.ts): its place in the queue has it too. */
+  id: string;
   kind: "command" | "code" | "process" | "terminal";
   /** A shell line, a program with its arguments, or code; the log has its hash. */
   command: string | readonly string[];
@@ -137,6 +139,7 @@ export type QueuedKind = (typeof queuedKinds)[number];
 
 /** A job that waits. */
 export interface QueuedJob {
+  /** Of a run: the run's. */
   id: string;
   kind: QueuedKind;
   /** Null for one that is to make a sandbox, or needs none. */

@@ -8,6 +8,8 @@ import type { OutputChannel, TerminalSize } from "./wire.ts";
 export type ProcessLimits = Omit<RunLimits, "outputBytes">;
 
 export interface ProcessRequest {
+  /** The run's id (run-id.ts); drawn unless given. */
+  runId?: string;
   /** A string is for /bin/bash, or /bin/sh where an image has none; a list is taken as it is. */
   command: string | readonly string[];
   cwd?: string;
@@ -23,6 +25,7 @@ export interface ProcessRequest {
 
 export interface ProcessInfo {
   id: string;
+  run_id: string;
   /** Inside the sandbox; null for one that ended before it was asked. */
   pid: number | null;
   /** `lost`: what became of it cannot be known. */

@@ -15,7 +15,7 @@ export interface ObservedRun {
 /** What a record and the events tell of a result. */
 export type ObservedResult = Omit<
   RunResult,
-  "max_rss" | "warm" | "engine" | "enforced" | "not_enforced" | "ended_by" | "refused" | "refused_truncated"
+  "run_id" | "max_rss" | "warm" | "engine" | "enforced" | "not_enforced" | "ended_by" | "refused" | "refused_truncated"
 >;
 
 /** How it ended; the output is what the result holds, or the first bytes of what the caller's listener was given. */

@@ -21,6 +21,8 @@ export interface RunLimits {
 }
 
 export interface RunOptions {
+  /** The run's id (run-id.ts); drawn unless given. */
+  id?: string;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
   stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
@@ -62,6 +64,7 @@ export interface CodeRequest extends RunOptions {
 
 /** A finished run, as every surface shows it. */
 export interface RunResult extends ProcessResult, NetworkRefusals {
+  run_id: string;
   stdout: string;
   stderr: string;
   truncated: boolean;
@@ -78,6 +81,7 @@ export interface RunResult extends ProcessResult, NetworkRefusals {
 
 /** A run under way. */
 export interface Run {
+  readonly id: string;
   readonly result: Promise<RunResult>;
   /** A signal for the process group of the run. */
   signal(number: number): void;

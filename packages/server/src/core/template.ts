@@ -26,7 +26,7 @@ export interface WarmUp {
 }
 
 /** As the command policy sees it. */
-export function warmUpJob({ language, code }: WarmUp): Job {
+export function warmUpJob({ language, code }: WarmUp): Omit<Job, "id"> {
   return language === "shell"
     ? { kind: "command", command: code }
     : { kind: "code", command: code, beside: { language } };

@@ -3,12 +3,14 @@ import { contextLanguages } from "../core/context.ts";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";
 import { toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
-import { askedFormat, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
+import { runHeaders, runHeadersDescribed } from "./headers.ts";
+import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { anyOf, message, output } from "./stream-messages.ts";
 
@@ -99,6 +101,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
         200: {
           description: "what came of it; or its output as it comes, then a message of type `result`",
           schema: contextRunResult,
+          headers: runHeadersDescribed,
           messages,
         },
       },
@@ -132,22 +135,25 @@ function toOptions(body: RunCall["body"]) {
 }
 
 async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {
-  const job = { kind: "code", command: body.code, beside: defined({ stdin: body.stdin }), signal } as const;
+  const id = newRunId();
+  const job = { id, kind: "code", command: body.code, beside: defined({ stdin: body.stdin }), signal } as const;
   const json = await fleet.run(caller, params.id, job, (sandbox) =>
-    sandbox.contexts.get(params.context).run(body.code, { ...toOptions(body), signal }),
+    sandbox.contexts.get(params.context).run(body.code, { id, ...toOptions(body), signal }),
   );
-  return { status: 200, json };
+  return { status: 200, json, headers: runHeaders(id) };
 }
 
 /** A client that goes away interrupts its code; the context lives on. */
 function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Promise<Answer> {
   const { caller, params, body, signal } = call;
-  return streamed(call, format, async (begin) => {
+  const id = newRunId();
+  const work = async (begin: () => LiveStream) => {
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
     const beside = defined({ stdin: body.stdin });
-    const job = { kind: "code", command: body.code, beside, streams: true, signal } as const;
+    const job = { id, kind: "code", command: body.code, beside, streams: true, signal } as const;
     const result = await fleet.run(caller, params.id, job, (sandbox) =>
       sandbox.contexts.get(params.context).run(body.code, {
+        id,
         ...toOptions(body),
         signal,
         onStdout: (chunk) => output.send("stdout", chunk),
@@ -157,5 +163,6 @@ function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Pro
     output.end();
     const { stdout: _, stderr: __, ...shown } = result;
     await begin().send("result", shown);
-  });
+  };
+  return streamed(call, format, work, runHeaders(id));
 }

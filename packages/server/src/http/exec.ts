@@ -4,9 +4,11 @@ import type { Fleet, Job } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
 import type { Run, RunOptions, RunResult } from "../core/run.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { command, runFields, runResult, toRunLimits, toStdin } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
+import { runHeaders, runHeadersDescribed } from "./headers.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { anyOf, message, output } from "./stream-messages.ts";
@@ -29,6 +31,7 @@ const responses = {
   200: {
     description: "how it ended, whatever its exit code; or its output as it comes, then a message of type `result`",
     schema: runResult,
+    headers: runHeadersDescribed,
     messages: anyOf("RunMessage", [...output, message("RunResultMessage", "result", ended)]),
   },
 };
@@ -53,9 +56,9 @@ async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start)
   const queued = { ...job, ...asked, beside, signal: call.signal };
   if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
   const result = await fleet.run(caller, params.id, queued, async (sandbox) => {
-    return (await start(sandbox, { ...options, signal: call.signal })).result;
+    return (await start(sandbox, { ...options, id: job.id, signal: call.signal })).result;
   });
-  return { status: 200, json: result };
+  return { status: 200, json: result, headers: runHeaders(job.id) };
 }
 
 /** A client that goes away ends its run. */
@@ -68,10 +71,10 @@ function stream(
   format: StreamFormat,
 ) {
   const { caller, params, body } = call;
-  return streamed(call, format, async (begin) => {
+  const work = async (begin: () => LiveStream) => {
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
     const result: RunResult = await fleet.run(caller, params.id, job, async (sandbox) => {
-      const started = await start(sandbox, { ...options, signal: call.signal, onOutput: output.send });
+      const started = await start(sandbox, { ...options, id: job.id, signal: call.signal, onOutput: output.send });
       const live: LiveStream = begin();
       live.gone.addEventListener("abort", () => started.kill(), { once: true });
       if (live.gone.aborted) started.kill();
@@ -80,7 +83,8 @@ function stream(
     output.end();
     const { stdout: _, stderr: __, ...shown } = result;
     await begin().send("result", shown);
-  });
+  };
+  return streamed(call, format, work, runHeaders(job.id));
 }
 
 export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
@@ -97,7 +101,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       bodyBytes: httpLimits.codeBodyBytes,
       responses,
       handler: (call) =>
-        run(fleet, call, { kind: "command", command: call.body.command }, (sandbox, options) =>
+        run(fleet, call, { id: newRunId(), kind: "command", command: call.body.command }, (sandbox, options) =>
           sandbox.start({ ...options, command: call.body.command }),
         ),
     }),
@@ -114,9 +118,8 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses,
       handler: (call) => {
         const { language, code } = call.body;
-        return run(fleet, call, { kind: "code", command: code, beside: { language } }, (sandbox, options) =>
-          sandbox.startCode({ ...options, language, code }),
-        );
+        const job = { id: newRunId(), kind: "code", command: code, beside: { language } } as const;
+        return run(fleet, call, job, (sandbox, options) => sandbox.startCode({ ...options, language, code }));
       },
     }),
   ];

@@ -38,3 +38,8 @@ export function attachment(name: string): string {
   );
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
+
+/** On the answer of a run, before its output: the client knows the run by it while it goes on. */
+export const runHeaders = (id: string): Record<string, string> => ({ "x-caisson-run-id": id });
+
+export const runHeadersDescribed = { "X-Caisson-Run-Id": "the run's id, before any of its output" };

@@ -126,6 +126,7 @@ export function streamed(
   call: Pick<Call<unknown, unknown, unknown>, "openStream" | "report" | "requestId">,
   format: StreamFormat,
   work: (begin: () => LiveStream) => Promise<void>,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   const release = call.openStream();
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -136,7 +137,7 @@ export function streamed(
     resolve({
       status: 200,
       stream: live.readable,
-      headers: { "content-type": mediaOf[format], "x-accel-buffering": "no" },
+      headers: { ...headers, "content-type": mediaOf[format], "x-accel-buffering": "no" },
     });
     return live;
   };

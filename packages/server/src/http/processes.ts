@@ -6,6 +6,7 @@ import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "../schemas/process.ts";
 import { toRunLimits } from "../schemas/run.ts";
@@ -84,9 +85,9 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         const { command, cwd, env, stdin, terminal, priority } = body;
         const limits = toRunLimits(body);
         const beside = defined({ cwd, env });
-        const job = { kind: "process", command, beside, ...defined({ priority }), signal } as const;
+        const job = { id: newRunId(), kind: "process", command, beside, ...defined({ priority }), signal } as const;
         const info = await fleet.run(caller, params.id, job, async (sandbox) => {
-          const request = defined({ command, cwd, env, stdin, terminal, limits });
+          const request = defined({ runId: job.id, command, cwd, env, stdin, terminal, limits });
           return showProcess((await sandbox.processes.start(request)).info());
         });
         return {

@@ -4,6 +4,7 @@ import { jsonLimits } from "../core/json-limits.ts";
 import { terminalLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { Principal } from "../core/principal.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { terminalSize } from "../schemas/process.ts";
@@ -89,9 +90,10 @@ async function serve(fleet: Fleet<Sandbox>, call: TerminalCall, socket: Socket):
     const { rows, columns, command = "exec bash -l" } = call.query;
     const closed = new AbortController();
     socket.once("close", () => closed.abort());
-    const job = { kind: "terminal", command, streams: true, signal: closed.signal } as const;
+    const job = { id: newRunId(), kind: "terminal", command, streams: true, signal: closed.signal } as const;
     const result = await fleet.run(call.caller, call.params.id, job, async (sandbox) => {
       const run = await sandbox.start({
+        id: job.id,
         command,
         terminal: { rows, columns },
         limits: { timeoutMs: 0 },
@@ -111,8 +113,8 @@ async function serve(fleet: Fleet<Sandbox>, call: TerminalCall, socket: Socket):
       socket.resume();
       return run.result;
     });
-    const { exit_code, signal, duration_ms } = result;
-    socket.send(JSON.stringify({ type: "exit", exit_code, signal, duration_ms }));
+    const { run_id, exit_code, signal, duration_ms } = result;
+    socket.send(JSON.stringify({ type: "exit", run_id, exit_code, signal, duration_ms }));
   } finally {
     release();
   }

@@ -17,6 +17,7 @@ import type {
 import { packageLimits } from "../core/package-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RunResult } from "../core/run.ts";
+import { newRunId } from "../core/run-id.ts";
 import { certificatePath } from "./certificates.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Installer, Workspace } from "./installer.ts";
@@ -63,10 +64,15 @@ export class Packages {
     if (registry.problem !== null)
       throw new AppError("unsupported", registry.problem, { hint: "An operator configures it for the daemon." });
     const command = installers[request.manager].command(request);
-    const job = { kind: "command" as const, command, ...(request.signal && { signal: request.signal }) };
+    const job = {
+      id: newRunId(),
+      kind: "command" as const,
+      command,
+      ...(request.signal && { signal: request.signal }),
+    };
     return this.#alone(sandboxId, () =>
       fleet.run(caller, sandboxId, job, async (sandbox) => {
-        const outcome = await this.#install(sandbox, request, registry);
+        const outcome = await this.#install(sandbox, job.id, request, registry);
         if (outcome.installed.length > 0) await this.#record(caller, sandbox.id, request, outcome.installed);
         return outcome;
       }),
@@ -91,7 +97,7 @@ export class Packages {
     }
   }
 
-  async #install(sandbox: Workspace, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
+  async #install(sandbox: Workspace, id: string, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
     const installer = installers[request.manager];
     const keepsFiles = this.#parts.keepsFiles && registry.keepsFiles;
     if (registry.certificates !== null) await sandbox.files.write(certificatePath, registry.certificates);
@@ -100,6 +106,7 @@ export class Packages {
     using _open = await this.#parts.open(sandbox.id, registry.hosts, { keepsFiles });
     const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
     const result = await sandbox.exec({
+      id,
       command,
       cwd: "/workspace",
       env: { ...env, ...registry.variables, ...(keepsFiles ? {} : registry.trust) },

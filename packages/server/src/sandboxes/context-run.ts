@@ -3,6 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { NetworkRefusals } from "../core/network-refusal.ts";
 import { endedBy } from "../core/run-end.ts";
+import { newRunId } from "../core/run-id.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
@@ -14,6 +15,7 @@ import { checkCores } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface CheckedRun {
+  id: string;
   code: string;
   stdin?: Buffer;
   timeoutMs: number;
@@ -37,6 +39,7 @@ export function checkRun(code: string, options: ContextRunOptions, sandbox: Sand
   if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
   const { cpuTimeMs, outputBytes } = requestLimits;
   return {
+    id: options.id ?? newRunId(),
     code,
     ...(stdin === undefined ? {} : { stdin }),
     timeoutMs,
@@ -179,6 +182,7 @@ export class ContextRun implements KernelListener {
     const { stdout, stderr } = this.#captures;
     const error = end === undefined ? this.#error : { name: "ContextEnded", message: end.reason, traceback: "" };
     return {
+      run_id: this.#request.id,
       stdout: stdout.text(),
       stderr: stderr.text(),
       truncated: stdout.truncated || stderr.truncated,

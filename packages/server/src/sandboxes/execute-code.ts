@@ -3,11 +3,12 @@ import { AppError } from "../core/errors.ts";
 import { interpreters } from "../core/language.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { CodeRequest, Run } from "../core/run.ts";
+import type { Identified } from "../core/run-id.ts";
 import { startRun } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Runs a piece of code. It is an argument of its interpreter where it fits, else a hidden file of the workspace. */
-export async function startCode(sandbox: Sandbox, request: CodeRequest): Promise<Run> {
+export async function startCode(sandbox: Sandbox, request: Identified<CodeRequest>): Promise<Run> {
   const { language, code, ...options } = request;
   const { program, inline, extension } = interpreters[language];
   const size = Buffer.byteLength(code);

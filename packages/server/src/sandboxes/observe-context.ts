@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { ContextLanguage, ContextRunResult } from "../core/context.ts";
 import { withHashes } from "../core/output-hashes.ts";
 import type { ObservedResult, RunObserver } from "../core/run-observer.ts";
@@ -45,7 +44,7 @@ export function observeContextRun(
       return listener(chunk);
     };
   };
-  const run = { id: randomBytes(8).toString("hex"), startedAtMs: Date.now(), command: request.code, ...context };
+  const run = { id: request.id, startedAtMs: Date.now(), command: request.code, ...context };
   observer.started(run);
   return complete({ ...request, listeners: { stdout: listen("stdout"), stderr: listen("stderr") } }).then(
     async (done) => {

@@ -5,9 +5,15 @@ import type { ChannelLog } from "./channel-log.ts";
 import { quote } from "./observe-run.ts";
 import type { ProcessRecord } from "./process-record.ts";
 
-/** A background process as those see it who watch runs: its own id is the run's. */
-export function observedProcess(sandboxId: string, { id, command, startedAt }: ProcessRecord): ObservedRun {
-  return { id, sandboxId, startedAtMs: Date.parse(startedAt), command: command.map(quote).join(" "), language: null };
+/** A background process as those see it who watch runs. */
+export function observedProcess(sandboxId: string, { runId, command, startedAt }: ProcessRecord): ObservedRun {
+  return {
+    id: runId,
+    sandboxId,
+    startedAtMs: Date.parse(startedAt),
+    command: command.map(quote).join(" "),
+    language: null,
+  };
 }
 
 /** Tells how it ended, with the oldest output that its logs still hold. */

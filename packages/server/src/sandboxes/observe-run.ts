@@ -1,6 +1,6 @@
 import { withHashes } from "../core/output-hashes.ts";
-import { randomId } from "../core/random-id.ts";
 import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
+import { type Identified, newRunId } from "../core/run-id.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
 
@@ -8,8 +8,8 @@ export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function describe(sandboxId: string, request: RunRequest | CodeRequest): ObservedRun {
-  const run = { id: randomId(8, "hex"), sandboxId, startedAtMs: Date.now() };
+function describe(sandboxId: string, request: Identified<RunRequest | CodeRequest>): ObservedRun {
+  const run = { id: request.id, sandboxId, startedAtMs: Date.now() };
   if ("code" in request) return { ...run, command: request.code, language: request.language };
   const { command } = request;
   return { ...run, command: typeof command === "string" ? command : command.map(quote).join(" "), language: null };
@@ -20,8 +20,9 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
   observer: RunObserver,
   sandboxId: string,
   request: R,
-  start: (request: R) => Promise<Run>,
+  start: (request: Identified<R>) => Promise<Run>,
 ): Promise<Run> {
+  const id = request.id ?? newRunId();
   const seen = { stdout: new Capture(observer.outputBytes), stderr: new Capture(observer.outputBytes) };
   const { onOutput } = request;
   const observed: R =
@@ -34,8 +35,8 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
             return onOutput(channel, chunk);
           },
         };
-  const run = await start(observed);
-  const described = describe(sandboxId, request);
+  const run = await start({ ...observed, id });
+  const described = describe(sandboxId, { ...request, id });
   observer.started(described);
   const result = run.result.then(
     async (done) => {

@@ -14,6 +14,7 @@ const result = {
 const record = {
   version: 1,
   id: "p1",
+  runId: "run_1",
   stream: 4,
   pid: null,
   command: ["true"],

@@ -9,6 +9,7 @@ const version = 1;
 /** What a later owner must know of a background process; its output lies beside it. */
 export interface ProcessRecord {
   id: string;
+  runId: string;
   stream: number;
   pid: number | null;
   command: readonly string[];
@@ -24,6 +25,7 @@ export interface ProcessRecord {
 
 const shape: Record<keyof ProcessRecord, (value: unknown) => boolean> = {
   id: isText,
+  runId: isText,
   stream: isWhole,
   pid: (value) => value === null || isWhole(value),
   command: (value) => Array.isArray(value) && value.every((word) => typeof word === "string"),

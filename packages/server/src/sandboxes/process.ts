@@ -68,10 +68,11 @@ export class BackgroundProcess implements SandboxProcess {
   }
 
   info(): ProcessInfo {
-    const { id, pid, command, startedAt, result, lost } = this.#record;
+    const { id, runId, pid, command, startedAt, result, lost } = this.#record;
     const { stdout, stderr } = this.#logs;
     return {
       id,
+      run_id: runId,
       pid,
       state: result !== null ? "exited" : lost !== null ? "lost" : "running",
       command,

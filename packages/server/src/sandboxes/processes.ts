@@ -14,11 +14,12 @@ import {
 } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { RunLimits } from "../core/run.ts";
+import { newRunId } from "../core/run-id.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
 import { BackgroundProcess, type Logs } from "./process.ts";
-import { type ProcessRecord, readProcessRecord } from "./process-record.ts";
+import { type ProcessRecord, readProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { readProcessRequest } from "./read-process-request.ts";
 import { checkCores, notStarted, toSpec } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -69,12 +70,12 @@ export class Processes implements SandboxProcesses {
   async start(given: ProcessRequest): Promise<SandboxProcess> {
     const request = readProcessRequest(given);
     const limits = resolveLimits(request.limits ?? {}, this.#sandbox);
-    const { stdin = false, limits: _, ...rest } = request;
+    const { stdin = false, limits: _, runId = newRunId(), ...rest } = request;
     const spec: StreamSpec = { ...toSpec(this.#sandbox, rest, limits), stdin };
     this.#checkRoom();
     this.#starting++;
     try {
-      const process = await this.#start(spec, limits);
+      const process = await this.#start(runId, spec, limits);
       this.#known.set(process.id, process);
       await this.#evict();
       return process;
@@ -83,12 +84,12 @@ export class Processes implements SandboxProcesses {
     }
   }
 
-  async #start(spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
+  async #start(runId: string, spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
     const id = `p${randomBytes(6).toString("hex")}`;
     const folder = join(this.#folder, id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     try {
-      return await this.#open(id, folder, spec, limits);
+      return await this.#open({ id, runId }, folder, spec, limits);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -96,7 +97,12 @@ export class Processes implements SandboxProcesses {
   }
 
   /** An owner that dies before the record is written leaves a stream that its follower does not know, and ends. */
-  async #open(id: string, folder: string, spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
+  async #open(
+    ids: Pick<ProcessRecord, "id" | "runId">,
+    folder: string,
+    spec: StreamSpec,
+    limits: ProcessLimits,
+  ): Promise<BackgroundProcess> {
     const { redactor } = this.#sandbox;
     const logs = {
       stdout: ChannelLog.create(folder, "stdout", redactor),
@@ -104,7 +110,7 @@ export class Processes implements SandboxProcesses {
     };
     const stream = this.#sandbox.wire.openHeld("process", spec, (channel, chunk) => logs[channel].append(chunk));
     const record: ProcessRecord = {
-      id,
+      ...ids,
       stream: stream.id,
       pid: null,
       command: spec.arguments ?? [],
@@ -134,8 +140,8 @@ export class Processes implements SandboxProcesses {
     return process;
   }
 
-  /** What former owners left; their streams come by `adopt`. */
-  async load(): Promise<void> {
+  /** What former owners left; their streams come by `adopt`. In a copy, what runs on is another run than the original's. */
+  async load({ ofCopy = false } = {}): Promise<void> {
     for (const id of await listFolder(this.#folder)) {
       if (!isProcessId(id)) continue;
       const folder = join(this.#folder, id);
@@ -143,6 +149,11 @@ export class Processes implements SandboxProcesses {
         const record = await readProcessRecord(folder, id);
         if (record === undefined) await rm(folder, { recursive: true, force: true });
         else {
+          const runs = record.result === null && record.lost === null;
+          if (ofCopy && runs) {
+            record.runId = newRunId();
+            await writeProcessRecord(folder, record);
+          }
           const logs = await loadLogs(folder, this.#sandbox.redactor);
           this.#known.set(id, new BackgroundProcess(this.#sandbox, folder, record, logs));
         }

@@ -5,7 +5,7 @@ import type { RunLimits } from "../core/run.ts";
 import { readLimits } from "./read-run-request.ts";
 
 const contextNames = ["language", "cwd", "env", "limits", "resource_limits"];
-const runNames = ["limits", "resource_limits", "stdin", "onStdout", "onStderr", "signal"];
+const runNames = ["id", "limits", "resource_limits", "stdin", "onStdout", "onStderr", "signal"];
 
 /** Options of a context, under one name each. Refuses limits that only a run has. */
 export function readContextOptions(given: ContextOptions): ContextOptions {

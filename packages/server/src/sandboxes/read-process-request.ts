@@ -3,7 +3,7 @@ import type { ProcessRequest } from "../core/process.ts";
 import { checkNames } from "../core/resource-limits.ts";
 import { readLimits } from "./read-run-request.ts";
 
-const names = ["command", "cwd", "env", "stdin", "terminal", "limits", "resource_limits"];
+const names = ["runId", "command", "cwd", "env", "stdin", "terminal", "limits", "resource_limits"];
 
 /** A process in the background, under one name for each option. Refuses a limit that only a run has. */
 export function readProcessRequest(given: ProcessRequest): ProcessRequest {

@@ -4,7 +4,7 @@ import type { RunLimits, RunOptions } from "../core/run.ts";
 
 const options = [
   ...["command", "language", "code", "warm", "cwd", "env", "stdin", "limits", "resource_limits", "terminal"],
-  ...["allowedDomains", "allowed_domains", "onOutput", "signal", "trackFiles"],
+  ...["id", "allowedDomains", "allowed_domains", "onOutput", "signal", "trackFiles"],
 ];
 const limitNames = ["timeoutMs", "cpuTimeMs", "processes", "outputBytes", "memoryBytes", "cpus"];
 

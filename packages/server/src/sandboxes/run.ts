@@ -2,6 +2,7 @@ import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
 import { endedBy } from "../core/run-end.ts";
+import type { Identified } from "../core/run-id.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import { checkTerminal } from "../core/terminal.ts";
 import type { ExitRecord, OutputChannel, StreamSpec, WireStream } from "../core/wire.ts";
@@ -124,13 +125,14 @@ function memoryLimit(sandbox: Sandbox, { memoryBytes }: Partial<RunLimits>): { m
 
 type Ending = Omit<RunResult, "stdout" | "stderr" | "truncated" | "refused" | "refused_truncated">;
 
-async function describeEnd(sandbox: Sandbox, request: RunRequest, exit: ExitRecord): Promise<Ending> {
+async function describeEnd(sandbox: Sandbox, request: Identified<RunRequest>, exit: ExitRecord): Promise<Ending> {
   const [found, oomKilled] = await Promise.all([sandbox.endRun(request.trackFiles !== false), sandbox.oomKilled()]);
   if (exit.startError !== null) {
     throw notStarted(exit.startError, request.command, request.cwd ?? sandbox.folder);
   }
   const ended = toProcessResult(exit, oomKilled);
   return {
+    run_id: request.id,
     ...ended,
     ended_by: endedBy(ended),
     warm: exit.warm,
@@ -169,7 +171,7 @@ function controlsOf(stream: WireStream, request: RunRequest): Pick<Run, "write" 
 }
 
 /** Starts a run: mark the files, open the stream, feed it; its result follows when it has ended. */
-export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<Run> {
+export async function startRun(sandbox: Sandbox, request: Identified<RunRequest>): Promise<Run> {
   const limits = resolveLimits(request.limits ?? {}, sandbox);
   const spec = toSpec(sandbox, request, limits);
   request.signal?.throwIfAborted();
@@ -215,5 +217,6 @@ export async function startRun(sandbox: Sandbox, request: RunRequest): Promise<R
       if (failure !== undefined) throw failure.error;
     });
   result.catch(() => undefined); // whoever awaits it gets the error; nobody must
-  return { result, signal: (number) => stream.signal(number), kill: abort, ...controlsOf(stream, request) };
+  const { id } = request;
+  return { id, result, signal: (number) => stream.signal(number), kill: abort, ...controlsOf(stream, request) };
 }

@@ -152,7 +152,7 @@ export class Sandbox implements AsyncDisposable {
   ): Promise<Sandbox> {
     const sandbox = new Sandbox(created, false, parts, inherited);
     try {
-      await sandbox.#processes.load();
+      await sandbox.#processes.load({ ofCopy: true });
       await sandbox.#connect("it was not copied");
       return sandbox;
     } catch (error) {

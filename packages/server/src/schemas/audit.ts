@@ -9,6 +9,7 @@ export const auditRow = z
     actor: z.string(),
     sandbox_id: z.string().nullable(),
     request_id: z.string().nullable(),
+    run_id: z.string().nullable(),
     detail: z.record(z.string(), z.unknown()),
     hash: z.string(),
   })

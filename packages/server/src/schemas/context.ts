@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
-import { endedBy, networkRefusals, runFields } from "./run.ts";
+import { endedBy, networkRefusals, runFields, runId } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { cwd, env, stdin, timeout_seconds, resource_limits, stream, encoding } = runFields;
@@ -46,6 +46,7 @@ export const context = z
 
 export const contextRunResult = z
   .object({
+    run_id: runId,
     stdout: z.string(),
     stderr: z.string(),
     truncated: z.boolean(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { requestLimits, terminalLimits } from "../core/limits.ts";
 import type { ProcessInfo } from "../core/process.ts";
 import { seconds } from "./amount.ts";
-import { command, processResult, runFields } from "./run.ts";
+import { command, processResult, runFields, runId } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { rows, columns } = terminalLimits;
@@ -36,6 +36,7 @@ const stretch = z.object({ from: z.number(), to: z.number() });
 export const processInfo = z
   .object({
     id: z.string(),
+    run_id: runId,
     pid: z.number().nullable(),
     state: z.enum(["running", "exited", "lost"]),
     command: z.array(z.string()),

@@ -118,8 +118,13 @@ export const networkRefusals = {
   refused_truncated: z.boolean().describe("there were more than `refused` lists"),
 };
 
+export const runId = z
+  .string()
+  .describe("of the run: GET /api/v1/runs/{id}, and run_id in audit log, events and records");
+
 export const runResult = z
   .object({
+    run_id: runId,
     stdout: z.string(),
     stderr: z.string(),
     truncated: z.boolean(),

@@ -42,10 +42,12 @@ export const createTables: readonly string[] = [
     actor text not null,
     sandbox_id text,
     request_id text,
+    run_id text,
     detail text not null,
     hash text not null
   )`,
   "create index audit_by_sandbox on audit (sandbox_id, sequence) where sandbox_id is not null",
+  "create index audit_by_run on audit (run_id, sequence) where run_id is not null",
   `create table audit_checkpoints (
     sequence integer not null,
     kind text not null,
@@ -124,6 +126,7 @@ export const createTables: readonly string[] = [
     kind text not null,
     namespace text not null,
     sandbox_id text,
+    run_id text,
     subject text not null,
     text text,
     digest text not null,
@@ -141,6 +144,7 @@ export const createTables: readonly string[] = [
     asked integer not null
   )`,
   "create index approvals_by_age on approvals (namespace, created_at_ms, id)",
+  "create index approvals_by_run on approvals (run_id) where run_id is not null",
   "create index approvals_by_question on approvals (namespace, kind, digest)",
   "create index approvals_pending on approvals (id) where state = 'pending'",
   "create index approvals_standing on approvals (namespace, kind) where scope in ('sandbox', 'always') and revoked_at_ms is null",

@@ -95,6 +95,7 @@ export interface AuditTableRow {
   actor: string;
   sandbox_id: string | null;
   request_id: string | null;
+  run_id: string | null;
   /** Canonical JSON. */
   detail: string;
   hash: string;
@@ -163,6 +164,7 @@ interface ApprovalRow {
   kind: ApprovalKind;
   namespace: string;
   sandbox_id: string | null;
+  run_id: string | null;
   subject: string;
   text: string | null;
   digest: string;

@@ -4,6 +4,7 @@ import type { Fleet, TemplateBench } from "../core/fleet.ts";
 import type { LayerInfo } from "../core/layer.ts";
 import { type InstallRequest, packageManagers } from "../core/package.ts";
 import type { Caller } from "../core/principal.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { TemplateChanges, TemplateFile, TemplateMemory, TemplateRecord, TemplateStep } from "../core/template.ts";
 import { warmUpJob } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
@@ -61,6 +62,6 @@ export async function buildTemplate(
   if (warmUp === null) return { memory: false, why: "it has no warm-up" };
   await begin("warm-up");
   // A job of the builder's: in the queue, in the log, and by the command policy.
-  const job = { ...warmUpJob(warmUp), signal };
+  const job = { id: newRunId(), ...warmUpJob(warmUp), signal };
   return fleet.run(caller, builderId, job, () => bench.prime(readyTemplate(frozen, layerId, null), signal));
 }

@@ -23,12 +23,13 @@ export const auditExecution = defineTool({
   input: z.strictObject({
     session_id: sessionId.describe("only what concerns this session; all unless given"),
     type: z.string().min(1).max(128).optional().describe("such as execution.completed"),
+    run_id: z.string().min(1).max(64).optional().describe("only what concerns this run; results have run_id"),
     text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
     before: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(Number.MAX_SAFE_INTEGER),
     limit: z.number().int().min(1).max(auditRows.max).default(auditRows.default),
   }),
   output: z.object({ entries: z.array(auditRow), next_before: z.number().nullable() }),
-  run: async (call, { session_id, type, text, before, limit }) => {
+  run: async (call, { session_id, type, run_id: runId, text, before, limit }) => {
     const { principal } = call.caller;
     const sandboxId = session_id === undefined ? undefined : (await existingSession(call, session_id)).id;
     const actor = isAllowed(principal, "operate") ? undefined : principal.id;
@@ -37,7 +38,7 @@ export const auditExecution = defineTool({
       namespace,
       before,
       limit,
-      ...defined({ sandboxId, type, text, actor }),
+      ...defined({ sandboxId, type, runId, text, actor }),
     });
     const last = rows.length < limit ? undefined : rows.at(-1);
     return { structured: { entries: rows.map(toJson), next_before: last?.sequence ?? null } };

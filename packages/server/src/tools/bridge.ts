@@ -4,6 +4,7 @@ import { isDeeper } from "../core/json-depth.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { newRunId } from "../core/run-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
@@ -72,8 +73,8 @@ function tooLarge(): AppError {
 
 async function runQuietly(call: ToolCall, { id }: SandboxRecord, language: ContextLanguage, code: string) {
   const { caller, parts, signal } = call;
-  const job = { kind: "code" as const, command: code, signal, beside: { language } };
-  const options = { timeoutMs: sessionLimits.bridgeMs, signal };
+  const job = { id: newRunId(), kind: "code" as const, command: code, signal, beside: { language } };
+  const options = { id: job.id, timeoutMs: sessionLimits.bridgeMs, signal };
   const done = await parts.fleet.run(caller, id, job, async (sandbox) => {
     const { context }: { context: CodeContext } = await sandbox.contexts.shared(language);
     return context.run(code, options);

@@ -1,3 +1,4 @@
+import { newRunId } from "../core/run-id.ts";
 import type { CheckShell } from "../core/validation.ts";
 import { validationLimits } from "../core/validation-limits.ts";
 import { findSession } from "./find-session.ts";
@@ -11,10 +12,10 @@ export async function shellCheckerOf(call: ToolCall, named: string | undefined):
   const record = await findSession(call, named ?? call.session);
   if (record === undefined || record.status !== "running") return undefined;
   return async (code) => {
-    const job = { kind: "command" as const, command, beside: { stdin: code }, signal };
+    const job = { id: newRunId(), kind: "command" as const, command, beside: { stdin: code }, signal };
     const limits = { timeoutMs: validationLimits.taskMs, outputBytes: validationLimits.bashBytes };
     const { exit_code, stderr } = await parts.fleet.run(caller, record.id, job, (sandbox) =>
-      sandbox.exec({ command, stdin: code, limits, signal, trackFiles: false }),
+      sandbox.exec({ id: job.id, command, stdin: code, limits, signal, trackFiles: false }),
     );
     return { exitCode: exit_code, stderr };
   };

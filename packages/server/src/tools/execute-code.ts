@@ -3,6 +3,7 @@ import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
 import { explainRun, type LimitNames } from "../core/run-end.ts";
+import { newRunId } from "../core/run-id.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
@@ -87,7 +88,9 @@ export const executeCode = defineTool({
     };
     const stdin = toStdin(input);
     const live = progress === undefined ? undefined : new LiveOutput(progress, outputBytes);
+    const id = newRunId();
     const job = {
+      id,
       kind: "code" as const,
       command: code,
       signal,
@@ -104,6 +107,7 @@ export const executeCode = defineTool({
       const { stateful = session_id !== undefined && sandbox.background.allowed } = input;
       if (!stateful || language === "shell")
         return sandbox.executeCode({
+          id,
           language,
           code,
           limits,
@@ -114,6 +118,7 @@ export const executeCode = defineTool({
       const onStderr = live && ((chunk: Buffer) => live.take("stderr", chunk));
       const ofProcess = { cwd, env };
       return runInContext(sandbox, language, code, {
+        id,
         limits,
         signal,
         ofProcess,

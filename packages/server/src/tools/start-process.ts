@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
+import { newRunId } from "../core/run-id.ts";
 import { processInfo, showProcess, startBody } from "../schemas/process.ts";
 import { toRunLimits } from "../schemas/run.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
@@ -29,9 +30,9 @@ export const startProcess = defineTool({
     const { command, cwd, env, stdin, terminal } = input;
     const limits = toRunLimits(input);
     const record = await sessionOf(call, input.session_id);
-    const job = { kind: "process" as const, command, beside: defined({ cwd, env }), signal };
+    const job = { id: newRunId(), kind: "process" as const, command, beside: defined({ cwd, env }), signal };
     const info = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
-      const request = defined({ command, cwd, env, stdin, terminal, limits });
+      const request = defined({ runId: job.id, command, cwd, env, stdin, terminal, limits });
       return showProcess((await sandbox.processes.start(request)).info());
     });
     const { id: process_id, ...rest } = info;

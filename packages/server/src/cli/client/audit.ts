@@ -20,9 +20,9 @@ export async function auditOfDaemon(
       hint: "--file reads a copy of its caisson.db",
     });
   const { audit } = await connect(configuration, variables, defined({ namespace }));
-  const { sandboxId: sandbox_id, fromMs, toMs, ...same } = plan.filter;
+  const { sandboxId: sandbox_id, runId: run_id, fromMs, toMs, ...same } = plan.filter;
   const [from, to] = [fromMs, toMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
-  const filter = defined({ ...same, sandbox_id, from, to, all_namespaces: allNamespaces || undefined });
+  const filter = defined({ ...same, sandbox_id, run_id, from, to, all_namespaces: allNamespaces || undefined });
   return {
     verify: () => audit.verify(),
     list: async () => {

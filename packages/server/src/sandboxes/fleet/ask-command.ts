@@ -42,7 +42,7 @@ function explained(error: unknown, { rule, details }: Omit<Refusal, "why">): unk
 /** All that decides what runs is shown, each part in a place of its own, and compared. */
 function questionOf(
   { id, namespace }: Pick<SandboxRecord, "id" | "namespace">,
-  { kind, command, beside = {} }: Job,
+  { id: runId, kind, command, beside = {} }: Job,
   detail: Question["detail"],
 ): Question {
   const text = typeof command === "string" ? command : command.map(quoted).join(" ");
@@ -52,6 +52,7 @@ function questionOf(
     kind: "command",
     namespace,
     sandboxId: id,
+    runId,
     subject: shorten(text) || "(nothing)",
     text,
     compared: JSON.stringify([kind, command, language, cwd, env, stdin, stdin_base64]),

@@ -29,10 +29,10 @@ export async function runJob<T extends object>(
   job: Job,
   act: () => Promise<T>,
 ): Promise<T> {
-  const { kind, priority, signal } = job;
+  const { id, kind, priority, signal } = job;
   const decision = decideCommand(policy, job);
   const about: Detail = { ...describeJob(job), categories: decision.categories.join(",") };
-  const note = (type: string, detail: Detail) => ledger.note(member.record, { type, actor: caller, detail });
+  const note = (type: string, detail: Detail) => ledger.note(member.record, { type, actor: caller, runId: id, detail });
   if (decision.verdict === "deny") {
     await note("execution.denied", { ...about, rule: decision.rule });
     throw denied(decision);
@@ -46,7 +46,9 @@ export async function runJob<T extends object>(
   }
   // Somebody sits at a terminal: it may be open for a day, and does nothing for most of it.
   const inTurn = <R>(work: () => Promise<R>) =>
-    kind === "terminal" ? work() : queue.with({ caller, kind, sandboxId: member.record.id, priority, signal }, work);
+    kind === "terminal"
+      ? work()
+      : queue.with({ id, caller, kind, sandboxId: member.record.id, priority, signal }, work);
   return inTurn(async () => {
     if (job.streams === true) await note("execution.started", about);
     const result = await act().catch(async (error) => {

@@ -15,6 +15,12 @@ export interface Happened {
   detail: Detail;
 }
 
+/** An entry of the audit log that is no event. */
+export interface Noted extends Omit<Happened, "type"> {
+  type: string;
+  runId?: string;
+}
+
 export interface LedgerParts {
   records: SandboxRecords;
   audit: Pick<Audit, "record">;
@@ -43,7 +49,7 @@ export class Ledger {
   }
 
   /** What changes no record. */
-  async note(record: SandboxRecord, happened: Omit<Happened, "type"> & { type: string }): Promise<void> {
+  async note(record: SandboxRecord, happened: Noted): Promise<void> {
     await this.#parts.audit.record(entryOf(record, happened));
   }
 
@@ -67,16 +73,14 @@ export class Ledger {
   }
 }
 
-function entryOf(
-  record: SandboxRecord,
-  { type, actor, detail }: Omit<Happened, "type"> & { type: string },
-): AuditEntry {
+function entryOf(record: SandboxRecord, { type, actor, runId, detail }: Noted): AuditEntry {
   return {
     type,
     namespace: record.namespace,
     actor: actor?.principal.id ?? "system",
     sandboxId: record.id,
     requestId: actor?.requestId ?? null,
+    ...(runId === undefined ? {} : { runId }),
     detail,
   };
 }

@@ -34,6 +34,8 @@ export interface QueueOptions {
 }
 
 export interface Asked {
+  /** Of a run: the run's. Drawn unless given. */
+  id?: string;
   caller: Pick<Caller, "requestId" | "priority" | "gone"> & { principal: Pick<Caller["principal"], "namespace"> };
   kind: QueuedKind;
   sandboxId?: string;
@@ -165,7 +167,7 @@ export class JobQueue {
 
   async #wait(
     line: Line,
-    { caller, kind, sandboxId, priority }: Asked & { priority: number },
+    { id = randomId(8, "hex"), caller, kind, sandboxId, priority }: Asked & { priority: number },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { maxWaiting, maxWaitingEach, monotonicMs } = this.#options;
@@ -185,7 +187,7 @@ export class JobQueue {
       gate.reject(reason);
     };
     const waiting: Waiting = {
-      ...{ id: randomId(8, "hex"), kind, sandboxId: sandboxId ?? null, requestId: caller.requestId, priority },
+      ...{ id, kind, sandboxId: sandboxId ?? null, requestId: caller.requestId, priority },
       sinceMs: monotonicMs(),
       begin: gate.resolve,
       giveUp,

@@ -92,6 +92,7 @@ describe("the canonical form", () => {
           actor: 'a"',
           sandboxId: sandboxId === null ? null : storable(sandboxId),
           requestId: null,
+          runId: "run_1",
         };
         expect(canonicalRow({ ...row, detail: canonical(detail) })).toBe(canonical({ ...row, detail }));
       }),

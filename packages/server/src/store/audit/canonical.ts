@@ -46,9 +46,10 @@ function withStorableNames(value: { readonly [key: string]: AuditValue | undefin
 }
 
 /** The columns of a row as they are kept: detail is canonical text already. */
-export interface ChainedRow extends Omit<AuditEntry, "detail"> {
+export interface ChainedRow extends Omit<AuditEntry, "detail" | "runId"> {
   sequence: number;
   atMs: number;
+  runId: string | null;
   detail: string;
 }
 
@@ -57,6 +58,7 @@ export function canonicalRow(row: ChainedRow): string {
   const text = (value: string | null) => (value === null ? "null" : JSON.stringify(value));
   return (
     `{"actor":${text(row.actor)},"atMs":${row.atMs},"detail":${row.detail},"namespace":${text(row.namespace)},` +
-    `"requestId":${text(row.requestId)},"sandboxId":${text(row.sandboxId)},"sequence":${row.sequence},"type":${text(row.type)}}`
+    `"requestId":${text(row.requestId)},"runId":${text(row.runId)},"sandboxId":${text(row.sandboxId)},` +
+    `"sequence":${row.sequence},"type":${text(row.type)}}`
   );
 }

@@ -33,12 +33,13 @@ function rowOf(entry: AuditEntry, sequence: number, atMs: number): ChainedRow {
     actor: name(entry.actor),
     sandboxId: entry.sandboxId === null ? null : name(entry.sandboxId),
     requestId: entry.requestId === null ? null : name(entry.requestId),
+    runId: entry.runId === undefined ? null : name(entry.runId),
     detail,
   };
 }
 
-const insertSql = `insert into audit (sequence, at_ms, type, namespace, actor, sandbox_id, request_id, detail, hash)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insertSql = `insert into audit (sequence, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail, hash)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const lastSql = "select sequence, hash from audit order by sequence desc limit 1";
 const anchorSql = "select sequence, hash from audit_checkpoints where kind = 'anchor' order by sequence desc limit 1";
 
@@ -94,9 +95,9 @@ export class Chain {
   #put(last: ChainHead, entry: AuditEntry, atMs: number): ChainHead {
     const row = rowOf(entry, last.sequence + 1, atMs);
     const hash = hashRow(last.hash, row);
-    const { sequence, type, namespace, actor, sandboxId, requestId, detail } = row;
+    const { sequence, type, namespace, actor, sandboxId, requestId, runId, detail } = row;
     this.#insert ??= this.#db.prepare(insertSql);
-    this.#insert.run(sequence, row.atMs, type, namespace, actor, sandboxId, requestId, detail, hash);
+    this.#insert.run(sequence, row.atMs, type, namespace, actor, sandboxId, requestId, runId, detail, hash);
     this.#next = { sequence, hash };
     return this.#next;
   }

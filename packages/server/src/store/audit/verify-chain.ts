@@ -13,9 +13,9 @@ const text = (value: unknown) => typeof value === "string";
 
 /** Undefined when a column holds what no append puts there. */
 function toChained(row: SqlRow): ChainedRow | undefined {
-  const { sequence, at_ms, type, namespace, actor, sandbox_id, request_id, detail } = row;
+  const { sequence, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail } = row;
   const texts = [type, namespace, actor, detail].every(text);
-  const named = [sandbox_id, request_id].every((value) => value === null || text(value));
+  const named = [sandbox_id, request_id, run_id].every((value) => value === null || text(value));
   if (!texts || !named || !Number.isSafeInteger(at_ms)) return undefined;
   return {
     sequence: Number(sequence),
@@ -25,6 +25,7 @@ function toChained(row: SqlRow): ChainedRow | undefined {
     actor: String(actor),
     sandboxId: sandbox_id === null ? null : String(sandbox_id),
     requestId: request_id === null ? null : String(request_id),
+    runId: run_id === null ? null : String(run_id),
     detail: String(detail),
   };
 }

@@ -5,6 +5,7 @@ import { AppError } from "../../core/errors.ts";
 import type { Fleet } from "../../core/fleet.ts";
 import { keepNewest } from "../../core/keep-newest.ts";
 import type { Caller } from "../../core/principal.ts";
+import { newRunId } from "../../core/run-id.ts";
 import { Turn } from "../../core/turn.ts";
 import { type BrowserRequest, type BrowserSandbox, commandOf, drive } from "./drive.ts";
 import type { Failed, Shown } from "./read-answer.ts";
@@ -67,8 +68,8 @@ export class Browser {
     // What the last page left in it, if it broke out of the browser, ends here.
     if (!isClean) await fleet.reset(caller, id);
     await way.begin();
-    const job = { kind: "command", command: commandOf(request), signal: request.signal } as const;
-    const found = await fleet.run(caller, id, job, (sandbox) => drive(sandbox, request));
+    const job = { id: newRunId(), kind: "command", command: commandOf(request), signal: request.signal } as const;
+    const found = await fleet.run(caller, id, job, (sandbox) => drive(sandbox, job.id, request));
     if ("error" in found) throw await failureOf(found, way);
     const at = destinationOf(new URL(found.url));
     if (isRefusal(found)) {

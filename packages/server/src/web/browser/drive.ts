@@ -31,7 +31,7 @@ export function commandOf({ url }: Pick<BrowserRequest, "url">): string[] {
 }
 
 /** Opens a page, with a browser that is there for it alone. */
-export async function drive(sandbox: BrowserSandbox, request: BrowserRequest): Promise<Failed | Shown> {
+export async function drive(sandbox: BrowserSandbox, id: string, request: BrowserRequest): Promise<Failed | Shown> {
   const { aroundMs, settleMs, nodes, width, height, wholeHeight, pictureBytes, cpus } = browserLimits;
   const asked = {
     wait_for: request.waitFor ?? null,
@@ -46,6 +46,7 @@ export async function drive(sandbox: BrowserSandbox, request: BrowserRequest): P
   };
   const timeoutMs = request.timeoutMs + aroundMs;
   const result = await sandbox.exec({
+    id,
     command: commandOf(request),
     stdin: JSON.stringify(asked),
     limits: { timeoutMs, cpuTimeMs: timeoutMs * cpus, outputBytes: mostBytes },
