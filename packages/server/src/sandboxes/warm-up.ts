@@ -38,7 +38,7 @@ async function runCode(
   const { context } = await sandbox.contexts.shared(language);
   const { error, timed_out, cpu_limit, ended } = await context.run(code, {
     ...options,
-    ...{ timeoutMs, cpuTimeMs: timeoutMs },
+    limits: { timeoutMs, cpuTimeMs: timeoutMs },
   });
   if (error !== undefined) return `${error.name}: ${error.message}`;
   if (timed_out || cpu_limit) return "it took too long";

@@ -74,7 +74,7 @@ function tooLarge(): AppError {
 async function runQuietly(call: ToolCall, { id }: SandboxRecord, language: ContextLanguage, code: string) {
   const { caller, parts, signal } = call;
   const job = { id: newRunId(), kind: "code" as const, command: code, signal, beside: { language } };
-  const options = { id: job.id, timeoutMs: sessionLimits.bridgeMs, signal };
+  const options = { id: job.id, limits: { timeoutMs: sessionLimits.bridgeMs }, signal };
   const done = await parts.fleet.run(caller, id, job, async (sandbox) => {
     const { context }: { context: CodeContext } = await sandbox.contexts.shared(language);
     return context.run(code, options);
