@@ -62,13 +62,13 @@ describe("[API-01] the page of the API", () => {
   });
 
   it("has an example of each route that the route takes", () => {
+    const routes = server.routes.flatMap((route) => route.shownAs ?? [route]);
     const refused = operations().flatMap((one) => {
       const example = /link to this<\/a>\s*<pre>(.*?)<\/pre>/s.exec(partOf(one))?.[1] ?? "";
       const { body, bodyOptional } =
-        server.routes.find(({ method, path }) => method === one.method && path === one.path) ?? {};
+        routes.find(({ method, path }) => method === one.method && path === one.path) ?? {};
       const json = / -d '(.*)'/.exec(example)?.[1];
-      // A tool's arguments are its own.
-      if (json === "{}" && one.path !== "/api/v1/tools/{name}") return [`${one.method} ${one.path}: nothing`];
+      if (json === "{}" && !one.path.startsWith("/api/v1/tools/")) return [`${one.method} ${one.path}: nothing`];
       const isTaken =
         json === undefined ? body === undefined || bodyOptional : body?.safeParse(JSON.parse(json)).success;
       return isTaken && /^(curl|websocat) /.test(example) ? [] : [`${one.method} ${one.path}: ${example}`];

@@ -1,9 +1,16 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { z } from "zod";
+import { permissions } from "../../packages/server/src/core/principal.ts";
+import { tools } from "../../packages/server/src/tools/tools.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
 const [engine = "container"] = engines;
+
+interface Answer {
+  properties: { result: { $ref?: string } };
+}
 
 describe("[API-01] the OpenAPI document", () => {
   let server: TestServer;
@@ -24,9 +31,27 @@ describe("[API-01] the OpenAPI document", () => {
     const listed = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    expect(listed.sort()).toEqual(server.routes.map(({ method, path }) => `${method} ${path}`).sort());
+    const shown = server.routes.flatMap((route) => route.shownAs ?? [route]);
+    expect(listed.sort()).toEqual(shown.map(({ method, path }) => `${method} ${path}`).sort());
     const page = await (await fetch(`${server.base}/docs`)).text();
-    for (const { path } of server.routes) expect(page).toContain(`<code>${path}</code>`);
+    for (const { path } of shown) expect(page).toContain(`<code>${path}</code>`);
+  });
+
+  it("has a path for each tool, with the schema that the tool checks its input by and that of its result", () => {
+    const { paths, components } = server.judge.document;
+    const { schemas } = components;
+    expect(paths["/api/v1/tools/{name}"]).toBeUndefined();
+    for (const { name, input, output, permission } of tools) {
+      const { requestBody, responses, ...rest } = paths[`/api/v1/tools/${name}`]?.post ?? {};
+      const fields = requestBody?.content["application/json"]?.schema?.properties ?? {};
+      expect(Object.keys(fields).sort(), name).toEqual(Object.keys((input as unknown as z.ZodObject).shape).sort());
+      const answer = responses?.[200]?.content?.["application/json"]?.schema ?? {};
+      const { result } = (answer as unknown as Answer).properties;
+      const { properties } = (schemas[result.$ref?.split("/").at(-1) ?? ""] ?? result) as { properties: object };
+      const shape = (output as unknown as z.ZodObject).shape;
+      expect(Object.keys(properties).sort(), name).toEqual(Object.keys(shape).sort());
+      expect(rest).toMatchObject({ "x-role": permissions[permission] });
+    }
   });
 
   it("gives each operation a name of its own", () => {

@@ -45,7 +45,7 @@ describe("input with very many names", () => {
 
   it("is refused by REST too, and what is told of bad input is short", async () => {
     const agent = await server.as("agent");
-    const tool = (json: object) => agent.send("POST", "/api/v1/tools/execute_code", { json });
+    const tool = (json: object) => agent.send("POST", "/api/v1/tools/execute_code", { json, bad: true });
     expect(await tool(crowd(2_000))).toMatchObject({ status: 413 });
     const { status, json } = await tool(crowd(900));
     expect([status, json.code]).toEqual([400, "invalid"]);

@@ -7,7 +7,7 @@ const [engine = "container"] = engines;
 const folder = await findSchemathesis();
 const why = folder === undefined ? " (left out: its registry cannot be reached)" : "";
 /** Some waiting left out, until the time is over. A soak goes on to requests made at random, and to sequences of them. */
-const short = ["--phases", "examples,coverage", "--exclude-path", "/api/v1/events", "--max-time", "20"];
+const short = ["--phases", "examples,coverage", "--exclude-path", "/api/v1/events", "--max-time", "30"];
 const bounds = ["--seed", "1", ...(soak ? [] : short)];
 
 describe("schemathesis", () => {

@@ -151,7 +151,7 @@ function operation(components: Components, route: Route): Json {
 export function openApi(routes: readonly Route[], version: string): Json {
   const components = new Components();
   const paths: Record<string, Json> = {};
-  for (const route of routes) {
+  for (const route of routes.flatMap((one) => one.shownAs ?? [one])) {
     paths[route.path] ??= {};
     (paths[route.path] as Json)[route.method.toLowerCase()] = operation(components, route);
   }

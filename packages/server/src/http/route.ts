@@ -102,8 +102,13 @@ interface OpenRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   handler: (call: OpenCall<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
+type AnyRoute = AuthorisedRoute<z.ZodType, z.ZodType, z.ZodType> | OpenRoute<z.ZodType, z.ZodType, z.ZodType>;
+
 /** A route as the registrar, the OpenAPI document and the authorisation tests see it. */
-export type Route = AuthorisedRoute<z.ZodType, z.ZodType, z.ZodType> | OpenRoute<z.ZodType, z.ZodType, z.ZodType>;
+export type Route = AnyRoute & {
+  /** The paths that stand for it in the OpenAPI document, where each has a schema of its own. */
+  shownAs?: readonly Route[];
+};
 
 type None = z.ZodUndefined;
 

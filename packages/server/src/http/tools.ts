@@ -4,7 +4,7 @@ import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
-import { type ToolSet, toolSets } from "../tools/tool.ts";
+import { type Tool, type ToolSet, toolSets } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { defaultSession, tools, toolsOf } from "../tools/tools.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -29,8 +29,51 @@ const toolInfo = z
   })
   .meta({ id: "Tool" });
 
+/** A tool as a path of its own: what it takes and returns, exactly. */
+function shownAs(tool: Tool, { params: _, ...call }: Route): Route {
+  const result = z.object({ result: tool.output, content: z.array(toolContent) });
+  return {
+    ...call,
+    path: `${path}/${tool.name}`,
+    summary: tool.title,
+    permission: tool.permission,
+    body: tool.input,
+    responses: { 200: { description: "its result, and what it shows beside that", schema: result } },
+  } as Route;
+}
+
 /** The same tools that MCP clients have, for programs that call models by themselves. */
 export function toolRoutes(parts: ToolParts): Route[] {
+  const call = defineRoute({
+    method: "POST",
+    path: `${path}/{name}`,
+    tag,
+    summary: "Calls a tool by name; the body is its input",
+    permission: "read",
+    audit: "fleet",
+    params: z.strictObject({ name: z.string().min(1).max(64) }),
+    // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
+    body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
+    bodyBytes: httpLimits.codeBodyBytes,
+    bodyShape: jsonLimits.data,
+    problems: [404, 422, 504],
+    responses: {
+      200: {
+        description: "what it gives, as its output schema says, and what it shows beside that",
+        schema: z.object({ result: z.record(z.string(), z.unknown()), content: z.array(toolContent) }),
+      },
+    },
+    handler: async ({ caller, params, body, signal }) => {
+      const tool = tools.find(({ name }) => name === params.name);
+      if (tool === undefined)
+        throw new AppError("not_found", `there is no tool '${params.name}'`, { hint: `GET ${path}?set=all` });
+      const lifeline = new Lifeline({ caller, parts });
+      signal.addEventListener("abort", () => void lifeline.lose(signal.reason), { once: true });
+      const call = { caller, parts, signal: lifeline.signal, using: lifeline.using, session: defaultSession };
+      const { structured, content = [] } = await callTool(tool, call, body);
+      return { status: 200, json: { result: structured, content } };
+    },
+  });
   return [
     defineRoute({
       method: "GET",
@@ -58,35 +101,6 @@ export function toolRoutes(parts: ToolParts): Route[] {
         return { status: 200, json: { items } };
       },
     }),
-    defineRoute({
-      method: "POST",
-      path: `${path}/{name}`,
-      tag,
-      summary: "Calls a tool by name; the body is its input",
-      permission: "read",
-      audit: "fleet",
-      params: z.strictObject({ name: z.string().min(1).max(64) }),
-      // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
-      body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
-      bodyBytes: httpLimits.codeBodyBytes,
-      bodyShape: jsonLimits.data,
-      problems: [422, 504],
-      responses: {
-        200: {
-          description: "what it gives, as its output schema says, and what it shows beside that",
-          schema: z.object({ result: z.record(z.string(), z.unknown()), content: z.array(toolContent) }),
-        },
-      },
-      handler: async ({ caller, params, body, signal }) => {
-        const tool = tools.find(({ name }) => name === params.name);
-        if (tool === undefined)
-          throw new AppError("not_found", `there is no tool '${params.name}'`, { hint: `GET ${path}?set=all` });
-        const lifeline = new Lifeline({ caller, parts });
-        signal.addEventListener("abort", () => void lifeline.lose(signal.reason), { once: true });
-        const call = { caller, parts, signal: lifeline.signal, using: lifeline.using, session: defaultSession };
-        const { structured, content = [] } = await callTool(tool, call, body);
-        return { status: 200, json: { result: structured, content } };
-      },
-    }),
+    { ...call, shownAs: tools.map((tool) => shownAs(tool, call)) },
   ];
 }
