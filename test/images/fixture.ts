@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import type { RequestListener } from "node:http";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
 import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
@@ -28,10 +29,15 @@ export interface TestRegistries extends AsyncDisposable {
   host: WebHost;
 }
 
-export async function openRegistries(): Promise<TestRegistries> {
+/** With `hold`, a package is sent once that has resolved. */
+export async function openRegistries(hold?: Promise<unknown>): Promise<TestRegistries> {
   const folder = await mkdtemp("/var/tmp/caisson-test-");
   const repository = await makeRepository(folder);
-  const [dns, host] = await Promise.all([dnsHost(names), webHost({ answer: repository.answer })]);
+  const answer: RequestListener = async (request, response) => {
+    if (request.url?.endsWith(".deb")) await hold;
+    repository.answer(request, response);
+  };
+  const [dns, host] = await Promise.all([dnsHost(names), webHost({ answer })]);
   return {
     apt: repository.sources("allowed.example", host.port),
     dns: dns.address,
