@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import type { AuditRow } from "../../packages/server/src/core/audit.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
+import { readAuditKey } from "../../packages/server/src/store/audit/row-mac.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { engines, soak } from "../harness.ts";
@@ -104,7 +105,7 @@ class Load {
 async function allRows(search: (after: number) => Promise<AuditRow[]>): Promise<AuditRow[]> {
   const rows: AuditRow[] = [];
   for (;;) {
-    const more = await search(rows.at(-1)?.sequence ?? 0);
+    const more = await search(rows.at(-1)?.position ?? 0);
     if (more.length === 0) return rows;
     rows.push(...more);
   }
@@ -125,7 +126,7 @@ async function copyStore(home: string, target: string): Promise<void> {
 
 async function checkCopy(folder: string, done: readonly Done[]): Promise<void> {
   const path = join(folder, "caisson.db");
-  const keys = [await readFile(join(folder, "signing-key.pem"), "utf8")];
+  const keys = [readAuditKey(await readFile(join(folder, "signing-key.pem"), "utf8"))];
   expect((await verifyFile({ path, keys, headNeeded: true })).problems).toEqual([]);
   await using store = await openStore({ path });
   expect(missing(done, await allRows((after) => store.audit.search({ after, limit: 1_000 })))).toEqual([]);

@@ -132,8 +132,9 @@ describe.each(engines)("other resources over REST (%s)", (engine) => {
       files_changed_sha256: createHash("sha256").update("[]").digest("hex"),
     });
     const next = /<([^>]+)>; rel="next"/.exec(found.headers.get("link") ?? "")?.[1] ?? "";
-    expect((await operator.get(next)).json[0].sequence).toBeLessThan(found.json[1].sequence);
-    expect((await operator.post("/api/v1/audit/verify")).json).toMatchObject({ ok: true, problems: [] });
+    expect((await operator.get(next)).json[0].position).toBeLessThan(found.json[1].position);
+    const verdict = (await operator.post("/api/v1/audit/verify")).json;
+    expect(verdict).toMatchObject({ ok: true, chains: [{ namespace: "default" }], problems: [] });
     const exported = (await operator.get("/api/v1/audit/export")).bytes.toString();
     const lines = exported
       .trim()

@@ -224,7 +224,7 @@ describe.each(engines)("tools of agents on %s", (engine) => {
     );
     const own = await done("audit_execution", { type: "execution.completed", limit: 2 });
     expect(own.entries).toHaveLength(2);
-    expect(own.next_before).toBe(own.entries[1].sequence);
+    expect(own.next_before).toBe(own.entries[1].position);
     expect(new Set(own.entries.map((row: { actor: string }) => row.actor)).size).toBe(1);
     expect((await done("audit_execution", { session_id: "other" })).entries).toEqual([]);
     const boss = await connectClient(server(), "2026-07-28", { role: "operator" });

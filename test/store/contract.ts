@@ -43,7 +43,7 @@ function auditContract(name: string, make: () => Promise<StoreUnderTest>): void 
       await store.audit.record(auditEntry({ actor: "ann", sandboxId: "s1", detail: { path: 'a "b" 100%_\\' } }));
       await store.audit.record(auditEntry({ type: "file.written", actor: "bob", sandboxId: "s1" }));
       await store.audit.record(auditEntry({ namespace: "other", sandboxId: "s2", detail: { Note: "Straße" } }));
-      const found = async (query: object) => (await store.audit.search(query)).map(({ sequence }) => sequence);
+      const found = async (query: object) => (await store.audit.search(query)).map(({ position }) => position);
       expect(await found({})).toEqual([3, 2, 1]);
       expect(await found({ actor: "ann" })).toEqual([1]);
       expect(await found({ sandboxId: "s1" })).toEqual([2, 1]);
@@ -62,7 +62,7 @@ function auditContract(name: string, make: () => Promise<StoreUnderTest>): void 
 
     it("is read page by page, in both directions", async () => {
       for (let at = 1; at <= 5; at++) await store.audit.record(auditEntry({ actor: at === 3 ? "x" : "y" }));
-      const found = async (query: object) => (await store.audit.search(query)).map(({ sequence }) => sequence);
+      const found = async (query: object) => (await store.audit.search(query)).map(({ position }) => position);
       expect(await found({ actor: "y", limit: 2 })).toEqual([5, 4]);
       expect(await found({ actor: "y", limit: 2, before: 4 })).toEqual([2, 1]);
       expect(await found({ actor: "y", limit: 2, after: 0 })).toEqual([1, 2]);
@@ -86,11 +86,14 @@ function auditContract(name: string, make: () => Promise<StoreUnderTest>): void 
         await store.audit.record(auditEntry({ detail: { at } }));
         under.clock.nowMs += 1_000;
       }
-      expect(await store.audit.prune(startMs)).toBe(0);
-      expect(await store.audit.prune(startMs + 3_500)).toBe(4);
+      expect(await store.audit.prune(() => startMs)).toBe(0);
+      expect(await store.audit.prune(() => startMs + 3_500)).toBe(4);
       const check = async () => {
         expect((await store.audit.search({ after: 0, limit: 1 }))[0]).toMatchObject({ sequence: 5, detail: { at: 4 } });
-        expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 4, first: 5, rows: 7, last: 11 });
+        expect(await store.audit.verify()).toMatchObject({
+          ok: true,
+          chains: [{ pruned: 4, first: 5, rows: 7, last: 11 }],
+        });
       };
       await check();
       await reopen();
@@ -99,24 +102,27 @@ function auditContract(name: string, make: () => Promise<StoreUnderTest>): void 
         type: "audit.pruned",
         detail: { through: 4, rows: 4 },
       });
-      expect(await store.audit.prune(startMs + 6_500)).toBe(3);
-      expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 7, first: 8, last: 12 });
+      expect(await store.audit.prune(() => startMs + 6_500)).toBe(3);
+      expect(await store.audit.verify()).toMatchObject({ ok: true, chains: [{ pruned: 7, first: 8, last: 12 }] });
     });
 
     it("[AUD-04] goes on in the same chain when all of it was forgotten", async () => {
       for (let at = 0; at < 3; at++) await store.audit.record(auditEntry());
       under.clock.nowMs += 1_000;
-      expect(await store.audit.prune(under.clock.nowMs)).toBe(3);
+      expect(await store.audit.prune(() => under.clock.nowMs)).toBe(3);
       await reopen();
       await store.audit.record(auditEntry());
-      expect(await store.audit.verify()).toMatchObject({ ok: true, pruned: 3, first: 4, last: 5, rows: 2 });
+      expect(await store.audit.verify()).toMatchObject({
+        ok: true,
+        chains: [{ pruned: 3, first: 4, last: 5, rows: 2 }],
+      });
     });
 
     it("keeps an old row behind a newer one when the clock went back", async () => {
       await store.audit.record(auditEntry());
       under.clock.nowMs -= 5_000;
       await store.audit.record(auditEntry());
-      expect(await store.audit.prune(under.clock.nowMs + 1_000)).toBe(0);
+      expect(await store.audit.prune(() => under.clock.nowMs + 1_000)).toBe(0);
       expect(await store.audit.verify()).toMatchObject({ ok: true, rows: 2 });
     });
   });

@@ -1,11 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../packages/server/src/core/store.ts";
+import { readAuditKey } from "../../packages/server/src/store/audit/row-mac.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { seed, soak } from "../harness.ts";
@@ -20,6 +22,7 @@ function randomNumbers(): (below: number) => number {
   };
 }
 
+const run = promisify(execFile);
 let folder: string;
 let path: string;
 let children: ChildProcess[];
@@ -75,7 +78,7 @@ async function recorded(store: Store): Promise<number[]> {
     for (const { detail } of rows) if (typeof detail.number === "number") numbers.push(detail.number);
     const last = rows.at(-1);
     if (last === undefined) return numbers;
-    after = last.sequence;
+    after = last.position;
   }
 }
 
@@ -87,27 +90,39 @@ function sandboxNumbers(): Set<number> {
   return new Set(ids.map(({ id }) => Number(String(id).slice("sb-".length))));
 }
 
-const keys = async () => [await readFile(join(folder, "signing-key.pem"), "utf8")];
+const keys = async () => [readAuditKey(await readFile(join(folder, "signing-key.pem"), "utf8"))];
 
 describe("a store whose process is killed", () => {
   it("[AUD-01] holds every entry that it acknowledged, each with the change that it is about, and verifies", async () => {
     const random = randomNumbers();
     const rounds = soak ? 50 : 3;
-    let last = 0;
+    let rows = 0;
     for (let round = 0; round < rounds; round++) {
       const { child, acknowledged, reach } = startRecorder(`acknowledged-${round}`, 1_000_000, 1 + round * 1_000_000);
       await reach(1 + random(2_000));
       await end(child);
       const verdict = await verifyFile({ path, keys: await keys(), headNeeded: true });
       expect(verdict.problems).toEqual([]);
-      expect(verdict.last).toBeGreaterThan(last);
-      last = verdict.last;
+      expect(verdict.rows).toBeGreaterThan(rows);
+      rows = verdict.rows;
       await using store = await openStore({ path });
       const held = new Set(await recorded(store));
       expect((await acknowledged()).filter((number) => !held.has(number))).toEqual([]);
       expect(await store.audit.verify()).toMatchObject({ ok: true });
       expect(sandboxNumbers()).toEqual(held);
     }
+  });
+
+  it("[AUD-01] (S102) shows each change and its entry to another program from the moment it is acknowledged, in chains that verify", async () => {
+    const { child, reach } = startRecorder("acknowledged", 1_000_000, 1, 5);
+    await reach(1_000); // from then on each chain has a checkpoint
+    const script = join(import.meta.dirname, "outside-reader.ts");
+    const checks = String(soak ? 1_000 : 25);
+    const args = [path, join(folder, "signing-key.pem"), join(folder, "acknowledged"), checks];
+    const { stdout } = await run(process.execPath, [script, ...args]);
+    expect(stdout).toBe(`${checks}\n`);
+    await end(child);
+    await run(process.execPath, [script, ...args.slice(0, 3), "1"]);
   });
 
   it("[AUD-01] can be copied file by file while it writes: each copy opens, verifies, and holds what was acknowledged before", async () => {

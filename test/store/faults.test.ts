@@ -124,8 +124,8 @@ describe("a store", () => {
   const changes = [
     ["puts no entry in the place of one that somebody took out", "delete from audit where sequence = 3", 4, 3],
     [
-      "goes on behind rows that somebody put in",
-      "insert into audit select 4, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail, hash from audit where sequence = 3",
+      "sets rows aside that somebody put in",
+      "insert into audit select 4, namespace, 4, at_ms, type, actor, sandbox_id, request_id, run_id, detail, hash, mac, chain_bytes from audit where sequence = 3",
       5,
       4,
     ],

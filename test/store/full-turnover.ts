@@ -38,7 +38,7 @@ for (let after = 0; ; ) {
   const rows = await store.audit.search({ after, limit: 500 });
   if (rows.length === 0) break;
   found.push(...rows.map(({ detail }) => detail.number));
-  after = rows.at(-1)?.sequence ?? 0;
+  after = rows.at(-1)?.position ?? 0;
 }
 const { problems } = await store.audit.verify();
 await store[Symbol.asyncDispose]();

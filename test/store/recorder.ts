@@ -16,7 +16,7 @@ await Promise.all(
       const mine = ++number;
       const batch = store.batch();
       await store.sandboxes.insert(sandboxRecord(`sb-${mine}`), batch);
-      batch.record(auditEntry({ detail: { number: mine } }));
+      batch.record(auditEntry({ namespace: `team-${mine % 3}`, detail: { number: mine } }));
       await batch.commit();
       writeSync(file, `${mine}\n`);
       if (pauseMs !== "0") await pause(Number(pauseMs));

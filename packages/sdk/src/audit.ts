@@ -2,6 +2,9 @@ import { readLines } from "./lines.ts";
 import type { Transport } from "./transport.ts";
 
 export interface AuditRow {
+  /** In the timeline of the whole store. */
+  position: number;
+  /** In the chain of its namespace. */
   sequence: number;
   at: string;
   type: string;
@@ -29,6 +32,14 @@ export interface AuditFilter {
 export interface AuditVerdict {
   ok: boolean;
   rows: number;
+  /** One of each namespace, by name. */
+  chains: ChainVerdict[];
+  problems: { namespace: string | null; sequence: number | null; what: string }[];
+}
+
+export interface ChainVerdict {
+  namespace: string;
+  rows: number;
   first: number;
   last: number;
   /** Of the last row. Noted elsewhere, it holds all rows up to it. */
@@ -36,7 +47,8 @@ export interface AuditVerdict {
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
   checkpoints: number;
-  problems: { sequence: number | null; what: string }[];
+  /** The last rows, behind the newest signature, that a public key alone cannot vouch for. */
+  unvouched: number;
 }
 
 /** The timeline of a daemon. */
@@ -52,8 +64,9 @@ export class AuditLog {
     return this.#transport.json("GET", "/api/v1/audit", { query: { ...filter } });
   }
 
-  verify(): Promise<AuditVerdict> {
-    return this.#transport.json("POST", "/api/v1/audit/verify", { timeoutMs: null });
+  /** Of the key's namespace; of all for an administrator who says so. */
+  verify(query: Pick<AuditFilter, "all_namespaces"> = {}): Promise<AuditVerdict> {
+    return this.#transport.json("POST", "/api/v1/audit/verify", { query: { ...query }, timeoutMs: null });
   }
 
   /** All rows, oldest first, as they come. */

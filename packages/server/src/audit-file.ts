@@ -1,9 +1,10 @@
 /** A daemon's audit log without the daemon; apart from app.ts, so that nobody else loads a database. */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { AuditVerdict } from "./core/audit.ts";
+import type { AuditVerdict, NotedRow } from "./core/audit.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import { AuditReader } from "./store/audit/audit-reader.ts";
+import { type AuditKey, readAuditKey } from "./store/audit/row-mac.ts";
 
 export interface AuditFileOptions {
   /** Of the database. */
@@ -12,12 +13,14 @@ export interface AuditFileOptions {
   keyFiles: readonly string[];
   /** Whether it is a copy, which may have come without the head that lies beside a daemon's own. */
   isCopy: boolean;
-  expected?: { sequence: number; hash: string };
+  /** The only one to verify. */
+  namespace?: string;
+  expected?: readonly NotedRow[];
 }
 
-async function readKey(path: string): Promise<string> {
+async function readKey(path: string): Promise<AuditKey> {
   try {
-    return await readFile(path, "utf8");
+    return readAuditKey(await readFile(path, "utf8"));
   } catch (error) {
     throw new AppError(errnoOf(error) === "ENOENT" ? "not_found" : "forbidden", `the key ${path} cannot be read`, {
       hint: "--key FILE names the key, private or public, that signs in the daemon's folder (signing-key.pem)",
@@ -29,9 +32,9 @@ export function openAuditFile(path: string): Promise<AuditReader> {
   return AuditReader.open(path);
 }
 
-export async function verifyAuditFile({ path, keyFiles, isCopy, expected }: AuditFileOptions): Promise<AuditVerdict> {
+export async function verifyAuditFile({ path, keyFiles, isCopy, ...which }: AuditFileOptions): Promise<AuditVerdict> {
   await using reader = await openAuditFile(path);
   const files = keyFiles.length > 0 ? keyFiles : [join(dirname(path), "signing-key.pem")];
   const keys = await Promise.all(files.map(readKey));
-  return await reader.verify({ keys, headNeeded: !isCopy, ...(expected === undefined ? {} : { expected }) });
+  return await reader.verify({ keys, headNeeded: !isCopy, ...which });
 }

@@ -5,7 +5,6 @@ import { type Caisson, openCaisson } from "./app.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { AppError } from "./core/errors.ts";
-import type { Signer } from "./core/manifest.ts";
 import { hasLimits, resolveSandboxLimits } from "./core/request.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeHome } from "./host/access.ts";
@@ -13,7 +12,7 @@ import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folder
 import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { openClient } from "./store/open-client.ts";
-import { openSigner } from "./store/signing-key.ts";
+import { openSigner, type SigningKey } from "./store/signing-key.ts";
 import type { SqliteClient } from "./store/sqlite-client.ts";
 import { storePath } from "./store/store-path.ts";
 
@@ -25,7 +24,7 @@ export interface StdioStart extends AsyncDisposable {
   /** Of this process alone, and gone with it. */
   folder: Promise<string>;
   /** Of the store in there. */
-  opening: { client: Promise<SqliteClient>; signer: Promise<Signer> };
+  opening: { client: Promise<SqliteClient>; signer: Promise<SigningKey> };
   /** Removes what others like it left that died. */
   sweep(): Promise<void>;
   /** Who guards the ways out of sandboxes is known from here on. */

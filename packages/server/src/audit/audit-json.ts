@@ -2,6 +2,9 @@ import type { AuditRow, AuditValue } from "../core/audit.ts";
 
 /** A row as it leaves the store: over REST, in an export, on the command line. */
 export interface AuditJson {
+  /** In the timeline of the whole store; a cursor. */
+  position: number;
+  /** In the chain of its namespace. */
   sequence: number;
   /** ISO 8601, to the millisecond. */
   at: string;
@@ -17,6 +20,7 @@ export interface AuditJson {
 
 export function toJson(row: AuditRow): AuditJson {
   return {
+    position: row.position,
     sequence: row.sequence,
     at: new Date(row.atMs).toISOString(),
     type: row.type,

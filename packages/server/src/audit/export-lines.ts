@@ -18,6 +18,6 @@ export async function* exportLines(
     for (const row of rows) yield `${JSON.stringify(shown(row))}\n`;
     const last = rows.at(-1);
     if (last === undefined) return;
-    after = last.sequence;
+    after = last.position;
   }
 }

@@ -5,6 +5,7 @@ import { toOcsf } from "./ocsf.ts";
 
 function row(type: string, detail: AuditRow["detail"] = {}): AuditRow {
   return {
+    position: 9,
     sequence: 7,
     atMs: 1_750_000_000_000,
     type,

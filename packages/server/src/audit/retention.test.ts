@@ -8,8 +8,8 @@ describe("retention of the audit log", () => {
   it("[AUD-04] prunes at once what is older than it is kept, and tells what went wrong", async () => {
     const pruned: number[] = [];
     const errors: unknown[] = [];
-    const prune = async (beforeMs: number) => {
-      pruned.push(beforeMs);
+    const prune = async (beforeMs: (namespace: string) => number) => {
+      pruned.push(beforeMs("default"));
       throw new Error("no room");
     };
     await using retention = new AuditRetention({

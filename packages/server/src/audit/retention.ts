@@ -29,7 +29,8 @@ export class AuditRetention implements AsyncDisposable {
 
   async #prune(): Promise<void> {
     const { audit, days, clock } = this.#parts;
-    await audit.prune(clock.wallMs() - days * dayMs);
+    const beforeMs = clock.wallMs() - days * dayMs;
+    await audit.prune(() => beforeMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

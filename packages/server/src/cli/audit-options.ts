@@ -1,5 +1,5 @@
 import { type ExportFormat, exportFormats } from "../audit/export-lines.ts";
-import type { AuditQuery } from "../core/audit.ts";
+import type { AuditQuery, NotedRow } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
@@ -11,7 +11,12 @@ type Action = (typeof actions)[number];
 export const auditOptionSpecs = {
   file: { type: "string", value: "FILE", help: "another store than the daemon's: a copy of its caisson.db" },
   key: { type: "string", multiple: true, value: "FILE", help: "verify: the key that signed, when it lies elsewhere" },
-  expect: { type: "string", value: "N:HASH", help: "verify: that row N has this hash, as was noted before" },
+  expect: {
+    type: "string",
+    multiple: true,
+    value: "NAMESPACE:N:HASH",
+    help: "verify: that row N of a namespace has this hash, as verify printed it before",
+  },
   format: { type: "string", value: "NAME", help: "export: jsonl, or ocsf" },
   limit: { type: "string", value: "N", help: "list: so many rows, the newest (100)" },
   sandbox: { type: "string", value: "ID", help: "list, export: of this sandbox" },
@@ -21,8 +26,8 @@ export const auditOptionSpecs = {
   text: { type: "string", value: "TEXT", help: "list, export: with this text in type, actor or detail" },
   since: { type: "string", value: "TIME", help: "list, export: from this time on (ISO 8601)" },
   until: { type: "string", value: "TIME", help: "list, export: before this time" },
-  namespace: { type: "string", short: "n", value: "NAME", help: "list, export: of this namespace" },
-  "all-namespaces": { type: "boolean", help: "list, export: of all, as files tell it anyhow; for administrators" },
+  namespace: { type: "string", short: "n", value: "NAME", help: "of this namespace alone" },
+  "all-namespaces": { type: "boolean", help: "of all, as files tell it anyhow; for administrators" },
   ...reportOptionSpecs,
 } as const satisfies OptionSpecs;
 
@@ -30,7 +35,7 @@ export interface AuditPlan extends ReportPlan {
   action: Action;
   file?: string;
   keyFiles: string[];
-  expected?: { sequence: number; hash: string };
+  expected: NotedRow[];
   format: ExportFormat;
   limit: number;
   namespace?: string;
@@ -54,12 +59,11 @@ function timeOf(options: ParsedOptions, name: "since" | "until"): number | undef
   return timeMs;
 }
 
-function expectedOf(text: string | undefined): AuditPlan["expected"] {
-  if (text === undefined) return undefined;
-  const [, sequence, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (sequence === undefined || hash === undefined)
-    throw new AppError("invalid", "--expect takes a row and its hash, as verify prints them: N:HASH");
-  return { sequence: Number(sequence), hash };
+function notedRow(text: string): NotedRow {
+  const [, namespace, sequence, hash] = /^(.+):(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (namespace === undefined || sequence === undefined || hash === undefined)
+    throw new AppError("invalid", "--expect takes a row and its hash, as verify prints them: NAMESPACE:N:HASH");
+  return { namespace, sequence: Number(sequence), hash };
 }
 
 /** Undefined when help was asked for. */
@@ -74,6 +78,7 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
     ...readReport(options),
     action: oneOf(actions, action, "action"),
     keyFiles: options.texts("key"),
+    expected: options.texts("expect").map(notedRow),
     format: oneOf(exportFormats, options.text("format") ?? "jsonl", "format"),
     limit,
     allNamespaces: options.flag("all-namespaces"),
@@ -89,7 +94,6 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
     ...defined({
       namespace: options.text("namespace"),
       file: options.text("file"),
-      expected: expectedOf(options.text("expect")),
     }),
   };
 }
@@ -97,9 +101,9 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
 export function auditHelpText(): string {
   return `usage: caisson audit [verify|list|export] [OPTIONS]
 
-Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks the whole chain and says what was
-changed, taken out or cut off; it ends with 1 when something was. Note the last line that it prints elsewhere: with
---expect nobody can put an older log in its place. list, the default, prints the newest rows, export all, oldest first, a line each.
+Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks every chain and says what was
+changed, taken out or cut off; it ends with 1 when something was. Each namespace has a chain of its own. Note the last
+lines that verify prints elsewhere: with --expect nobody can put an older log in its place. list, the default, prints the newest rows, export all, oldest first, a line each.
 
 With CAISSON_URL (and CAISSON_API_KEY, of an operator) and without --file it asks that daemon instead: for the rows of the key's
 namespace, and for its own word on the chain.

@@ -1,7 +1,7 @@
 import type { AuditRow } from "@caisson/sdk";
 import type { Configuration } from "../config/config.ts";
 import { namesDaemon, type Variables } from "../config/env.ts";
-import type { AuditVerdict } from "../core/audit.ts";
+import type { AuditVerdict, ChainVerdict } from "../core/audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
 import { auditOfDaemon } from "./client/audit.ts";
 import { toAppError } from "./client/connect.ts";
@@ -59,22 +59,32 @@ async function tell(source: AuditSource, { action, json }: AuditPlan, io: RunIo)
 }
 
 function describe(verdict: AuditVerdict, io: RunIo): string {
-  const { ok, rows, first, last, hash, pruned, checkpoints, problems } = verdict;
-  const range = rows === 0 ? "no rows" : `rows ${first} to ${last}`;
-  const lines = problems.map(({ sequence, what }) => (sequence === null ? what : `row ${sequence}: ${what}`));
+  const { ok, chains, problems } = verdict;
   return [
-    ...lines.map((line) => visible(line)),
+    ...problems.map((problem) => visible(lineOfProblem(problem))),
     ok
       ? paint(io.terminal, "green", "the audit log is whole")
       : paint(io.terminal, "red", "the audit log is NOT whole"),
-    `${range}${pruned === 0 ? "" : `, pruned up to ${pruned}`}, ${checkpoints} signed checkpoints`,
-    `${last}:${hash}`,
+    ...chains.map((chain) => visible(lineOfChain(chain))),
+    ...chains.map(({ namespace, last, hash }) => visible(`${namespace}:${last}:${hash}`)),
     "",
   ].join("\n");
 }
 
-function lineOf({ sequence, at, type, actor, sandbox_id, detail }: AuditRow): string {
+function lineOfProblem({ namespace, sequence, what }: AuditVerdict["problems"][number]): string {
+  const where = [namespace ?? [], sequence === null ? [] : `row ${sequence}`].flat().join(" ");
+  return where === "" ? what : `${where}: ${what}`;
+}
+
+function lineOfChain({ namespace, rows, first, last, pruned, checkpoints, unvouched }: ChainVerdict): string {
+  const range = rows === 0 ? "no rows" : `rows ${first} to ${last}`;
+  const gone = pruned === 0 ? "" : `, pruned up to ${pruned}`;
+  const open = unvouched === 0 ? "" : `, nothing vouches for the last ${unvouched} without the signing key`;
+  return `${namespace}: ${range}${gone}, ${checkpoints} signed checkpoints${open}`;
+}
+
+function lineOf({ position, at, type, actor, sandbox_id, detail }: AuditRow): string {
   const when = at.replace("T", " ").slice(0, 23);
   const what = `${type.padEnd(20)}  ${actor}  ${sandbox_id ?? "-"}  ${JSON.stringify(detail)}`;
-  return `${String(sequence).padStart(7)}  ${when}  ${visible(what)}\n`;
+  return `${String(position).padStart(7)}  ${when}  ${visible(what)}\n`;
 }

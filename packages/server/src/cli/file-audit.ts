@@ -16,13 +16,17 @@ export function auditOfFiles({ home, settings }: Configuration, plan: AuditPlan)
   const path = file ?? join(layoutOf(home).daemon, settings.sqlite_path);
   const filter = { ...plan.filter, ...defined({ namespace: plan.namespace }) };
   return {
-    verify: () => verifyAuditFile({ path, keyFiles, isCopy: file !== undefined, ...defined({ expected }) }),
+    verify: () =>
+      verifyAuditFile({
+        ...{ path, keyFiles, expected, isCopy: file !== undefined },
+        ...defined({ namespace: plan.namespace }),
+      }),
     list: async () => {
       await using reader = await openAuditFile(path);
       const rows: AuditRow[] = [];
       while (rows.length < limit) {
         const most = Math.min(auditLimits.searched.max, limit - rows.length);
-        const page = await reader.search({ ...filter, limit: most, ...defined({ before: rows.at(-1)?.sequence }) });
+        const page = await reader.search({ ...filter, limit: most, ...defined({ before: rows.at(-1)?.position }) });
         rows.push(...page);
         if (page.length < most) break;
       }

@@ -37,7 +37,9 @@ export function entryOf({ principal, requestId }: Caller, { type, sandboxId = nu
 /** An entry in its place in the chain. */
 export interface AuditRow extends Omit<AuditEntry, "runId"> {
   runId: string | null;
-  /** From 1, without gaps. */
+  /** Grows over the whole store: the order of the timeline, and the cursor of its readers. */
+  position: number;
+  /** In the chain of its namespace: from 1, without gaps. */
   sequence: number;
   atMs: number;
   /** SHA-256 over the hash before it and this row's canonical form; hex. */
@@ -61,14 +63,14 @@ export interface AuditQuery {
   text?: string;
   fromMs?: number;
   toMs?: number;
-  /** Rows after this sequence, oldest first; or before it, newest first. */
+  /** Rows after this position, oldest first; or before it, newest first. */
   after?: number;
   before?: number;
   limit?: number;
 }
 
-export interface AuditVerdict {
-  ok: boolean;
+export interface ChainVerdict {
+  namespace: string;
   rows: number;
   /** The first and the last row there is; 0 when there is none. */
   first: number;
@@ -78,9 +80,21 @@ export interface AuditVerdict {
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
   checkpoints: number;
-  /** What is wrong, first things first; empty when all is well. */
-  problems: { sequence: number | null; what: string }[];
+  /** The last rows, behind the newest signature, that a public key alone cannot vouch for. */
+  unvouched: number;
 }
+
+export interface AuditVerdict {
+  ok: boolean;
+  rows: number;
+  /** One of each namespace, by name. */
+  chains: ChainVerdict[];
+  /** What is wrong, first things first; empty when all is well. Null: it concerns the whole log, or the whole chain. */
+  problems: { namespace: string | null; sequence: number | null; what: string }[];
+}
+
+/** That a row of a chain had this hash, as `verify` said before. */
+export type NotedRow = Pick<ChainVerdict, "namespace" | "hash"> & { sequence: number };
 
 /** The timeline. */
 export interface Audit {
@@ -92,7 +106,11 @@ export interface Audit {
   search(query: AuditQuery): Promise<AuditRow[]>;
   /** The row of a sandbox's making, which says whose it is, or was; undefined where the log has none, or none any more. */
   making(sandboxId: string): Promise<AuditRow | undefined>;
-  verify(): Promise<AuditVerdict>;
-  /** Removes the oldest rows, up to the first one that is from `beforeMs` or later; the rest verifies as before. Says how many. */
-  prune(beforeMs: number): Promise<number>;
+  /** Of one namespace, or of the whole log. */
+  verify(namespace?: string): Promise<AuditVerdict>;
+  /**
+   * Removes the oldest rows of each namespace, up to the first one that is from its time or later; the rest verifies as
+   * before. Resolves with how many rows went.
+   */
+  prune(beforeMs: (namespace: string) => number): Promise<number>;
 }

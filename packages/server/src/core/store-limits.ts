@@ -52,7 +52,16 @@ export const auditLimits = {
   /** How often, while there are new rows, the head outside the database follows. */
   headMs: 250,
   headRetryMs: 5_000,
-  headBytes: 4 * KiB,
+  headBytes: 32 * MiB,
+  /** Namespaces with rows; each is named in the head. */
+  chains: 10_000,
+  /** Checkpoints that are signed in one go. */
+  checkpointsAtOnce: 256,
+  /** At a start, the newest of a chain, until one has a good signature. */
+  checkpointsTried: 10,
+  /** Rows of others that were found in the log: how many of the newest are kept, and how much of each. */
+  foreignRows: 1_000,
+  foreignCharacters: 8 * KiB,
   pruneRows: 2_000,
   pruneIntervalMs: 3_600_000,
   /** How long rows are kept. */

@@ -39,16 +39,29 @@ function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQu
   });
 }
 
-const verdict = z
+const chainVerdict = z
   .object({
-    ok: z.boolean(),
+    namespace: z.string(),
     rows: z.number(),
     first: z.number(),
     last: z.number(),
     hash: z.string().describe("of the last row; noted elsewhere, it holds all rows up to it"),
     pruned: z.number().describe("rows up to this one were pruned"),
     checkpoints: z.number(),
-    problems: z.array(z.object({ sequence: z.number().nullable(), what: z.string() })),
+    unvouched: z
+      .number()
+      .describe("the last rows, behind the newest signature, that a public key alone cannot vouch for"),
+  })
+  .meta({ id: "ChainVerdict" });
+
+const verdict = z
+  .object({
+    ok: z.boolean(),
+    rows: z.number(),
+    chains: z.array(chainVerdict).describe("one of each namespace"),
+    problems: z.array(
+      z.object({ namespace: z.string().nullable(), sequence: z.number().nullable(), what: z.string() }),
+    ),
   })
   .meta({ id: "AuditVerdict" });
 
@@ -76,7 +89,7 @@ export function auditRoutes(audit: Audit): Route[] {
         const { limit, cursor } = query;
         const before = cursor ?? Number.MAX_SAFE_INTEGER;
         const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
-        const headers = linkAfter(rows, limit, request.url, ({ sequence }) => String(sequence));
+        const headers = linkAfter(rows, limit, request.url, ({ position }) => String(position));
         return { status: 200, json: rows.map(toJson), headers };
       },
     }),
@@ -84,11 +97,15 @@ export function auditRoutes(audit: Audit): Route[] {
       method: "POST",
       path: `${path}/verify`,
       tag,
-      summary: "Checks the whole chain: every row, every signed checkpoint",
+      summary: "Checks the namespace's chain: every row, every signed checkpoint",
       permission: "operate",
       audit: null,
+      query: filters.pick({ all_namespaces: true }),
       responses: { 200: { description: "the verdict", schema: verdict } },
-      handler: async () => ({ status: 200, json: await audit.verify() }),
+      handler: async ({ caller, query }) => ({
+        status: 200,
+        json: await audit.verify(scopeOf(caller.principal, query.all_namespaces)),
+      }),
     }),
     defineRoute({
       method: "GET",

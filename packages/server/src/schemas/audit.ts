@@ -2,7 +2,8 @@ import { z } from "zod";
 
 export const auditRow = z
   .object({
-    sequence: z.number(),
+    position: z.number().describe("in the timeline of the whole store"),
+    sequence: z.number().describe("in the chain of its namespace"),
     at: z.iso.datetime(),
     type: z.string(),
     namespace: z.string(),

@@ -35,20 +35,33 @@ export const createTables: readonly string[] = [
     last_used_at_ms integer
   )`,
   `create table audit (
-    sequence integer primary key,
+    position integer primary key autoincrement,
+    namespace text not null,
+    sequence integer not null,
     at_ms integer not null,
     type text not null,
-    namespace text not null,
     actor text not null,
     sandbox_id text,
     request_id text,
     run_id text,
     detail text not null,
-    hash text not null
+    hash text not null,
+    mac text not null,
+    chain_bytes integer not null,
+    unique (namespace, sequence)
   )`,
-  "create index audit_by_sandbox on audit (sandbox_id, sequence) where sandbox_id is not null",
-  "create index audit_by_run on audit (run_id, sequence) where run_id is not null",
+  "create index audit_by_sandbox on audit (sandbox_id, position) where sandbox_id is not null",
+  `create table audit_foreign (
+    id integer primary key,
+    namespace text,
+    sequence integer,
+    position integer not null,
+    found_at_ms integer not null,
+    row text not null
+  )`,
+  "create index audit_by_run on audit (run_id, position) where run_id is not null",
   `create table audit_checkpoints (
+    namespace text not null,
     sequence integer not null,
     kind text not null,
     hash text not null,
@@ -56,7 +69,7 @@ export const createTables: readonly string[] = [
     previous integer not null,
     key_id text not null,
     signature text not null,
-    primary key (sequence, kind)
+    primary key (namespace, kind, sequence)
   )`,
   `create table idempotency_records (
     name text primary key,

@@ -3,7 +3,6 @@ import { dirname } from "node:path";
 import { emitWarning } from "node:process";
 import { Kysely } from "kysely";
 import { type Clock, systemClock } from "../core/clock.ts";
-import type { Signer } from "../core/manifest.ts";
 import type { Store } from "../core/store.ts";
 import { storeLimits } from "../core/store-limits.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
@@ -12,7 +11,7 @@ import { StoredBatch } from "./batch.ts";
 import { openClient } from "./open-client.ts";
 import { openRecords } from "./records.ts";
 import type { Schema } from "./schema.ts";
-import { openSigner } from "./signing-key.ts";
+import { openSigner, type SigningKey } from "./signing-key.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
@@ -22,7 +21,7 @@ export interface StoreOptions {
   /** Opened already; it is the store's then. */
   client?: Promise<SqliteClient>;
   /** Signs the audit log's checkpoints; the key of the same folder unless given. */
-  signer?: Signer | Promise<Signer>;
+  signer?: SigningKey | Promise<SigningKey>;
   clock?: Clock;
   /** Told of what went wrong beside a call; a warning of the process unless given. */
   onError?: (error: unknown) => void;
@@ -63,7 +62,7 @@ export async function openStore({
   }
 }
 
-async function bothOpened(opening: Promise<SqliteClient>, signing: Signer | Promise<Signer>) {
+async function bothOpened(opening: Promise<SqliteClient>, signing: SigningKey | Promise<SigningKey>) {
   opening.catch(() => undefined);
   try {
     const signer = await signing;

@@ -88,10 +88,11 @@ interface ApiKeyRow {
 }
 
 export interface AuditTableRow {
+  position: number;
+  namespace: string;
   sequence: number;
   at_ms: number;
   type: string;
-  namespace: string;
   actor: string;
   sandbox_id: string | null;
   request_id: string | null;
@@ -99,9 +100,13 @@ export interface AuditTableRow {
   /** Canonical JSON. */
   detail: string;
   hash: string;
+  mac: string;
+  /** Of the chain's rows up to this one. */
+  chain_bytes: number;
 }
 
 interface CheckpointRow {
+  namespace: string;
   sequence: number;
   kind: Checkpoint["kind"];
   hash: string;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { artifactLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
+import { type AuditKey, rowKeyOf } from "./audit/row-mac.ts";
 
 async function readKey(path: string): Promise<KeyObject | undefined> {
   try {
@@ -42,8 +43,11 @@ async function makeKey(path: string): Promise<void> {
   }
 }
 
+/** Signs, and knows rows of the audit log as its own. */
+export type SigningKey = Signer & Required<AuditKey>;
+
 /** The Ed25519 key of a data folder, made at first use. */
-export async function openSigner(home: string): Promise<Signer> {
+export async function openSigner(home: string): Promise<SigningKey> {
   const path = join(home, "signing-key.pem");
   await mkdir(home, { recursive: true, mode: 0o711 });
   if ((await readKey(path)) === undefined) await makeKey(path);
@@ -51,6 +55,7 @@ export async function openSigner(home: string): Promise<Signer> {
   if (key === undefined) throw new AppError("unavailable", `the signing key ${path} is gone`);
   return {
     sign: (payload) => sign(null, payload, key),
+    rowKey: rowKeyOf(key),
     publicKey: createPublicKey(key).export({ type: "spki", format: "pem" }).toString(),
   };
 }

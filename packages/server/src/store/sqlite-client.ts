@@ -12,6 +12,8 @@ import type {
   ChainHead,
   ErrorNote,
   FromWorker,
+  OpenedChains,
+  OpenOrder,
   QueryAnswer,
   Reply,
   Request,
@@ -35,7 +37,7 @@ export class SqliteClient {
   #lastId = 0;
   #ended: AppError | undefined;
   #postedMs = Number.NEGATIVE_INFINITY;
-  /** Told where the audit log ends when there is more of it. */
+  /** Receives the newest row of a chain when there is one more. */
   onHead: (head: ChainHead) => void = () => {};
   /** Receives errors that belong to no request: the write-ahead log cannot be truncated. */
   onError: (error: unknown) => void = () => {};
@@ -79,7 +81,11 @@ export class SqliteClient {
     const isWhole = (steps.length > 1 || this.#outbox.at(-1)?.request.op === "write") && !this.#isBusy;
     const answer = this.#ask<Appended>({ op: "batch", steps, atMs });
     if (isWhole) this.#post();
-    return (await answer).appended.map(({ sequence }) => ({ position: sequence, sequence }));
+    return (await answer).appended.map(({ position, sequence }) => ({ position, sequence }));
+  }
+
+  openAudit(order: OpenOrder): Promise<OpenedChains> {
+    return this.#ask<OpenedChains>({ op: "open-audit", ...order });
   }
 
   async begin(): Promise<number> {

@@ -1,5 +1,7 @@
 import type { AuditEntry } from "../core/audit.ts";
 import type { ErrorCode } from "../core/errors.ts";
+import type { AuditHead } from "./audit/checkpoint.ts";
+import type { AuditKey } from "./audit/row-mac.ts";
 import type { VerifyInput } from "./audit/verify-checkpoints.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -9,6 +11,8 @@ export type Request = { id: number; transaction?: number } & (
   | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
   /** Steps that are done together or not at all. */
   | { op: "batch"; steps: readonly BatchStep[]; atMs: number }
+  /** Makes the audit log ready for entries; comes before the first of them. */
+  | ({ op: "open-audit" } & OpenOrder)
   /** The answer names the transaction. */
   | { op: "begin" }
   | { op: "commit" | "rollback" }
@@ -30,10 +34,34 @@ export interface QueryAnswer {
   changes: number;
 }
 
-/** Where the chain ends. */
+/** The newest row of a chain. */
 export interface ChainHead {
+  namespace: string;
+  position: number;
   sequence: number;
   hash: string;
+  /** Of all rows that the chain has had. */
+  bytes: number;
+}
+
+export interface OpenOrder {
+  rowKey: Uint8Array;
+  /** PEM. */
+  publicKey: string;
+  head: AuditHead | "missing" | "unreadable";
+  atMs: number;
+}
+
+export interface OpenedChain {
+  head: ChainHead;
+  /** The newest; at 0 when there is none. */
+  checkpoint: { sequence: number; atMs: number };
+  /** `bytes` at the first row that is still there. */
+  floorBytes: number;
+}
+
+export interface OpenedChains {
+  chains: OpenedChain[];
 }
 
 /** The rows that a batch has added to the audit log, in their order. */
@@ -41,7 +69,7 @@ export interface Appended {
   appended: ChainHead[];
 }
 
-export type Answer = QueryAnswer | Appended | { transaction: number } | null;
+export type Answer = QueryAnswer | Appended | OpenedChains | { transaction: number } | null;
 
 /** An error on its way between threads. */
 export interface ErrorNote {
@@ -63,9 +91,10 @@ export type FromWorker =
   | { trouble: ErrorNote };
 
 /** A thread that only verifies the audit log. */
-export interface VerifyOrder extends Omit<VerifyInput, "keys"> {
-  /** PEM. */
-  keys: readonly string[];
+export interface VerifyOrder extends Omit<VerifyInput, "keys" | "macs"> {
+  keys: readonly AuditKey[];
+  /** The only one to verify. */
+  namespace?: string;
 }
 
 export interface WorkerOptions {

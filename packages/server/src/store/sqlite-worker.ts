@@ -3,8 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "../core/store-limits.ts";
-import { readKeys } from "./audit/checkpoint.ts";
-import { verifyChain } from "./audit/verify-chain.ts";
+import { verifyLog } from "./audit/verify-log.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { prepareSchema } from "./prepare-schema.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
@@ -133,9 +132,9 @@ function serveReads(path: string): void {
   say({ ready: true });
 }
 
-function verifyOnly(path: string, { keys, ...rest }: VerifyOrder): void {
+function verifyOnly(path: string, order: VerifyOrder): void {
   const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
-  parentPort?.postMessage({ verdict: verifyChain(db, { ...rest, keys: readKeys(keys) }) });
+  parentPort?.postMessage({ verdict: verifyLog(db, order) });
   db.close();
 }
 

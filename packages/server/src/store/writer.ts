@@ -1,13 +1,13 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { Chain } from "./audit/chain.ts";
+import { Chains } from "./audit/chains.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type { Answer, BatchStep, ChainHead, Request } from "./sqlite-protocol.ts";
 import { StatementCache } from "./statement-cache.ts";
 
-export type Step = Extract<Request, { op: "read" | "write" | "batch" }>;
+export type Step = Extract<Request, { op: "read" | "write" | "batch" | "open-audit" }>;
 
 export const isStep = (request: Request): request is Step =>
-  request.op === "read" || request.op === "write" || request.op === "batch";
+  request.op === "read" || request.op === "write" || request.op === "batch" || request.op === "open-audit";
 
 /** Steps and their transaction on one connection. */
 export class Writer {
@@ -15,14 +15,14 @@ export class Writer {
   readonly #statements: StatementCache;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
-  readonly #chain: Chain;
+  readonly #chains: Chains;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#statements = new StatementCache(db);
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
-    this.#chain = new Chain(db);
+    this.#chains = new Chains(db);
   }
 
   get isOpen(): boolean {
@@ -31,11 +31,12 @@ export class Writer {
 
   begin(): void {
     this.#begin.run();
-    this.#chain.begin();
+    this.#chains.begin();
   }
 
   step(step: Step): Answer {
     if (step.op === "batch") return { appended: this.#batch(step.steps, step.atMs) };
+    if (step.op === "open-audit") return this.#chains.open(step);
     const { statement, returnsRows } = this.#statements.get(step.sql);
     if (returnsRows) {
       const rows = statement.all(...step.parameters);
@@ -46,7 +47,7 @@ export class Writer {
 
   #batch(steps: readonly BatchStep[], atMs: number): ChainHead[] {
     if (steps.length === 1) return this.#doEach(steps, atMs);
-    const mark = this.#chain.mark();
+    const mark = this.#chains.mark();
     this.#db.exec("SAVEPOINT batch");
     try {
       const appended = this.#doEach(steps, atMs);
@@ -55,7 +56,7 @@ export class Writer {
     } catch (error) {
       // An error that ended the whole transaction has taken the savepoint too.
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK TO batch; RELEASE batch");
-      this.#chain.backTo(mark);
+      this.#chains.backTo(mark);
       throw error;
     }
   }
@@ -63,7 +64,7 @@ export class Writer {
   #doEach(steps: readonly BatchStep[], atMs: number): ChainHead[] {
     const appended: ChainHead[] = [];
     for (const step of steps) {
-      if (step.op === "append") appended.push(this.#chain.append(step.entry, atMs));
+      if (step.op === "append") appended.push(this.#chains.append(step.entry, atMs));
       else {
         const { changes } = this.#statements.get(step.sql).statement.run(...step.parameters);
         if (changes === 0 && step.required !== undefined) throw toAppError(step.required);
@@ -74,12 +75,7 @@ export class Writer {
 
   commit(): void {
     this.#commit.run();
-    this.#chain.commit();
-  }
-
-  /** Where the audit log ends, as far as it is known here. */
-  get head(): ChainHead | undefined {
-    return this.#chain.head;
+    this.#chains.commit();
   }
 
   rollback(): void {

@@ -41,6 +41,6 @@ export const auditExecution = defineTool({
       ...defined({ sandboxId, type, runId, text, actor }),
     });
     const last = rows.length < limit ? undefined : rows.at(-1);
-    return { structured: { entries: rows.map(toJson), next_before: last?.sequence ?? null } };
+    return { structured: { entries: rows.map(toJson), next_before: last?.position ?? null } };
   },
 });

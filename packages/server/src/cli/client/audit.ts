@@ -15,7 +15,7 @@ export async function auditOfDaemon(
   plan: AuditPlan,
 ): Promise<AuditSource> {
   const { keyFiles, expected, format, limit, namespace, allNamespaces } = plan;
-  if (keyFiles.length > 0 || expected !== undefined)
+  if (keyFiles.length > 0 || expected.length > 0)
     throw new AppError("invalid", "--key and --expect are for files, and CAISSON_URL names a daemon elsewhere", {
       hint: "--file reads a copy of its caisson.db",
     });
@@ -24,12 +24,12 @@ export async function auditOfDaemon(
   const [from, to] = [fromMs, toMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
   const filter = defined({ ...same, sandbox_id, run_id, from, to, all_namespaces: allNamespaces || undefined });
   return {
-    verify: () => audit.verify(),
+    verify: () => audit.verify(defined({ all_namespaces: allNamespaces || undefined })),
     list: async () => {
       const rows: AuditRow[] = [];
       while (rows.length < limit) {
         const most = Math.min(auditLimits.searched.max, limit - rows.length);
-        const cursor = rows.at(-1)?.sequence;
+        const cursor = rows.at(-1)?.position;
         const page = await audit.search({ ...filter, limit: most, ...defined({ cursor: cursor?.toString() }) });
         rows.push(...page);
         if (page.length < most) break;

@@ -1,8 +1,9 @@
 import type { Kysely } from "kysely";
 import type { Audit, AuditEntry, AuditPlace, AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
+import { defined } from "../../core/defined.ts";
 import type { Schema } from "../schema.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";
-import { pruneAudit } from "./prune.ts";
+import { pruneChain } from "./prune.ts";
 import { findMaking, searchAudit } from "./search.ts";
 import { verifyFile } from "./verify-file.ts";
 
@@ -16,16 +17,19 @@ export class StoredAudit implements Audit {
   readonly #db: Kysely<Schema>;
   readonly #keeper: ChainKeeper;
   #verifying: Promise<unknown> = Promise.resolve();
-  #nextVerdict: Promise<AuditVerdict> | undefined;
+  /** By the only namespace that it is about. */
+  readonly #nextVerdicts = new Map<string | undefined, Promise<AuditVerdict>>();
 
   private constructor(parts: AuditParts, keeper: ChainKeeper) {
     this.#parts = parts;
     this.#db = parts.db;
     this.#keeper = keeper;
+    parts.client.onHead = (head) => keeper.appended(head);
   }
 
   static async open(parts: AuditParts): Promise<StoredAudit> {
-    return new StoredAudit(parts, await ChainKeeper.open(parts));
+    const { keeper } = await ChainKeeper.open(parts);
+    return new StoredAudit(parts, keeper);
   }
 
   async record(entry: AuditEntry): Promise<AuditPlace | undefined> {
@@ -41,39 +45,39 @@ export class StoredAudit implements Audit {
     return findMaking(this.#db, sandboxId);
   }
 
-  /** One at a time; all that ask while one is under way share the next. */
-  verify(): Promise<AuditVerdict> {
-    const { path, signer } = this.#parts;
-    this.#nextVerdict ??= this.#verifying.then(() => {
-      this.#nextVerdict = undefined;
-      // Behind whatever was recorded before.
-      const verdict = this.#parts.client
-        .sync()
-        .then(() => verifyFile({ path, keys: [signer.publicKey], headNeeded: true }));
-      this.#verifying = verdict.catch(() => undefined);
-      return verdict;
+  /** One at a time; all that ask for the same while one is under way share the next. */
+  verify(namespace?: string): Promise<AuditVerdict> {
+    const known = this.#nextVerdicts.get(namespace);
+    if (known !== undefined) return known;
+    const { path, signer, client } = this.#parts;
+    const key = { publicKey: signer.publicKey, rowKey: signer.rowKey };
+    const verdict = this.#verifying.then(async () => {
+      this.#nextVerdicts.delete(namespace);
+      await client.sync(); // behind whatever was recorded before
+      return verifyFile({ path, keys: [key], headNeeded: true, ...defined({ namespace }) });
     });
-    return this.#nextVerdict;
+    this.#verifying = verdict.catch(() => undefined);
+    this.#nextVerdicts.set(namespace, verdict);
+    return verdict;
   }
 
-  async prune(beforeMs: number): Promise<number> {
-    // The head outside must not fall behind the anchor.
+  async prune(beforeMs: (namespace: string) => number): Promise<number> {
+    // The head outside must not fall behind an anchor.
     await this.#parts.client.sync();
     await this.#keeper.settle(false);
-    const { rows, through } = await this.#keeper.alone(() => pruneAudit(this.#parts, beforeMs));
-    if (rows === 0) return 0;
-    await this.record({
-      type: "audit.pruned",
-      namespace: "system",
-      actor: "system",
-      sandboxId: null,
-      requestId: null,
-      detail: { through, rows, before_ms: beforeMs },
-    });
-    return rows;
+    let all = 0;
+    for (const namespace of this.#keeper.namespaces) {
+      const old = { beforeMs: beforeMs(namespace) };
+      const { rows, through } = await this.#keeper.alone(() => pruneChain(this.#parts, namespace, old));
+      if (rows === 0) continue;
+      all += rows;
+      const detail = { through, rows, before_ms: old.beforeMs };
+      await this.record({ ...byDaemon, type: "audit.pruned", namespace, detail });
+    }
+    return all;
   }
 
-  /** Signs the end, so that all of it is held. */
+  /** Signs the ends, so that all of it is held. */
   async close(): Promise<void> {
     try {
       await this.#parts.client.sync();
@@ -82,3 +86,5 @@ export class StoredAudit implements Audit {
     }
   }
 }
+
+const byDaemon = { actor: "system", sandboxId: null, requestId: null };

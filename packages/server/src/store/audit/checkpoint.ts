@@ -1,24 +1,48 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { AuditValue } from "../../core/audit.ts";
 import type { Signer } from "../../core/manifest.ts";
 import { mapRows } from "../columns.ts";
 import { canonical } from "./canonical.ts";
 
-/**
- * Says under a signature what the hash at a sequence is. In the database: now and then a `checkpoint`, and one `anchor`
- * where rows before it were pruned. Outside of it: the `head`.
- */
-export interface Checkpoint {
-  kind: "checkpoint" | "anchor" | "head";
-  sequence: number;
-  hash: string;
-  atMs: number;
-  /** The sequence of the checkpoint before it, so that none can be taken away unseen. */
-  previous: number;
+interface Signed {
   /** Which key signed. */
   keyId: string;
   /** Ed25519, in base64. */
   signature: string;
 }
+
+interface CheckpointBody {
+  kind: "checkpoint" | "anchor";
+  namespace: string;
+  sequence: number;
+  hash: string;
+  atMs: number;
+  /** The sequence of the checkpoint before it, so that none can be taken away unseen; 0 of the first. */
+  previous: number;
+}
+
+/**
+ * Says under a signature what the hash at a sequence of a chain is: now and then a `checkpoint`, and one `anchor` where rows
+ * before it were pruned.
+ */
+export interface Checkpoint extends CheckpointBody, Signed {}
+
+/** Where a chain ends. */
+export interface ChainEnd {
+  namespace: string;
+  sequence: number;
+  hash: string;
+  /** The sequence of its newest checkpoint; 0 while it has none. */
+  previous: number;
+}
+
+interface HeadBody {
+  atMs: number;
+  chains: ChainEnd[];
+}
+
+/** Names the newest signed row of every chain, outside the database: a chain that disappears whole is missed. */
+export interface AuditHead extends HeadBody, Signed {}
 
 const mapping = mapRows<Checkpoint>();
 export const toRow = mapping.toRow;
@@ -26,8 +50,12 @@ export const toRow = mapping.toRow;
 export const fromRow = (row: Record<string, unknown>) => mapping.toRecord(row as never);
 
 /** The key signs other things too: no signature of one can pass for another. */
-function payloadOf({ kind, sequence, hash, atMs, previous }: Omit<Checkpoint, "keyId" | "signature">): Buffer {
-  return Buffer.from(`caisson audit 1\n${canonical({ kind, sequence, hash, atMs, previous })}`);
+function checkpointPayload({ kind, namespace, sequence, hash, atMs, previous }: CheckpointBody): Buffer {
+  return Buffer.from(`caisson audit 2\n${canonical({ kind, namespace, sequence, hash, atMs, previous })}`);
+}
+
+function headPayload({ atMs, chains }: HeadBody): Buffer {
+  return Buffer.from(`caisson audit head 2\n${canonical({ atMs, chains } as unknown as AuditValue)}`);
 }
 
 function keyIdOf(key: KeyObject): string {
@@ -35,9 +63,17 @@ function keyIdOf(key: KeyObject): string {
   return createHash("sha256").update(der).digest("hex").slice(0, 16);
 }
 
-export function signCheckpoint(signer: Signer, body: Omit<Checkpoint, "keyId" | "signature">): Checkpoint {
+function sign<B>(signer: Signer, body: B, payload: Buffer): B & Signed {
   const keyId = keyIdOf(createPublicKey(signer.publicKey));
-  return { ...body, keyId, signature: signer.sign(payloadOf(body)).toString("base64") };
+  return { ...body, keyId, signature: signer.sign(payload).toString("base64") };
+}
+
+export function signCheckpoint(signer: Signer, body: CheckpointBody): Checkpoint {
+  return sign(signer, body, checkpointPayload(body));
+}
+
+export function signHead(signer: Signer, body: HeadBody): AuditHead {
+  return sign(signer, body, headPayload(body));
 }
 
 /** The public keys of signers, by their id. */
@@ -50,9 +86,13 @@ export function readKeys(pems: readonly string[]): KnownKeys {
 }
 
 /** Undefined when the signature is good, or what is wrong with it. */
-export function signatureProblem(checkpoint: Checkpoint, keys: KnownKeys): string | undefined {
-  const key = keys.get(checkpoint.keyId);
-  if (key === undefined) return `is signed by a key that is not known (${checkpoint.keyId})`;
-  const good = verify(null, payloadOf(checkpoint), key, Buffer.from(checkpoint.signature, "base64"));
-  return good ? undefined : "has a signature that does not match it";
+export function signatureProblem(signed: Checkpoint | AuditHead, keys: KnownKeys): string | undefined {
+  const key = keys.get(signed.keyId);
+  if (key === undefined) return `is signed by a key that is not known (${signed.keyId})`;
+  return isSignedBy(signed, key) ? undefined : "has a signature that does not match it";
+}
+
+function isSignedBy(signed: Checkpoint | AuditHead, key: KeyObject): boolean {
+  const payload = "chains" in signed ? headPayload(signed) : checkpointPayload(signed);
+  return verify(null, payload, key, Buffer.from(signed.signature, "base64"));
 }

@@ -3,28 +3,38 @@ import { open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { auditLimits } from "../../core/store-limits.ts";
-import type { Checkpoint } from "./checkpoint.ts";
+import type { AuditHead } from "./checkpoint.ts";
 
 /** Beside the database, so that what is cut off it is missed. */
 export function headPathOf(databasePath: string): string {
   return join(dirname(databasePath), "audit-head.json");
 }
 
-function isCheckpoint(value: unknown): value is Checkpoint {
+function hasFields(value: unknown, texts: readonly string[], numbers: readonly string[]): boolean {
   if (typeof value !== "object" || value === null) return false;
-  const { kind, sequence, hash, atMs, previous, keyId, signature } = value as Record<string, unknown>;
-  const numbers = [sequence, atMs, previous].every((number) => Number.isSafeInteger(number));
-  return kind === "head" && numbers && [hash, keyId, signature].every((text) => typeof text === "string");
+  const fields = value as Record<string, unknown>;
+  return (
+    texts.every((name) => typeof fields[name] === "string") && numbers.every((n) => Number.isSafeInteger(fields[n]))
+  );
+}
+
+function isHead(value: unknown): value is AuditHead {
+  if (!hasFields(value, ["keyId", "signature"], ["atMs"])) return false;
+  const { chains } = value as AuditHead;
+  return (
+    Array.isArray(chains) && chains.every((chain) => hasFields(chain, ["namespace", "hash"], ["sequence", "previous"]))
+  );
 }
 
 /** Undefined when there is none; throws on one that cannot be read. */
-export async function readHead(path: string): Promise<Checkpoint | undefined> {
+export async function readHead(path: string): Promise<AuditHead | undefined> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const buffer = Buffer.alloc(auditLimits.headBytes);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    const value: unknown = JSON.parse(buffer.toString("utf8", 0, bytesRead));
-    if (isCheckpoint(value)) return value;
+    const { size } = await file.stat();
+    if (size <= auditLimits.headBytes) {
+      const value: unknown = JSON.parse(await file.readFile("utf8"));
+      if (isHead(value)) return value;
+    }
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return undefined;
     if (!(error instanceof SyntaxError)) throw error;
@@ -32,8 +42,8 @@ export async function readHead(path: string): Promise<Checkpoint | undefined> {
   throw new AppError("invalid", `${path} is not the head of an audit log`);
 }
 
-/** By rename: whoever reads it sees the old one or the new one. */
-export async function writeHead(path: string, head: Checkpoint): Promise<void> {
+/** By rename: a reader sees the old one or the new one. */
+export async function writeHead(path: string, head: AuditHead): Promise<void> {
   const temporary = `${path}.new`;
   {
     const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;

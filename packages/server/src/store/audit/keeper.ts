@@ -1,67 +1,75 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../core/clock.ts";
-import type { Signer } from "../../core/manifest.ts";
 import { auditLimits } from "../../core/store-limits.ts";
+import { StoredBatch } from "../batch.ts";
 import type { Schema } from "../schema.ts";
+import type { SigningKey } from "../signing-key.ts";
 import type { SqliteClient } from "../sqlite-client.ts";
-import type { ChainHead } from "../sqlite-protocol.ts";
-import { brokenEntry } from "./broken-entry.ts";
-import { signCheckpoint } from "./checkpoint.ts";
-import { chainHead, hashAt, insertCheckpoint, newestCheckpoint } from "./checkpoint-rows.ts";
+import type { ChainHead, OpenedChain } from "../sqlite-protocol.ts";
+import { signCheckpoint, signHead, toRow } from "./checkpoint.ts";
 import { readHead, writeHead } from "./head-file.ts";
 
 export interface KeeperParts {
   client: SqliteClient;
   db: Kysely<Schema>;
-  signer: Signer;
+  signer: SigningKey;
   headPath: string;
   clock: Clock;
-  /** Told when a checkpoint could not be made; it is tried again. */
+  /** Receives what kept a checkpoint from being made; it is tried again. */
   onError: (error: unknown) => void;
 }
 
+interface Kept {
+  head: ChainHead;
+  checkpoint: { sequence: number; atMs: number };
+}
+
 /**
- * Signs where the chain ends: in the database every so many rows, and outside of it soon after each row, so that a tail
- * that is cut off is missed. The head outside follows what is on the disk and never leads it: neither a kill -9 nor a
- * loss of power makes it point past the end.
+ * Signs where the chains end: in the database every so many rows of a chain, and outside of it soon after each row, so that
+ * a tail or a chain that is cut off is missed. The head outside follows what is on the disk and never leads it: neither a
+ * kill -9 nor a loss of power makes it point past the end.
  */
 export class ChainKeeper {
   readonly #parts: KeeperParts;
-  #head: ChainHead;
-  #signed: ChainHead;
-  #checkpoint: { sequence: number; atMs: number };
+  readonly #chains = new Map<string, Kept>();
+  /** Chains with rows that no checkpoint covers. */
+  readonly #grown = new Set<string>();
+  /** There are rows that the head outside does not name. */
+  #isBehind = false;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  private constructor(parts: KeeperParts, head: ChainHead, checkpoint: { sequence: number; atMs: number }) {
+  private constructor(parts: KeeperParts, chains: readonly OpenedChain[]) {
     this.#parts = parts;
-    this.#head = head;
-    this.#signed = head;
-    this.#checkpoint = checkpoint;
+    for (const { head, checkpoint } of chains) {
+      this.#chains.set(head.namespace, { head, checkpoint });
+      if (head.sequence > checkpoint.sequence) this.#grown.add(head.namespace);
+    }
   }
 
-  static async open(parts: KeeperParts): Promise<ChainKeeper> {
-    const { db, client, clock } = parts;
-    const last = await newestCheckpoint(db, "checkpoint");
-    const found = await chainHead(db);
-    const broken = await missing(parts, last === undefined && found.sequence === 0);
-    if (broken !== undefined) await client.batch([{ op: "append", entry: brokenEntry(broken) }], clock.wallMs());
-    const head = broken === undefined ? found : await chainHead(db);
-    const keeper = new ChainKeeper(parts, head, last ?? { sequence: -1, atMs: 0 });
-    client.onHead = (newer) => keeper.#appended(newer);
+  static async open(parts: KeeperParts): Promise<{ keeper: ChainKeeper; chains: readonly OpenedChain[] }> {
+    const { client, clock, signer, headPath } = parts;
+    const head = (await readHead(headPath).catch(() => "unreadable" as const)) ?? "missing";
+    const { rowKey, publicKey } = signer;
+    const { chains } = await client.openAudit({ rowKey, publicKey, head, atMs: clock.wallMs() });
+    const keeper = new ChainKeeper(parts, chains);
     await client.sync(); // what an earlier process left may be written by this one
     // The head first: from then on it is never missing, unless somebody took it away.
-    await keeper.#writeHead(head);
-    if (head.sequence > keeper.#checkpoint.sequence) {
-      await keeper.#insertCheckpoint(head);
-      keeper.alone(() => keeper.#writeHead(head)).catch(parts.onError); // a checkpoint that it does not name yet is none too many
-    }
-    return keeper;
+    await keeper.#writeHead();
+    if (keeper.#grown.size > 0) keeper.alone(() => keeper.#settle(true)).catch(parts.onError);
+    return { keeper, chains };
   }
 
-  #appended(head: ChainHead): void {
-    if (head.sequence > this.#head.sequence) this.#head = head;
+  get namespaces(): string[] {
+    return [...this.#chains.keys()];
+  }
+
+  appended(head: ChainHead): void {
+    const { checkpoint } = this.#chains.get(head.namespace) ?? { checkpoint: { sequence: 0, atMs: 0 } };
+    this.#chains.set(head.namespace, { head, checkpoint });
+    this.#grown.add(head.namespace);
+    this.#isBehind = true;
     this.#schedule(auditLimits.headMs);
   }
 
@@ -87,48 +95,74 @@ export class ChainKeeper {
     return done;
   }
 
-  async #settle(final: boolean): Promise<void> {
-    const head = this.#head;
-    if (head.sequence === this.#signed.sequence && !final) return;
-    const { sequence, atMs } = this.#checkpoint;
-    const rows = head.sequence - sequence;
-    const waitedMs = this.#parts.clock.wallMs() - atMs;
-    const due = rows >= auditLimits.checkpointRows || waitedMs >= auditLimits.checkpointMs || waitedMs < 0;
+  async #settle(all: boolean): Promise<void> {
+    if (!this.#isBehind && !all) return;
+    this.#isBehind = false;
     try {
-      if (rows > 0 && (final || due)) await this.#insertCheckpoint(head);
-      await this.#parts.client.sync();
-      await this.#writeHead(head);
+      let due = this.#due(all);
+      do {
+        await this.#insertCheckpoints(due.splice(0, auditLimits.checkpointsAtOnce));
+        // The rest of many comes with the next head.
+        if (!all && due.length > 0) {
+          this.#isBehind = true;
+          due = [];
+        }
+      } while (due.length > 0);
+      await this.#writeHead();
     } catch (error) {
+      this.#isBehind = true;
       this.#schedule(auditLimits.headRetryMs);
       throw error;
     }
-    this.#signed = head;
-    if (this.#head.sequence > head.sequence) this.#schedule(auditLimits.headMs);
+    if (this.#isBehind) this.#schedule(auditLimits.headMs);
   }
 
-  async #insertCheckpoint({ sequence, hash }: ChainHead): Promise<void> {
-    const { db, signer, clock } = this.#parts;
-    const previous = Math.max(0, this.#checkpoint.sequence);
-    const body = { kind: "checkpoint", sequence, hash, atMs: clock.wallMs(), previous } as const;
-    await insertCheckpoint(db, signCheckpoint(signer, body));
-    this.#checkpoint = { sequence, atMs: body.atMs };
+  /** The chains that need a checkpoint. The first of a chain comes at once: a chain without any is never whole. */
+  #due(all: boolean): Kept[] {
+    const nowMs = this.#parts.clock.wallMs();
+    const due: Kept[] = [];
+    for (const namespace of this.#grown) {
+      const kept = this.#chains.get(namespace);
+      if (kept === undefined) continue;
+      const { sequence, atMs } = kept.checkpoint;
+      const waitedMs = nowMs - atMs;
+      const isTime = waitedMs >= auditLimits.checkpointMs || waitedMs < 0 || sequence === 0;
+      if (all || isTime || kept.head.sequence - sequence >= auditLimits.checkpointRows) due.push(kept);
+    }
+    return due;
   }
 
-  async #writeHead({ sequence, hash }: ChainHead): Promise<void> {
-    const { signer, headPath, clock } = this.#parts;
-    const previous = Math.max(0, this.#checkpoint.sequence);
-    await writeHead(headPath, signCheckpoint(signer, { kind: "head", sequence, hash, atMs: clock.wallMs(), previous }));
+  async #insertCheckpoints(due: readonly Kept[]): Promise<void> {
+    if (due.length === 0) return;
+    const { db, signer, clock, client } = this.#parts;
+    const atMs = clock.wallMs();
+    const batch = new StoredBatch(client, clock);
+    for (const { head, checkpoint } of due) {
+      const { namespace, sequence, hash } = head;
+      const previous = checkpoint.sequence;
+      const row = toRow(signCheckpoint(signer, { kind: "checkpoint", namespace, sequence, hash, atMs, previous }));
+      // One that stands there is of rows that were cut off.
+      const insert = db.insertInto("audit_checkpoints").values(row);
+      batch.write(insert.onConflict((it) => it.columns(["namespace", "kind", "sequence"]).doUpdateSet(row)).compile());
+    }
+    await batch.commit();
+    for (const { head } of due) {
+      const now = this.#chains.get(head.namespace);
+      if (now === undefined) continue;
+      now.checkpoint = { sequence: head.sequence, atMs };
+      if (now.head.sequence <= head.sequence) this.#grown.delete(head.namespace);
+    }
   }
-}
 
-/** What the head outside knows and the database does not have, in words; undefined when all is there. */
-async function missing({ db, headPath }: KeeperParts, isNew: boolean): Promise<string | undefined> {
-  const known = await readHead(headPath).catch(() => "unreadable" as const);
-  if (known === "unreadable") return "the head outside the database could not be read";
-  if (known === undefined) return isNew ? undefined : "the head outside the database was gone";
-  const anchor = await newestCheckpoint(db, "anchor");
-  if (anchor !== undefined && known.sequence < anchor.sequence) return undefined;
-  const hash = await hashAt(db, known.sequence);
-  if (hash === undefined) return `rows up to ${known.sequence} had been written and were gone`;
-  return hash === known.hash ? undefined : `row ${known.sequence} was not the one that had been written`;
+  async #writeHead(): Promise<void> {
+    const { client, signer, headPath, clock } = this.#parts;
+    const chains = [...this.#chains.values()].map(({ head, checkpoint }) => ({
+      namespace: head.namespace,
+      sequence: head.sequence,
+      hash: head.hash,
+      previous: checkpoint.sequence,
+    }));
+    await client.sync();
+    await writeHead(headPath, signHead(signer, { atMs: clock.wallMs(), chains }));
+  }
 }

@@ -2,15 +2,20 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
 import { auditLimits } from "../../core/store-limits.ts";
+import { StoredBatch } from "../batch.ts";
 import type { Schema } from "../schema.ts";
-import { signCheckpoint } from "./checkpoint.ts";
-import { insertCheckpoint, newestCheckpoint } from "./checkpoint-rows.ts";
+import type { SqliteClient } from "../sqlite-client.ts";
+import { fromRow, signCheckpoint, toRow } from "./checkpoint.ts";
 
 export interface PruneParts {
+  client: SqliteClient;
   db: Kysely<Schema>;
   signer: Signer;
   clock: Clock;
 }
+
+/** Rows from before a time, or rows that are more than a chain may hold. */
+export type Old = { beforeMs: number } | { throughBytes: number };
 
 export interface Pruned {
   rows: number;
@@ -18,15 +23,18 @@ export interface Pruned {
   through: number;
 }
 
-/** The last of the oldest rows, a slice at most, that were all written before a time. */
-async function sliceBefore(db: Kysely<Schema>, beforeMs: number) {
-  const first = await db.selectFrom("audit").select("sequence").orderBy("sequence").limit(1).executeTakeFirst();
+/** The last of the oldest rows of a chain, a slice at most, that are all old. */
+async function sliceOf(db: Kysely<Schema>, namespace: string, old: Old) {
+  const rows = db.selectFrom("audit").where("namespace", "=", namespace);
+  const first = await rows.select("sequence").orderBy("sequence").limit(1).executeTakeFirst();
   if (first === undefined) return undefined;
   const end = first.sequence + auditLimits.pruneRows;
-  const slice = db.selectFrom("audit").where("sequence", "<", end).orderBy("sequence");
-  const kept = await slice.where("at_ms", ">=", beforeMs).select("sequence").limit(1).executeTakeFirst();
-  return await db
-    .selectFrom("audit")
+  const slice = rows.where("sequence", "<", end).orderBy("sequence").select("sequence").limit(1);
+  const kept = await ("beforeMs" in old
+    ? slice.where("at_ms", ">=", old.beforeMs)
+    : slice.where("chain_bytes", ">", old.throughBytes)
+  ).executeTakeFirst();
+  return await rows
     .select(["sequence", "hash"])
     .where("sequence", "<", kept?.sequence ?? end)
     .orderBy("sequence", "desc")
@@ -35,22 +43,45 @@ async function sliceBefore(db: Kysely<Schema>, beforeMs: number) {
 }
 
 /**
- * Removes the oldest rows, up to the first one that was written at `beforeMs` or later. With each slice goes an anchor:
- * the signed hash that the first row left is chained to.
+ * Removes the oldest rows of a chain, up to the first one that is not old. With each slice goes an anchor: the signed hash
+ * that the first row left is chained to.
  */
-export async function pruneAudit({ db, signer, clock }: PruneParts, beforeMs: number): Promise<Pruned> {
+export async function pruneChain(
+  { client, db, signer, clock }: PruneParts,
+  namespace: string,
+  old: Old,
+): Promise<Pruned> {
   const pruned = { rows: 0, through: 0 };
   for (;;) {
-    const last = await sliceBefore(db, beforeMs);
+    const last = await sliceOf(db, namespace, old);
     if (last === undefined) return pruned;
-    const previous = (await newestCheckpoint(db, "anchor"))?.sequence ?? 0;
-    const anchor = signCheckpoint(signer, { ...last, kind: "anchor", atMs: clock.wallMs(), previous });
-    await db.transaction().execute(async (transaction) => {
-      await insertCheckpoint(transaction, anchor);
-      await transaction.deleteFrom("audit").where("sequence", "<=", anchor.sequence).execute();
-      await transaction.deleteFrom("audit_checkpoints").where("sequence", "<", anchor.sequence).execute();
+    const { sequence, hash } = last;
+    const previous = await anchorOf(db, namespace);
+    const anchor = signCheckpoint(signer, {
+      kind: "anchor",
+      namespace,
+      sequence,
+      hash,
+      atMs: clock.wallMs(),
+      previous,
     });
-    pruned.rows += anchor.sequence - previous;
-    pruned.through = anchor.sequence;
+    const batch = new StoredBatch(client, clock);
+    batch.write(db.insertInto("audit_checkpoints").values(toRow(anchor)).compile());
+    for (const [table, upTo] of [
+      ["audit", sequence],
+      ["audit_checkpoints", sequence - 1],
+    ] as const) {
+      const rows = db.deleteFrom(table).where("namespace", "=", namespace).where("sequence", "<=", upTo);
+      batch.write(rows.compile());
+    }
+    await batch.commit();
+    pruned.rows += sequence - previous;
+    pruned.through = sequence;
   }
+}
+
+async function anchorOf(db: Kysely<Schema>, namespace: string): Promise<number> {
+  const anchors = db.selectFrom("audit_checkpoints").selectAll().where("namespace", "=", namespace);
+  const row = await anchors.where("kind", "=", "anchor").orderBy("sequence", "desc").limit(1).executeTakeFirst();
+  return row === undefined ? 0 : fromRow({ ...row }).sequence;
 }

@@ -5,8 +5,9 @@ import { auditLimits } from "../../core/store-limits.ts";
 import type { AuditTableRow, Schema } from "../schema.ts";
 
 function toAuditRow(row: AuditTableRow): AuditRow {
-  const { sequence, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail, hash } = row;
+  const { position, sequence, at_ms, type, namespace, actor, sandbox_id, request_id, run_id, detail, hash } = row;
   return {
+    position,
     sequence,
     atMs: at_ms,
     type,
@@ -33,7 +34,7 @@ export async function findMaking(db: Kysely<Schema>, sandboxId: string): Promise
     .selectAll()
     .where("sandbox_id", "=", sandboxId)
     .where("type", "=", "sandbox.created")
-    .orderBy("sequence")
+    .orderBy("position")
     .limit(1)
     .executeTakeFirst();
   return row === undefined ? undefined : toAuditRow(row);
@@ -65,14 +66,14 @@ function filtered(rows: Rows, query: AuditQuery): Rows {
 async function findRun(db: Kysely<Schema>, query: AuditQuery, limit: number): Promise<AuditRow[]> {
   const { after, before = Number.MAX_SAFE_INTEGER } = query;
   const rows = filtered(db.selectFrom("audit").selectAll(), query)
-    .where("sequence", ">", after ?? 0)
-    .where("sequence", "<", before)
-    .orderBy("sequence", after === undefined ? "desc" : "asc")
+    .where("position", ">", after ?? 0)
+    .where("position", "<", before)
+    .orderBy("position", after === undefined ? "desc" : "asc")
     .limit(limit);
   return (await rows.execute()).map(toAuditRow);
 }
 
-/** Newest first, unless rows after a sequence are asked for. Goes through the log window by window, so that appends go on. */
+/** Newest first, unless rows after a position are asked for. Goes through the log window by window, so that appends go on. */
 export async function searchAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRow[]> {
   if ((query.text ?? "").length > auditLimits.searchCharacters)
     throw new AppError("invalid", `a text to search for has at most ${auditLimits.searchCharacters} characters`);
@@ -82,7 +83,7 @@ export async function searchAudit(db: Kysely<Schema>, query: AuditQuery): Promis
   const upward = query.after !== undefined;
   const ends = await db
     .selectFrom("audit")
-    .select(({ fn }) => [fn.min("sequence").as("first"), fn.max("sequence").as("last")])
+    .select(({ fn }) => [fn.min("position").as("first"), fn.max("position").as("last")])
     .executeTakeFirst();
   const first = Math.max(Number(ends?.first ?? 1), (query.after ?? 0) + 1);
   const last = Math.min(Number(ends?.last ?? 0), (query.before ?? Number.MAX_SAFE_INTEGER) - 1);
@@ -92,9 +93,9 @@ export async function searchAudit(db: Kysely<Schema>, query: AuditQuery): Promis
     const low = upward ? first + done : Math.max(first, last - done - window + 1);
     const high = upward ? Math.min(last, low + window - 1) : last - done;
     const rows = filtered(db.selectFrom("audit").selectAll(), query)
-      .where("sequence", ">=", low)
-      .where("sequence", "<=", high)
-      .orderBy("sequence", upward ? "asc" : "desc")
+      .where("position", ">=", low)
+      .where("position", "<=", high)
+      .orderBy("position", upward ? "asc" : "desc")
       .limit(limit - found.length);
     found.push(...(await rows.execute()).map(toAuditRow));
   }

@@ -1,12 +1,24 @@
 import type { DatabaseSync } from "node:sqlite";
-import { type Checkpoint, fromRow, type KnownKeys, signatureProblem } from "./checkpoint.ts";
+import type { ChainVerdict, NotedRow } from "../../core/audit.ts";
+import {
+  type AuditHead,
+  type ChainEnd,
+  type Checkpoint,
+  fromRow,
+  type KnownKeys,
+  signatureProblem,
+} from "./checkpoint.ts";
+import type { RowMac } from "./row-mac.ts";
+import type { SqlRow } from "./row-problem.ts";
 
 export interface VerifyInput {
   keys: KnownKeys;
+  /** By the id of the signing key that they are derived from; of a log that is another's there are none. */
+  macs: ReadonlyMap<string, RowMac>;
   /** The head outside the database, read before the database; "missing" is a finding, undefined is not looked at. */
-  head: Checkpoint | "missing" | "unreadable" | undefined;
+  head?: AuditHead | "missing" | "unreadable" | undefined;
   /** What somebody noted of this log before. */
-  expected?: { sequence: number; hash: string };
+  expected?: readonly NotedRow[];
 }
 
 export type Note = (sequence: number | null, what: string) => void;
@@ -17,28 +29,40 @@ interface Claim {
   hash: string;
 }
 
-/** Holds the signed checkpoints, the head and what was noted elsewhere against the rows, as the walk comes by. */
+/** Compares the signed checkpoints of a chain, the head and what was noted elsewhere with the rows, as the walk comes by. */
 export class CheckpointCheck {
   readonly #input: VerifyInput;
   readonly #note: Note;
   readonly #pruned: number;
   readonly #checkpoints: Iterator<Record<string, unknown>>;
+  readonly #head: AuditHead | undefined;
+  readonly #end: ChainEnd | undefined;
   #next: Checkpoint | undefined;
   #previous: number | undefined;
   #count = 0;
   #headLinked: boolean;
   #claims: Claim[] = [];
+  /** The newest row that a good signature names. */
+  signedThrough: number;
 
-  constructor(db: DatabaseSync, input: VerifyInput, pruned: number, note: Note) {
+  constructor(db: DatabaseSync, input: VerifyInput, { namespace, pruned }: ChainVerdict, note: Note) {
     this.#input = input;
     this.#note = note;
     this.#pruned = pruned;
+    this.signedThrough = pruned;
     this.#checkpoints = db
-      .prepare("select * from audit_checkpoints where kind <> 'anchor' order by sequence")
-      .iterate()
+      .prepare("select * from audit_checkpoints where namespace = ? and kind <> 'anchor' order by sequence")
+      .iterate(namespace)
       [Symbol.iterator]();
-    this.#headLinked = this.#claimHead();
-    if (input.expected !== undefined) this.#claims.push({ what: "what was noted of this log", ...input.expected });
+    this.#head = typeof input.head === "object" ? input.head : undefined;
+    this.#end = this.#head?.chains.find((end) => end.namespace === namespace);
+    this.#headLinked = this.#end === undefined || this.#end.previous <= pruned;
+    if (this.#end !== undefined) {
+      this.#claims.push({ what: "the head outside the database", ...this.#end });
+      this.signedThrough = Math.max(pruned, this.#end.sequence);
+    }
+    for (const noted of input.expected ?? [])
+      if (noted.namespace === namespace) this.#claims.push({ what: "what was noted of this log", ...noted });
     this.#claims = this.#claims.filter(({ sequence }) => sequence >= pruned);
     this.#advance();
   }
@@ -55,7 +79,18 @@ export class CheckpointCheck {
     }
   }
 
-  /** The walk has ended there. How many checkpoints there are. */
+  /** A row of a signer whose own key is not here is as good as the signature over it. */
+  macProblem({ position, sequence, hash, mac }: SqlRow): string | undefined {
+    const { macs } = this.#input;
+    if (macs.size === 0) return undefined;
+    for (const own of macs.values()) if (own.of(Number(position), String(hash)) === mac) return undefined;
+    const signer =
+      this.#next?.keyId ?? (Number(sequence) <= (this.#end?.sequence ?? 0) ? this.#head?.keyId : undefined);
+    if (signer !== undefined && !macs.has(signer)) return undefined;
+    return "was not written by this daemon, or not at this position";
+  }
+
+  /** The walk has ended there. Returns how many checkpoints there are. */
   finish(last: number): number {
     for (; this.#next !== undefined; this.#advance()) {
       this.#note(last + 1, `is missing: the log went on at least to row ${this.#next.sequence}, says a checkpoint`);
@@ -64,22 +99,11 @@ export class CheckpointCheck {
       if (sequence > last)
         this.#note(last + 1, `is missing: the log went on at least to row ${sequence}, says ${what}`);
     }
-    if (this.#count === 0 && last > 0 && this.#pruned === 0) this.#note(null, "all checkpoints are missing");
+    // The first checkpoint follows the first row within the time of a head.
+    if (this.#count === 0 && last > 0 && this.#pruned === 0 && this.#input.head === undefined)
+      this.#note(null, "all checkpoints are missing");
     if (!this.#headLinked) this.#note(null, "the newest checkpoint is missing");
     return this.#count;
-  }
-
-  #claimHead(): boolean {
-    const { head, keys } = this.#input;
-    if (head === undefined) return true;
-    if (head === "missing" || head === "unreadable") {
-      this.#note(null, `the head outside the database (audit-head.json) is ${head}`);
-      return true;
-    }
-    const problem = signatureProblem(head, keys);
-    if (problem !== undefined) this.#note(null, `the head outside the database ${problem}`);
-    else this.#claims.push({ what: "the head outside the database", sequence: head.sequence, hash: head.hash });
-    return problem !== undefined || head.previous <= this.#pruned;
   }
 
   #advance(): void {
@@ -90,10 +114,11 @@ export class CheckpointCheck {
     this.#count++;
     const problem = signatureProblem(this.#next, this.#input.keys);
     if (problem !== undefined) this.#note(sequence, `the checkpoint here ${problem}`);
-    const isFirst = this.#pruned > 0 ? previous <= this.#pruned : sequence === 0;
+    else this.signedThrough = Math.max(this.signedThrough, sequence);
+    const isFirst = this.#pruned > 0 ? previous <= this.#pruned : previous === 0;
     const linked = this.#previous === undefined ? isFirst : previous === this.#previous;
     if (!linked) this.#note(sequence, "the checkpoint before the one here is missing");
     this.#previous = sequence;
-    if (typeof this.#input.head === "object" && this.#input.head.previous === sequence) this.#headLinked = true;
+    if (this.#end?.previous === sequence) this.#headLinked = true;
   }
 }

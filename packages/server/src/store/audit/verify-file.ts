@@ -1,27 +1,31 @@
 import { Worker } from "node:worker_threads";
-import type { AuditVerdict } from "../../core/audit.ts";
+import type { AuditVerdict, NotedRow } from "../../core/audit.ts";
+import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { toAppError } from "../sqlite-error.ts";
 import type { ErrorNote, VerifyOrder } from "../sqlite-protocol.ts";
 import { workerUrl } from "../worker-url.ts";
 import { headPathOf, readHead } from "./head-file.ts";
+import type { AuditKey } from "./row-mac.ts";
 
 export interface VerifyFile {
   /** Of the database; it is only read. */
   path: string;
-  /** PEM, of all who signed. */
-  keys: readonly string[];
+  /** Of all who signed. */
+  keys: readonly AuditKey[];
   /** Whether the head outside the database has to be there; of a copy it may not be. */
   headNeeded: boolean;
-  expected?: { sequence: number; hash: string };
+  /** The only one to verify. */
+  namespace?: string;
+  expected?: readonly NotedRow[];
 }
 
 /** In a thread and over a connection of its own, so that nothing waits for it. */
-export async function verifyFile({ path, keys, headNeeded, expected }: VerifyFile): Promise<AuditVerdict> {
+export async function verifyFile({ path, keys, headNeeded, namespace, expected }: VerifyFile): Promise<AuditVerdict> {
   // Before the database: the head never leads what is in it.
   const found = await readHead(headPathOf(path)).catch(() => "unreadable" as const);
   const head = found ?? (headNeeded ? "missing" : undefined);
-  const verify: VerifyOrder = { keys, head, ...(expected === undefined ? {} : { expected }) };
+  const verify: VerifyOrder = { keys, head, ...defined({ namespace, expected }) };
   const worker = new Worker(workerUrl, { workerData: { path, verify } });
   const { promise, resolve, reject } = Promise.withResolvers<AuditVerdict>();
   worker.on("message", (message: { verdict: AuditVerdict } | { failed: ErrorNote }) => {
