@@ -18,7 +18,7 @@ x86_64) arch=amd64 ;;
 aarch64 | arm64) arch=arm64 ;;
 *) echo "gVisor knows x86_64 and aarch64 only, not $(uname -m)" && exit 1 ;;
 esac
-digest=$( (cd native/gvisor && sha256sum ./*; echo "$arch") | sha256sum | cut -d ' ' -f 1)
+digest=$( (cd native/gvisor && sha256sum build.sh go.* ./*.patch requirements.txt; echo "$arch") | sha256sum | cut -d ' ' -f 1)
 release=$(sed -n "s|^.*$package v0\.0\.0-\([0-9]\{8\}\)[0-9]*\(-[0-9a-f]*\).*|\1\2|p" native/gvisor/go.mod)
 release=$release+$(find native/gvisor -name '*.patch' | wc -l) # and how many patches
 
@@ -73,17 +73,15 @@ fetch_go() {
 # Fails where it is older than go.mod asks for.
 machine_go_will_do() { command -v go >/dev/null && (cd native/gvisor && go list -m); }
 
-# The pinned source with the patches that lie here, each of which says why, and with its filters computed beforehand.
+# The pinned source with the patches beside this file. README.md says what each is for.
 build_with() (
-  mkdir -p "$work/source" && cp native/gvisor/*.go native/gvisor/go.* "$work/source" && cd "$work/source" || exit
+  mkdir -p "$work/source" && cp native/gvisor/go.* "$work/source" && cd "$work/source" || exit
   "$1" version && "$1" mod vendor || exit
   for patch in "$root"/native/gvisor/*.patch; do
     [ -e "$patch" ] || continue
     # As if in no repository: git would leave out what its index does not have, without a word.
     (cd vendor/$package && GIT_CEILING_DIRECTORIES=$root/.build git apply --verbose "$patch") || exit
   done
-  "$1" run -mod=vendor -trimpath -buildvcs=false filters.go write vendor/$package || exit
-  "$1" run -mod=vendor -trimpath -buildvcs=false filters.go check || exit
   "$1" build -mod=vendor -trimpath -buildvcs=false -ldflags "-s -w -X $package/runsc/version.version=$release" \
     -o "$work/runsc" "$package/runsc" && is_whole "$work/runsc"
 )

@@ -56,6 +56,17 @@ describe.each(engines)("a paused sandbox (%s)", (engine) => {
     expect((await sandbox.exec({ command: "echo again" })).stdout).toBe("again\n");
   });
 
+  it("[LIF-06] goes on after many pauses in the midst of its work", async () => {
+    await using sandbox = await test.caisson.createSandbox({ engine, limits });
+    const process = await sandbox.processes.start({ command: "while :; do $(true); done" });
+    for (let n = 0; n < 50; n++) {
+      await sandbox.pause();
+      await sandbox.resume();
+    }
+    expect(process.info().state).toBe("running");
+    expect((await sandbox.exec({ command: "echo again" })).stdout).toBe("again\n");
+  });
+
   it("[LIF-06] is destroyed as it is", async () => {
     const sandbox = await test.caisson.createSandbox({ engine, limits });
     await sandbox.processes.start({ command: counting });
