@@ -11,6 +11,7 @@ import { EventFeed } from "../packages/server/src/events/event-feed.ts";
 import { createHttpApp } from "../packages/server/src/http/http-app.ts";
 import { Keyring } from "../packages/server/src/identity/keyring.ts";
 import { SandboxFleet } from "../packages/server/src/sandboxes/fleet/fleet.ts";
+import { RunBook } from "../packages/server/src/sandboxes/fleet/run-book.ts";
 import { openStore } from "../packages/server/src/store/open-store.ts";
 import { root } from "./native-programs.ts";
 
@@ -39,6 +40,8 @@ const approvals = opened.use(
     onError,
   }),
 );
+const runs = new RunBook({ audit, sandboxes: store.sandboxes });
+caisson.keepRuns(runs);
 const fleet = opened.use(
   await SandboxFleet.open({
     maker: caisson,
@@ -49,6 +52,7 @@ const fleet = opened.use(
     },
     records: store.sandboxes,
     audit,
+    runs,
     batch: () => store.batch(),
     feed,
     clock: systemClock,

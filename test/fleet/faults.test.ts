@@ -19,14 +19,16 @@ describe("a fleet whose store cannot be written", () => {
       expect(fleet.create(alice, {})).rejects.toMatchObject(refused),
       expect(fleet.create(alice, { sessionKey: "s" })).rejects.toMatchObject(refused),
       expect(fleet.destroy(alice, id)).rejects.toMatchObject(refused),
-      expect(fleet.run(alice, id, job, (sandbox) => sandbox.exec({ command: "true" }))).rejects.toMatchObject(refused),
+      expect(
+        fleet.run(alice, id, job, (sandbox) => sandbox.exec({ id: job.id, command: "true" })),
+      ).rejects.toMatchObject(refused),
     ]);
     expect((await caisson.keptSandboxes()).map((kept) => kept.id)).toEqual([id]);
     expect((await fleet.list(alice, { limit: 10 })).map((record) => record.status)).toEqual(["running"]);
     other.exec("ROLLBACK");
     other.close();
     const again = (await fleet.create(alice, { sessionKey: "s" })).record.id;
-    expect(await fleet.run(alice, id, job, (sandbox) => sandbox.exec({ command: "true" }))).toMatchObject({
+    expect(await fleet.run(alice, id, job, (sandbox) => sandbox.exec({ id: job.id, command: "true" }))).toMatchObject({
       exit_code: 0,
     });
     for (const one of [id, again]) await fleet.destroy(alice, one);

@@ -24,8 +24,8 @@ for (let number = 0; ; number++) {
     say("destroyed", request, id);
   } else {
     const command = `echo ${request} >> log`;
-    await fleet.run(caller(request), id, { id: "run_1", kind: "command", command }, (sandbox) =>
-      sandbox.exec({ command }),
+    await fleet.run(caller(request), id, { id: `run_${request}`, kind: "command", command }, (sandbox) =>
+      sandbox.exec({ id: `run_${request}`, command }),
     );
     say("ran", request, id);
   }

@@ -37,7 +37,9 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     await fleet.use(alice, id, (sandbox) => sandbox.files.write("note", "kept"));
     await fleet.pause(alice, id);
     expect(await fleet.get(alice, id)).toMatchObject({ status: "paused", pausedAtMs: expect.any(Number) });
-    const { stdout } = await fleet.run(alice, id, echo, (sandbox) => sandbox.exec({ command: "cat note" }));
+    const { stdout } = await fleet.run(alice, id, echo, (sandbox) =>
+      sandbox.exec({ id: "run_1", command: "cat note" }),
+    );
     expect(stdout).toBe("kept");
     expect(await fleet.get(alice, id)).toMatchObject({ status: "running", pausedAtMs: null });
     expect(await fleet.stats(alice, id)).toMatchObject({ cpuMs: expect.any(Number) });
@@ -143,7 +145,9 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     await using strict = await own.open({ engine, commands: { allow: [], deny: ["category:network"], ask: [] } });
     const { id } = (await strict.fleet.create(alice, {})).record;
     const run = (command: string) =>
-      strict.fleet.run(alice, id, { id: "run_1", kind: "command", command }, (sandbox) => sandbox.exec({ command }));
+      strict.fleet.run(alice, id, { id: "run_1", kind: "command", command }, (sandbox) =>
+        sandbox.exec({ id: "run_1", command }),
+      );
     await expect(run("ls; curl x")).rejects.toMatchObject({ code: "forbidden", details: { rule: "category:network" } });
     expect((await run("echo well")).stdout).toBe("well\n");
     const log = await strict.store.audit.search({ sandboxId: id, after: 0 });
@@ -167,7 +171,9 @@ describe.each(engines)("a fleet (%s)", (engine) => {
         began.resolve();
         yield Buffer.from(await gate.promise);
       }
-      const running = first.fleet.run(alice, id, echo, (sandbox) => sandbox.exec({ command, stdin: typed() }));
+      const running = first.fleet.run(alice, id, echo, (sandbox) =>
+        sandbox.exec({ id: "run_1", command, stdin: typed() }),
+      );
       await began.promise;
       const drained = first.fleet.drain(serviceLimits.drainMs);
       const refused = { code: "unavailable", retryAfterMs: expect.any(Number) };

@@ -80,7 +80,7 @@ describe("jobs of a fleet", () => {
     const log = async () => (await test.store.audit.search({ sandboxId: id, after: 1 })).map(({ type }) => type);
     await test.fleet.run(alice, id, { ...job, streams: true }, async () => {
       expect(await log()).toEqual(["execution.started"]);
-      return { exit_code: 3 };
+      return {};
     });
     const broken = test.fleet.run(alice, id, job, async () => {
       throw new Error("broken");
@@ -88,7 +88,7 @@ describe("jobs of a fleet", () => {
     await expect(broken).rejects.toThrow("broken");
     expect(await log()).toEqual(["execution.started", "execution.completed", "execution.failed"]);
     const [, completed] = await test.store.audit.search({ sandboxId: id, after: 1 });
-    expect(completed).toMatchObject({ actor: "key-alice", detail: { exit_code: 3, categories: "other" } });
+    expect(completed).toMatchObject({ actor: "key-alice", runId: "run_1", detail: { categories: "other" } });
     await test.fleet.destroy(alice, id);
   });
 });

@@ -1,9 +1,9 @@
 import type { ErrorCode } from "./error.ts";
-import type { FileChange } from "./run.ts";
+import type { FileChange, RunMet } from "./run.ts";
 import type { EngineName } from "./sandbox-info.ts";
 
 /** What is kept of a run. */
-export interface RunRecord {
+export interface RunRecord extends Pick<RunMet, "outcome" | "ended_by"> {
   run_id: string;
   sandbox_id: string;
   engine: EngineName;

@@ -60,6 +60,8 @@ export interface NetworkRefusal {
 
 /** Refusals during a run, and the limit that ended it. */
 export interface RunMet {
+  /** `completed`: with exit code 0; `timeout`: at its time limit; `failed`: otherwise, also without any result. */
+  outcome: "completed" | "failed" | "timeout";
   /** The limit that ended it; null when none did. Too much output is `truncated` and ends nothing. */
   ended_by: "time" | "cpu_time" | "memory" | null;
   /** One for each host and port; of all runs of the sandbox that went on at the same time. */

@@ -26,6 +26,7 @@ import { noRefusals } from "./core/network-refusal.ts";
 import { Once } from "./core/once.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
+import type { RunLedger } from "./core/run-observer.ts";
 import type { RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
@@ -71,6 +72,7 @@ export class Caisson implements AsyncDisposable {
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
+  #ledger: RunLedger | undefined;
   /** Whether code may listen in sandboxes that start now (EXE-13). */
   readonly listeners: boolean;
   readonly copies: Copies;
@@ -135,6 +137,11 @@ export class Caisson implements AsyncDisposable {
     this.#imageOf = imageOf;
   }
 
+  /** Writes down runs of sandboxes that come after, before anybody is told of them. */
+  keepRuns(ledger: RunLedger): void {
+    this.#ledger = ledger;
+  }
+
   /** What its sandboxes may reach. */
   policies(): Promise<Policies> {
     return this.#policies.get(() => openPolicies(this.#options.network));
@@ -183,13 +190,12 @@ export class Caisson implements AsyncDisposable {
       warm: this.#mayWait(engine, limits, options.root) ? (options.warm ?? "first-use") : "never",
       listeners: this.listeners && (options.listeners ?? true),
       keep: options.keep ?? false,
-      ...(options.fleet === undefined ? {} : { fleet: options.fleet }),
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
       ...defined({
         root: options.root,
         base: options.base,
         folder: options.folder,
-        outputFolder: options.outputFolder,
+        ...{ outputFolder: options.outputFolder, fleet: options.fleet },
       }),
     });
     if (options.alone === true) admitAlone(await this.policies(), sandbox);
@@ -248,8 +254,7 @@ export class Caisson implements AsyncDisposable {
         engine: engine.name,
         events: this.#events,
         signer: () => this.signer(),
-        ...(this.#records === undefined ? {} : { log: this.#records }),
-        ...(records === undefined ? {} : { records }),
+        ...defined({ ledger: this.#ledger, log: this.#records, records }),
       }),
       ...(afterLeave === undefined ? {} : { afterLeave }),
     };

@@ -40,9 +40,11 @@ import { noRegistries } from "./packages/read-registries.ts";
 import type { Restore } from "./sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "./sandboxes/fleet/fleet.ts";
 import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
+import { RunBook } from "./sandboxes/fleet/run-book.ts";
 import { checkpointCollector } from "./sandboxes/gc/checkpoint-collector.ts";
 import { GarbageCollection } from "./sandboxes/gc/collection.ts";
 import { downloadCollector } from "./sandboxes/gc/download-collector.ts";
+import { formerLayers } from "./sandboxes/gc/former-layers.ts";
 import { isOld, layerCollector } from "./sandboxes/gc/layer-collector.ts";
 import { Watermark } from "./sandboxes/gc/watermark.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
@@ -180,6 +182,8 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   opened.use(approvals);
   const host = ready.open({ approvals, audit, redactors });
+  const runs = new RunBook({ audit, sandboxes: store.sandboxes });
+  caisson.keepRuns(runs);
   caisson.guard({
     log: attempts,
     secrets: vault,
@@ -269,6 +273,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     clock,
     settings,
     approvals,
+    runs,
     restore: parts.restore ?? restore,
     checkpoints: { folder: join(folder, "checkpoints"), records: store.checkpoints, seeds: join(folder, "seeds") },
     lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
@@ -362,18 +367,6 @@ async function withStorage(limits: FleetSettings["limits"], folder: string): Pro
   if (limits.storageBytes !== undefined) return limits;
   const { freeBytes } = await diskRoom(folder);
   return { ...limits, storageBytes: usualStorageBytes(freeBytes) };
-}
-
-/** Those that were there before anything could be made: what no record names of them, the last daemon was killed over. */
-async function formerLayers(
-  caisson: Pick<Caisson, "layers">,
-  onError: (error: unknown) => void,
-): Promise<Set<LayerId>> {
-  const found = await caisson.layers().catch((error: unknown) => {
-    onError(error);
-    return [];
-  });
-  return new Set(found.map(({ id }) => id));
 }
 
 /** What tools are doors to. */

@@ -1,7 +1,7 @@
 import type { NetworkRefusals } from "./network-refusal.ts";
+import type { Outcome } from "./outcome.ts";
 import type { ResourceLimits } from "./resource-limits.ts";
 import type { RunLimits } from "./run.ts";
-import type { RunEnd } from "./run-end.ts";
 
 /** Languages whose interpreters can live on between runs. */
 export const contextLanguages = ["python", "node"] as const;
@@ -64,7 +64,7 @@ export interface ContextEnd {
   oom_killed: boolean;
 }
 
-export interface ContextRunResult extends NetworkRefusals {
+export interface ContextRunResult extends Outcome, NetworkRefusals {
   run_id: string;
   stdout: string;
   stderr: string;
@@ -74,8 +74,6 @@ export interface ContextRunResult extends NetworkRefusals {
   duration_ms: number;
   timed_out: boolean;
   cpu_limit: boolean;
-  /** The limit that ended the code; null when none did. */
-  ended_by: RunEnd | null;
   /** Set when the context ended during this run. */
   ended?: ContextEnd;
 }

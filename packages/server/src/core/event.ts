@@ -1,5 +1,6 @@
 import type { EngineName } from "./engine.ts";
 import type { ErrorCode } from "./errors.ts";
+import type { RunEnd } from "./run-end.ts";
 
 interface EgressNews {
   attemptId: string;
@@ -28,7 +29,14 @@ interface SandboxEvents {
   /** Ended with exit code 0. */
   "execution.completed": { runId: string; exitCode: number; durationMs: number };
   /** Ended otherwise; without an exit code it has no result at all. */
-  "execution.failed": { runId: string; exitCode: number | null; durationMs: number; errorCode: ErrorCode | null };
+  "execution.failed": {
+    runId: string;
+    exitCode: number | null;
+    durationMs: number;
+    errorCode: ErrorCode | null;
+    /** The limit that ended it. */
+    endedBy: RunEnd | null;
+  };
   "execution.timeout": { runId: string; durationMs: number };
   "resource.exceeded": { runId: string; resource: "memory" | "cpu_time" };
   /** Output holds the first half of a value again and again, without the rest. */

@@ -1,6 +1,7 @@
 import type { Language } from "./language.ts";
-import type { OutputHashes } from "./output-hashes.ts";
+import type { NetworkRefusals } from "./network-refusal.ts";
 import type { RunResult } from "./run.ts";
+import type { RunRecord } from "./run-record.ts";
 
 /** A run as those see it who watch runs. */
 export interface ObservedRun {
@@ -10,28 +11,40 @@ export interface ObservedRun {
   /** A command as a shell would take it, or code. */
   command: string;
   language: Language | null;
+  /** Of a process in the background. */
+  processId?: string;
 }
 
-/** What a record and the events tell of a result. */
+/** The part of a result that records, events and the audit log are about. */
 export type ObservedResult = Omit<
   RunResult,
-  "run_id" | "max_rss" | "warm" | "engine" | "enforced" | "not_enforced" | "ended_by" | "refused" | "refused_truncated"
+  | ("run_id" | "outcome" | "ended_by" | "max_rss" | "warm" | "engine" | "enforced" | "not_enforced")
+  | keyof NetworkRefusals
 >;
 
 /** How it ended; the output is what the result holds, or the first bytes of what the caller's listener was given. */
-export type RunOutcome =
+export type RunEnding =
   | { result: ObservedResult; error?: undefined }
   | { result?: undefined; error: unknown; stdout: string; stderr: string };
 
-export interface Recorded {
-  /** The result is handed to the caller when this is done. It must not throw. */
-  stored: Promise<void> | undefined;
-  hashes: OutputHashes;
-}
-
+/** Watches the runs of a sandbox. The caller hears of a run, or of its end, when these have resolved; where they reject it gets the error. */
 export interface RunObserver {
   /** How many bytes of each output channel it wants to see. */
   readonly outputBytes: number;
-  started(run: ObservedRun): void;
-  ended(run: ObservedRun, outcome: RunOutcome): Recorded;
+  started(run: ObservedRun): Promise<void>;
+  ended(run: ObservedRun, ending: RunEnding): Promise<void>;
+}
+
+/** A run that has ended, with its record. */
+export interface EndedRun {
+  run: ObservedRun;
+  record: RunRecord;
+  /** Undefined where there is none; the record says why. */
+  result: ObservedResult | undefined;
+}
+
+/** Where a daemon writes runs down. Neither event nor result tells of what it has not written yet. */
+export interface RunLedger {
+  started(run: ObservedRun): Promise<void>;
+  ended(end: EndedRun): Promise<void>;
 }

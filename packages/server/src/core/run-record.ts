@@ -1,9 +1,10 @@
 import type { EngineName, FileChange } from "./engine.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Language } from "./language.ts";
+import type { Outcome } from "./outcome.ts";
 
 /** What is kept of a run. Everything in it is capped, and came from a caller or from hostile code. */
-export interface RunRecord {
+export interface RunRecord extends Outcome {
   run_id: string;
   sandbox_id: string;
   engine: EngineName;

@@ -1,9 +1,9 @@
 import type { Containment, EngineName, FileChange, NotEnforced } from "./engine.ts";
 import type { Language } from "./language.ts";
 import type { NetworkRefusals } from "./network-refusal.ts";
+import type { Outcome } from "./outcome.ts";
 import type { ProcessResult } from "./process-result.ts";
 import type { ResourceLimits } from "./resource-limits.ts";
-import type { RunEnd } from "./run-end.ts";
 import type { OutputChannel, TerminalSize, WarmInterpreter } from "./wire.ts";
 
 /** Limits of one run, inside those of its sandbox. */
@@ -63,13 +63,11 @@ export interface CodeRequest extends RunOptions {
 }
 
 /** A finished run, as every surface shows it. */
-export interface RunResult extends ProcessResult, NetworkRefusals {
+export interface RunResult extends ProcessResult, Outcome, NetworkRefusals {
   run_id: string;
   stdout: string;
   stderr: string;
   truncated: boolean;
-  /** The limit that ended it; null when none did. */
-  ended_by: RunEnd | null;
   /** Whether the code ran in an interpreter that had already started. */
   warm: boolean;
   files_changed: FileChange[];

@@ -15,8 +15,9 @@ function told(event: SandboxEvent): Told | undefined {
     case "execution.completed":
       return { type, data: { run_id: event.runId, exit_code: event.exitCode, duration_ms: event.durationMs } };
     case "execution.failed": {
-      const { runId, exitCode, durationMs, errorCode } = event;
-      return { type, data: { run_id: runId, exit_code: exitCode, duration_ms: durationMs, error_code: errorCode } };
+      const { runId, exitCode, durationMs, errorCode, endedBy } = event;
+      const why = { error_code: errorCode, ended_by: endedBy };
+      return { type, data: { run_id: runId, exit_code: exitCode, duration_ms: durationMs, ...why } };
     }
     case "execution.timeout":
       return { type, data: { run_id: event.runId, duration_ms: event.durationMs } };

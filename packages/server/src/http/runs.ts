@@ -7,7 +7,7 @@ import type { RunRecord } from "../core/run-record.ts";
 import { checkOwn } from "../sandboxes/check-own.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { nextPage, pageHeaders, pageQuery } from "../schemas/page.ts";
-import { fileChange } from "../schemas/run.ts";
+import { endedBy, fileChange, outcome } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -17,6 +17,8 @@ const runRecord = z
     sandbox_id: z.string(),
     engine: z.enum(["gvisor", "container"]),
     started_at: z.iso.datetime(),
+    outcome,
+    ended_by: endedBy,
     command: z.string(),
     language: z.enum(languages).nullable(),
     exit_code: z.number().nullable(),

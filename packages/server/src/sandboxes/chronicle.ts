@@ -1,10 +1,8 @@
-import { hash } from "node:crypto";
 import type { EngineName } from "../core/engine.ts";
-import { AppError, messageOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Events, Happening } from "../core/event.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { OutputHashes } from "../core/output-hashes.ts";
-import type { ObservedResult, ObservedRun, Recorded, RunOutcome } from "../core/run-observer.ts";
+import type { ObservedResult, ObservedRun, RunEnding, RunLedger } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { toRecord } from "./run-record.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -25,10 +23,15 @@ interface RecordStore {
 export interface ChronicleParts {
   engine: EngineName;
   events: EventSink;
+  /** Of a daemon. */
+  ledger?: RunLedger;
   log?: RecordStore;
   records?: RecordOptions;
   signer: () => Promise<Signer>;
 }
+
+/** Where no records are kept. */
+const nothingKept: RecordOptions = { keep: 0, days: 0, outputBytes: 0 };
 
 /** Turns what happens to one sandbox into events and records. */
 export class Chronicle implements SandboxChronicle {
@@ -40,20 +43,21 @@ export class Chronicle implements SandboxChronicle {
     this.outputBytes = parts.records?.outputBytes ?? 0;
   }
 
-  started(run: ObservedRun): void {
+  async started(run: ObservedRun): Promise<void> {
+    await this.#parts.ledger?.started(run);
     this.#parts.events.emit({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id });
   }
 
-  ended(run: ObservedRun, outcome: RunOutcome): Recorded {
-    for (const happening of endings(run, outcome)) this.#parts.events.emit(happening);
-    const { log, records } = this.#parts;
-    if (log === undefined || records === undefined) return { stored: undefined, hashes: {} };
-    const record = toRecord(run, this.#parts.engine, outcome, records);
+  async ended(run: ObservedRun, ending: RunEnding): Promise<void> {
+    const { engine, events, ledger, log, records } = this.#parts;
+    const record = toRecord(run, engine, ending, records ?? nothingKept);
+    await ledger?.ended({ run, record, result: ending.result });
+    for (const happening of endings(run, record, ending.result)) events.emit(happening);
+    if (log === undefined || records === undefined) return;
     const stored = log.append(record).catch((error) => {
-      const reason = messageOf(error);
-      this.#parts.events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason });
+      events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason: messageOf(error) });
     });
-    return { stored: log.busy ? stored : undefined, hashes: hashOutput(record) };
+    if (log.busy) await stored;
   }
 
   events(sandboxId: string): Events {
@@ -82,29 +86,23 @@ export class Chronicle implements SandboxChronicle {
   }
 }
 
-function hashOutput({ stdout, stderr }: RunRecord): OutputHashes {
-  return {
-    ...(stdout === "" ? {} : { stdout_sha256: hash("sha256", stdout) }),
-    ...(stderr === "" ? {} : { stderr_sha256: hash("sha256", stderr) }),
-  };
+function exceeded(result: ObservedResult | undefined): ("memory" | "cpu_time")[] {
+  return [...(result?.oom_killed ? (["memory"] as const) : []), ...(result?.cpu_limit ? (["cpu_time"] as const) : [])];
 }
 
-function exceeded(result: ObservedResult): ("memory" | "cpu_time")[] {
-  return [...(result.oom_killed ? (["memory"] as const) : []), ...(result.cpu_limit ? (["cpu_time"] as const) : [])];
-}
-
-function endings(run: ObservedRun, { result, error }: RunOutcome): Happening[] {
-  const about = { sandboxId: run.sandboxId, runId: run.id };
-  if (result === undefined) {
-    const errorCode = error instanceof AppError ? error.code : "internal";
-    const durationMs = Math.max(0, Date.now() - run.startedAtMs);
-    return [{ type: "execution.failed", ...about, exitCode: null, durationMs, errorCode }];
-  }
-  const { exit_code: exitCode, duration_ms: durationMs } = result;
+function endings({ id, sandboxId }: ObservedRun, record: RunRecord, result: ObservedResult | undefined): Happening[] {
+  const about = { sandboxId, runId: id };
+  const { outcome, ended_by: endedBy, exit_code: exitCode, duration_ms: durationMs, error } = record;
   const over = exceeded(result).map((resource) => ({ type: "resource.exceeded", ...about, resource }) as const);
-  if (result.timed_out) return [...over, { type: "execution.timeout", ...about, durationMs }];
-  if (exitCode === 0) return [...over, { type: "execution.completed", ...about, exitCode, durationMs }];
-  return [...over, { type: "execution.failed", ...about, exitCode, durationMs, errorCode: null }];
+  const type = `execution.${outcome}` as const;
+  switch (type) {
+    case "execution.completed":
+      return [...over, { type, ...about, exitCode: exitCode ?? 0, durationMs }];
+    case "execution.failed":
+      return [...over, { type, ...about, exitCode, durationMs, errorCode: error?.code ?? null, endedBy }];
+    case "execution.timeout":
+      return [...over, { type, ...about, durationMs }];
+  }
 }
 
 export type SandboxBeginning = "sandbox.created" | "sandbox.attached" | "sandbox.started";

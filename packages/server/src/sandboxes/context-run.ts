@@ -2,11 +2,12 @@ import type { ContextEnd, ContextError, ContextResult, ContextRunOptions, Contex
 import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
 import type { NetworkRefusals } from "../core/network-refusal.ts";
-import { endedBy } from "../core/run-end.ts";
+import { outcomeOf } from "../core/outcome.ts";
 import { newRunId } from "../core/run-id.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
+import { contextExit } from "./context-exit.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import type { Kernel, KernelListener } from "./kernel.ts";
 import type { KernelMessage } from "./kernel-message.ts";
@@ -181,18 +182,20 @@ export class ContextRun implements KernelListener {
   ): Omit<ContextRunResult, keyof NetworkRefusals> {
     const { stdout, stderr } = this.#captures;
     const error = end === undefined ? this.#error : { name: "ContextEnded", message: end.reason, traceback: "" };
+    const said = error === undefined ? {} : { error };
+    const gone = end === undefined ? {} : { ended: end };
     return {
       run_id: this.#request.id,
       stdout: stdout.text(),
       stderr: stderr.text(),
       truncated: stdout.truncated || stderr.truncated,
       results: this.#results,
-      ...(error === undefined ? {} : { error }),
+      ...said,
       duration_ms: Math.round(durationMs * 1000) / 1000,
       timed_out: this.#timedOut,
       cpu_limit: cpuLimit,
-      ended_by: endedBy({ timed_out: this.#timedOut, cpu_limit: cpuLimit, oom_killed: end?.oom_killed ?? false }),
-      ...(end === undefined ? {} : { ended: end }),
+      ...outcomeOf({ ...contextExit({ ...said, ...gone }), timed_out: this.#timedOut, cpu_limit: cpuLimit }),
+      ...gone,
     };
   }
 }

@@ -1,20 +1,19 @@
 import type { ContextLanguage, ContextRunResult } from "../core/context.ts";
-import { withHashes } from "../core/output-hashes.ts";
 import type { ObservedResult, RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
+import { contextExit } from "./context-exit.ts";
 import type { CheckedRun } from "./context-run.ts";
 
 type Seen = Record<OutputChannel, Capture>;
 
-/** A context has no exit code of its own: code that failed counts as 1. Its error stands behind what it wrote to stderr. */
+/** Its error stands behind what it wrote to stderr. */
 function toResult(done: ContextRunResult, { listeners }: CheckedRun, seen: Seen): ObservedResult {
-  const { error, ended } = done;
+  const { error } = done;
   const written = (channel: OutputChannel) => (listeners[channel] === undefined ? done[channel] : seen[channel].text());
   const failure = error === undefined ? "" : error.traceback || `${error.name}: ${error.message}`;
   return {
-    exit_code: error === undefined ? 0 : (ended?.exit_code ?? 1),
-    signal: ended?.signal ?? null,
+    ...contextExit(done),
     stdout: written("stdout"),
     stderr: written("stderr") + failure,
     truncated: done.truncated || seen.stdout.truncated || seen.stderr.truncated,
@@ -22,7 +21,6 @@ function toResult(done: ContextRunResult, { listeners }: CheckedRun, seen: Seen)
     cpu_ms: 0,
     timed_out: done.timed_out,
     cpu_limit: done.cpu_limit,
-    oom_killed: ended?.oom_killed ?? false,
     files_changed: [],
     files_changed_truncated: false,
   };
@@ -45,15 +43,17 @@ export function observeContextRun(
     };
   };
   const run = { id: request.id, startedAtMs: Date.now(), command: request.code, ...context };
-  observer.started(run);
+  const started = observer.started(run);
+  started.catch(() => undefined); // the end of the run tells of it
   return complete({ ...request, listeners: { stdout: listen("stdout"), stderr: listen("stderr") } }).then(
     async (done) => {
-      const { stored, hashes } = observer.ended(run, { result: toResult(done, request, seen) });
-      await stored;
-      return withHashes(done, hashes);
+      await started;
+      await observer.ended(run, { result: toResult(done, request, seen) });
+      return done;
     },
     async (error) => {
-      await observer.ended(run, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;
+      await started;
+      await observer.ended(run, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() });
       throw error;
     },
   );

@@ -6,9 +6,13 @@ import { quote } from "./observe-run.ts";
 import type { ProcessRecord } from "./process-record.ts";
 
 /** A background process as those see it who watch runs. */
-export function observedProcess(sandboxId: string, { runId, command, startedAt }: ProcessRecord): ObservedRun {
+export function observedProcess(
+  sandboxId: string,
+  { id: processId, runId, command, startedAt }: ProcessRecord,
+): ObservedRun {
   return {
     id: runId,
+    processId,
     sandboxId,
     startedAtMs: Date.parse(startedAt),
     command: command.map(quote).join(" "),
@@ -25,11 +29,11 @@ export async function tellProcessEnd(
 ): Promise<void> {
   const [stdout, stderr] = [await beginning(logs.stdout, observer), await beginning(logs.stderr, observer)];
   const texts = { stdout: stdout.text, stderr: stderr.text };
-  if ("error" in outcome) return observer.ended(run, { ...outcome, ...texts }).stored;
+  if ("error" in outcome) return observer.ended(run, { ...outcome, ...texts });
   const { max_rss: _, ...result } = outcome.result;
   const truncated = !stdout.isWhole || !stderr.isWhole;
   const untracked = { files_changed: [], files_changed_truncated: false };
-  await observer.ended(run, { result: { ...result, ...texts, ...untracked, truncated } }).stored;
+  await observer.ended(run, { result: { ...result, ...texts, ...untracked, truncated } });
 }
 
 async function beginning(log: ChannelLog, { outputBytes }: RunObserver): Promise<{ text: string; isWhole: boolean }> {

@@ -1,4 +1,3 @@
-import { withHashes } from "../core/output-hashes.ts";
 import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
 import { type Identified, newRunId } from "../core/run-id.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
@@ -37,7 +36,7 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
         };
   const run = await start({ ...observed, id });
   const described = describe(sandboxId, { ...request, id });
-  observer.started(described);
+  const started = observer.started(described);
   const result = run.result.then(
     async (done) => {
       const { stdout, stderr } = seen;
@@ -50,15 +49,17 @@ export async function observeRun<R extends RunRequest | CodeRequest>(
               stderr: stderr.text(),
               truncated: stdout.truncated || stderr.truncated,
             };
-      const { stored, hashes } = observer.ended(described, { result: shown });
-      await stored;
-      return withHashes(done, hashes);
+      await started;
+      await observer.ended(described, { result: shown });
+      return done;
     },
     async (error) => {
-      await observer.ended(described, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() }).stored;
+      await started;
+      await observer.ended(described, { error, stdout: seen.stdout.text(), stderr: seen.stderr.text() });
       throw error;
     },
   );
   result.catch(() => undefined); // whoever awaits it gets the error; nobody must
+  await started;
   return { ...run, result };
 }

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { emitWarning } from "node:process";
 import { AppError, messageOf } from "../core/errors.ts";
 import { processLimits } from "../core/limits.ts";
 import type { OutputPiece, ProcessInfo, ReadOptions, SandboxProcess } from "../core/process.ts";
@@ -146,7 +147,7 @@ export class BackgroundProcess implements SandboxProcess {
   /** Writes it down: from here on it outlives its owner. */
   async confirm(pid: number | null): Promise<void> {
     await this.#save({ pid });
-    this.#sandbox.observer.started(observedProcess(this.#sandbox.id, this.#record));
+    await this.#sandbox.observer.started(observedProcess(this.#sandbox.id, this.#record));
   }
 
   /** Waits for the end, under the guards of a run. */
@@ -210,9 +211,11 @@ export class BackgroundProcess implements SandboxProcess {
     this.#give(error);
   }
 
-  #tellEnd(outcome: { result: ProcessResult } | { error: unknown }): Promise<void> {
+  /** Nobody waits for an answer that could be an error: one that cannot be written down is not told. */
+  async #tellEnd(outcome: { result: ProcessResult } | { error: unknown }): Promise<void> {
     const { observer, id } = this.#sandbox;
-    return tellProcessEnd(observer, observedProcess(id, this.#record), this.#logs, outcome);
+    const told = tellProcessEnd(observer, observedProcess(id, this.#record), this.#logs, outcome);
+    await told.catch((error) => emitWarning(messageOf(error)));
   }
 
   #cannotStore(cause: unknown): void {

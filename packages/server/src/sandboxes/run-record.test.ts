@@ -11,6 +11,7 @@ const change = { path: "a", action: "created", size_bytes: 1, sha256: null } as 
 function result(extra: Partial<RunResult>): RunResult {
   return {
     run_id: "run",
+    outcome: "completed",
     exit_code: 0,
     signal: null,
     stdout: "",

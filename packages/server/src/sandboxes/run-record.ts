@@ -1,7 +1,8 @@
 import type { EngineName } from "../core/engine.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
-import type { ObservedRun, RunOutcome } from "../core/run-observer.ts";
+import { outcomeOf } from "../core/outcome.ts";
+import type { ObservedRun, RunEnding } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 
 /** The first bytes of a text, whole characters only. */
@@ -27,9 +28,9 @@ function errorOf(error: unknown): RunRecord["error"] {
 }
 
 /** What is kept of a run: redacted first, then cut to its caps. */
-export function toRecord(run: ObservedRun, engine: EngineName, outcome: RunOutcome, options: RecordOptions): RunRecord {
-  const { result } = outcome;
-  const written = result ?? outcome;
+export function toRecord(run: ObservedRun, engine: EngineName, ending: RunEnding, options: RecordOptions): RunRecord {
+  const { result } = ending;
+  const written = result ?? ending;
   let isCut = result?.truncated === true || result?.files_changed_truncated === true;
   const keep = (text: string, bytes: number) => {
     const clean = redacted(text, options.redact);
@@ -40,7 +41,7 @@ export function toRecord(run: ObservedRun, engine: EngineName, outcome: RunOutco
   const stdout = keep(written.stdout, options.outputBytes);
   const stderr = keep(written.stderr, options.outputBytes);
   const command = keep(run.command, recordLimits.commandBytes);
-  const error = result === undefined ? errorOf(outcome.error) : null;
+  const error = result === undefined ? errorOf(ending.error) : null;
   const message = keep(error?.message ?? "", recordLimits.commandBytes);
   const changes = result?.files_changed ?? [];
   const files = changes.slice(0, recordLimits.filesChanged);
@@ -52,6 +53,7 @@ export function toRecord(run: ObservedRun, engine: EngineName, outcome: RunOutco
     started_at: new Date(run.startedAtMs).toISOString(),
     command,
     language: run.language,
+    ...outcomeOf(result),
     exit_code: result?.exit_code ?? null,
     signal: result?.signal ?? null,
     duration_ms: result?.duration_ms ?? Math.max(0, Date.now() - run.startedAtMs),

@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
+import { outcomeOf } from "../core/outcome.ts";
 import type { Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
-import { endedBy } from "../core/run-end.ts";
 import type { Identified } from "../core/run-id.ts";
 import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import { checkTerminal } from "../core/terminal.ts";
@@ -134,7 +134,7 @@ async function describeEnd(sandbox: Sandbox, request: Identified<RunRequest>, ex
   return {
     run_id: request.id,
     ...ended,
-    ended_by: endedBy(ended),
+    ...outcomeOf(ended),
     warm: exit.warm,
     files_changed: sandbox.redactor.value(found.changes),
     files_changed_truncated: found.truncated,

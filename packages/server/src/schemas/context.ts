@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
-import { endedBy, networkRefusals, runFields, runId } from "./run.ts";
+import { endedBy, networkRefusals, outcome, runFields, runId } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { cwd, env, stdin, timeout_seconds, resource_limits, stream, encoding } = runFields;
@@ -62,6 +62,7 @@ export const contextRunResult = z
       }),
     ),
     error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).optional(),
+    outcome,
     ended_by: endedBy,
     ...networkRefusals,
     duration_ms: z.number(),

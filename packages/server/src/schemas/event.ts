@@ -5,6 +5,7 @@ import { type FeedType, feedTypes } from "../core/feed.ts";
 import { gcTriggers } from "../core/gc.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { roles } from "../core/principal.ts";
+import { runEnds } from "../core/run-end.ts";
 
 const text = z.string();
 const count = z.number();
@@ -39,6 +40,7 @@ export const eventData = {
     exit_code: count.nullable(),
     duration_ms: count,
     error_code: z.enum(errorCodes).nullable(),
+    ended_by: z.enum(runEnds).nullable(),
   }),
   "execution.timeout": z.strictObject({ run_id: text, duration_ms: count }),
   "session.created": session,

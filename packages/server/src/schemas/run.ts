@@ -5,6 +5,7 @@ import { containments } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { refusalKinds } from "../core/network-refusal.ts";
+import { outcomes } from "../core/outcome.ts";
 import { either } from "../core/resource-limits.ts";
 import type { RunLimits } from "../core/run.ts";
 import { runEnds } from "../core/run-end.ts";
@@ -91,6 +92,10 @@ export const fileChange = z
   })
   .meta({ id: "FileChange" });
 
+export const outcome = z
+  .enum(outcomes)
+  .describe("completed: with exit code 0; timeout: at its time limit; failed: otherwise, also without any result");
+
 export const endedBy = z
   .enum(runEnds)
   .nullable()
@@ -129,6 +134,7 @@ export const runResult = z
     stderr: z.string(),
     truncated: z.boolean(),
     ...processResult,
+    outcome,
     ended_by: endedBy,
     ...networkRefusals,
     warm: z.boolean(),

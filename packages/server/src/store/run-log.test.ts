@@ -25,6 +25,8 @@ function record(run_id: string, extra: Partial<RunRecord> = {}): RunRecord {
     started_at: new Date().toISOString(),
     command: "true",
     language: null,
+    outcome: "completed",
+    ended_by: null,
     exit_code: 0,
     signal: null,
     duration_ms: 1,

@@ -1,6 +1,7 @@
 import type { ContextLanguage, ContextRunOptions, ContextRunResult } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import type { RunResult } from "../core/run.ts";
+import { contextExit } from "../sandboxes/context-exit.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 /** A run whose variables live on. What it used cannot be told apart from what its interpreter uses. */
@@ -35,13 +36,10 @@ export async function runInContext(
     throw error;
   });
   const found = await sandbox.endRun(true);
-  const { ended, error, ...rest } = done;
+  const { ended: _, ...rest } = done;
   return {
     ...rest,
-    ...(error && { error }),
-    exit_code: error === undefined ? 0 : (ended?.exit_code ?? 1),
-    signal: ended?.signal ?? null,
-    oom_killed: ended?.oom_killed ?? false,
+    ...contextExit(done),
     warm: !isNew,
     files_changed: sandbox.redactor.value(found.changes),
     files_changed_truncated: found.truncated,

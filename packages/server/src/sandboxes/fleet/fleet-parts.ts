@@ -10,6 +10,7 @@ import type { LendFiles, Restore } from "./creation.ts";
 import type { Keep } from "./harvest.ts";
 import type { LedgerParts } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
+import type { RunBook } from "./run-book.ts";
 
 /** What a fleet is made of. */
 export interface FleetParts extends LedgerParts {
@@ -17,6 +18,7 @@ export interface FleetParts extends LedgerParts {
   clock: Clock;
   settings: FleetSettings;
   approvals: Approvals;
+  runs: RunBook;
   restore?: Restore;
   lendFiles?: LendFiles;
   /** Where checkpoints are known, and what their owners knew lies, of templates too; the memory is the engine's. */

@@ -299,7 +299,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const member = this.#registry.find(caller, id);
     const parts = {
       queue: this.#queue,
-      ledger: this.#ledger,
+      runs: this.#parts.runs,
       policy: this.#parts.settings.commands,
       approvals: this.#parts.approvals,
     };

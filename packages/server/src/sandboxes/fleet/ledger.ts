@@ -73,7 +73,7 @@ export class Ledger {
   }
 }
 
-function entryOf(record: SandboxRecord, { type, actor, runId, detail }: Noted): AuditEntry {
+export function entryOf(record: SandboxRecord, { type, actor, runId, detail }: Noted): AuditEntry {
   return {
     type,
     namespace: record.namespace,
