@@ -1,7 +1,7 @@
 import type { ApprovalSettings } from "../core/approval.ts";
 import type { Configuration } from "./config.ts";
 
-/** What settings become for questions to humans, in their units. */
+/** Approval settings in internal units. */
 export function approvalOptions({ settings }: Configuration): ApprovalSettings {
   const timeoutMs = Math.round(settings["approvals.expire_seconds"] * 1000);
   return {

@@ -1,24 +1,24 @@
 import { approvalLimits } from "../core/approval-limits.ts";
 import { inSeconds } from "./units.ts";
 
-/** Settings of questions to humans. */
+/** Settings of approvals. */
 export const approvalSettings = {
   "approvals.attended": {
     type: "boolean",
     default: true,
     env: "CAISSON_APPROVALS_ATTENDED",
-    help: "whether there is anybody to ask; if not, what takes an approval is refused at once",
+    help: "a person answers approval requests; if false, actions that require approval are refused immediately",
   },
   "approvals.expire_seconds": {
     type: "number",
     range: inSeconds(approvalLimits.timeoutMs),
     env: "CAISSON_APPROVALS_EXPIRE",
-    help: "how long a question waits for its answer",
+    help: "time in seconds after which an approval request expires",
   },
   "approvals.wait_seconds": {
     type: "number",
     range: inSeconds(approvalLimits.holdMs),
     env: "CAISSON_APPROVALS_WAIT",
-    help: "how long an attempt waits for the answer before it is refused; the next one finds it",
+    help: "time in seconds that an action waits for approval before it is refused; a later answer applies to the next attempt",
   },
 } as const;

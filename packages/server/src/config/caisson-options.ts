@@ -8,7 +8,7 @@ import type { Configuration } from "./config.ts";
 
 const MiB = 1024 ** 2;
 
-/** What settings become inside, in its units. */
+/** Settings in internal units. */
 export interface ConfiguredOptions {
   home: string;
   root: string;
@@ -19,7 +19,7 @@ export interface ConfiguredOptions {
   listeners: boolean;
   background: BackgroundPolicy;
   network: NetworkOptions;
-  /** Without it no run is recorded. */
+  /** If undefined, no run is recorded. */
   records?: RecordOptions;
 }
 

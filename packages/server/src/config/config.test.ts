@@ -89,34 +89,34 @@ describe("the configuration", () => {
   });
 
   it.each([
-    ["engine: auto\nengne: gvisor\n", "HOME/caisson.yaml:2: there is no setting 'engne'", "did you mean engine?"],
-    ["max_ram: 5\n", "HOME/caisson.yaml:1: there is no setting 'max_ram'", "did you mean max_ram_mb?"],
-    ["timeout: 5\n", "HOME/caisson.yaml:1: there is no setting 'timeout'", "did you mean timeout_seconds?"],
-    ["runs:\n  kep: 5\n", "HOME/caisson.yaml:2: there is no setting 'runs.kep'", "did you mean runs.keep?"],
-    ["zzz: 5\n", "HOME/caisson.yaml:1: there is no setting 'zzz'", "caisson config --help lists the settings"],
+    ["engine: auto\nengne: gvisor\n", "HOME/caisson.yaml:2: unknown setting 'engne'", "did you mean engine?"],
+    ["max_ram: 5\n", "HOME/caisson.yaml:1: unknown setting 'max_ram'", "did you mean max_ram_mb?"],
+    ["timeout: 5\n", "HOME/caisson.yaml:1: unknown setting 'timeout'", "did you mean timeout_seconds?"],
+    ["runs:\n  kep: 5\n", "HOME/caisson.yaml:2: unknown setting 'runs.kep'", "did you mean runs.keep?"],
+    ["zzz: 5\n", "HOME/caisson.yaml:1: unknown setting 'zzz'", "caisson config --help lists the settings"],
     [
       "engine: gvisr\n",
-      "HOME/caisson.yaml:1: engine: 'gvisr' is none of auto, gvisor, container",
+      "HOME/caisson.yaml:1: engine: 'gvisr' is not one of auto, gvisor, container",
       "did you mean gvisor?",
     ],
     ["\n\nmax_ram_mb: lots\n", "HOME/caisson.yaml:3: max_ram_mb: 'lots' is not a number", undefined],
     ['max_ram_mb: "512"\n', "HOME/caisson.yaml:1: max_ram_mb: '512' is not a number", undefined],
     ["max_ram_mb: .nan\n", "HOME/caisson.yaml:1: max_ram_mb: null is not a number", undefined],
     ["max_ram_mb:\n", "HOME/caisson.yaml:1: max_ram_mb: null is not a number", undefined],
-    ["max_ram_mb: 8193\n", "HOME/caisson.yaml:1: max_ram_mb: 8193 is past the cap of 8192", undefined],
+    ["max_ram_mb: 8193\n", "HOME/caisson.yaml:1: max_ram_mb: 8193 exceeds the maximum of 8192", undefined],
     ["max_ram_mb: 63\n", "HOME/caisson.yaml:1: max_ram_mb: 63 is below the minimum of 64", undefined],
     ["max_processes: 1.5\n", "HOME/caisson.yaml:1: max_processes: 1.5 is not a whole number", undefined],
     ["runs:\n  record: maybe\n", "HOME/caisson.yaml:2: runs.record: 'maybe' is not true or false", undefined],
     ["runc_path: runc\n", "HOME/caisson.yaml:1: runc_path: 'runc' is not an absolute path", undefined],
-    ["allowed_domains: a.org\n", "HOME/caisson.yaml:1: allowed_domains: 'a.org' is not a list of texts", undefined],
-    ["- engine\n", "HOME/caisson.yaml:1: the file must hold settings, one a line", undefined],
+    ["allowed_domains: a.org\n", "HOME/caisson.yaml:1: allowed_domains: 'a.org' is not a list of strings", undefined],
+    ["- engine\n", "HOME/caisson.yaml:1: expected one setting per line, as KEY: VALUE", undefined],
     ["engine: auto\nengine: gvisor\n", "HOME/caisson.yaml:2: Map keys must be unique", undefined],
     [
       "engine: auto\ndefault_backend: gvisor\n",
       "HOME/caisson.yaml:2: engine is already set at HOME/caisson.yaml:1",
       undefined,
     ],
-    ["allowed_domains: [&a b, *a]\n", "HOME/caisson.yaml:1: aliases are not taken", undefined],
+    ["allowed_domains: [&a b, *a]\n", "HOME/caisson.yaml:1: aliases are not supported", undefined],
   ])("[API-07] refuses %j, and says where and what", async (yaml, message, hint) => {
     expect(await failure({ yaml })).toEqual({ code: "invalid", message, hint });
   });
@@ -124,16 +124,16 @@ describe("the configuration", () => {
   it.each([
     [{ CAISSON_TIMEOUT: "soon" }, "CAISSON_TIMEOUT: 'soon' is not a number"],
     [{ CAISSON_TIMEOUT: "0x10" }, "CAISSON_TIMEOUT: '0x10' is not a number"],
-    [{ CAISSON_TIMEOUT: "4000" }, "CAISSON_TIMEOUT: 4000 is past the cap of 3600"],
-    [{ CAISSON_ENGINE: "kvm" }, "CAISSON_ENGINE: 'kvm' is none of auto, gvisor, container"],
+    [{ CAISSON_TIMEOUT: "4000" }, "CAISSON_TIMEOUT: 4000 exceeds the maximum of 3600"],
+    [{ CAISSON_ENGINE: "kvm" }, "CAISSON_ENGINE: 'kvm' is not one of auto, gvisor, container"],
     [{ CAISSON_RUNS_RECORD: "perhaps" }, "CAISSON_RUNS_RECORD: 'perhaps' is not true or false"],
   ])("[API-07] refuses %j", async (variables, message) => {
     expect(await failure({ variables })).toMatchObject({ code: "invalid", message });
   });
 
   it.each([
-    ["vault: memory\n", "a daemon keeps secrets encrypted in its store, not in memory"],
-    ["audit: memory\n", "a daemon keeps its audit log on the disk, not in memory"],
+    ["vault: memory\n", "the daemon does not support vault: memory; it stores secrets encrypted on disk"],
+    ["audit: memory\n", "the daemon does not support audit: memory; it stores the audit log on disk"],
   ])("[API-07] takes %j where no daemon is, and a daemon refuses it with a sentence", async (yaml, sentence) => {
     const configuration = await load({ yaml });
     expect(caissonOptions(configuration).engine).toBe("auto");
@@ -146,7 +146,7 @@ describe("the configuration", () => {
     for (const path of ["/a.db", "../a.db", "run/a.db", "vault-key", ".db"])
       expect(await failure({ variables: { CAISSON_SQLITE_PATH: path } })).toMatchObject({
         code: "invalid",
-        hint: "it lies in the data folder",
+        hint: "the file is always in the data folder",
       });
   });
 
@@ -165,11 +165,11 @@ describe("the configuration", () => {
     ["CAISSON_MAX_RAM_BM", "did you mean CAISSON_MAX_RAM_MB?"],
     ["CAISSON_TIMEOUTT", "did you mean CAISSON_TIMEOUT?"],
     ["CAISSON_API_KEYS", "did you mean CAISSON_API_KEY?"],
-    ["CAISSON_XYZZY", "variables that begin with CAISSON_ are Caisson's own: docs/configuration.md lists them"],
+    ["CAISSON_XYZZY", "unset it; docs/configuration.md lists all variables that start with CAISSON_"],
   ])("[API-07] refuses the variable %s, which nothing would obey", async (name, hint) => {
     expect(await failure({ variables: { [name]: "5" } })).toEqual({
       code: "invalid",
-      message: `there is no variable ${name}`,
+      message: `unknown variable ${name}`,
       hint,
     });
     expect((await load({ variables: { [name]: "" } })).origins.engine).toBe("default");
@@ -209,12 +209,10 @@ describe("the configuration", () => {
   it("refuses a named file that is not there, a folder, and a huge file", async () => {
     expect(await failure({ configFile: join(home, "none") })).toMatchObject({
       code: "invalid",
-      message: "the configuration HOME/none cannot be read: ENOENT",
+      message: "cannot read the configuration HOME/none: ENOENT",
     });
     await mkdir(join(home, "folder"));
-    expect((await failure({ configFile: join(home, "folder") })).message).toBe(
-      "HOME/folder: this is not a regular file",
-    );
+    expect((await failure({ configFile: join(home, "folder") })).message).toBe("HOME/folder: not a regular file");
     expect(await failure({ yaml: "#".repeat(300_000) })).toMatchObject({ code: "too_large" });
   });
 

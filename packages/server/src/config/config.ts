@@ -7,14 +7,14 @@ import { checkValue, fromText } from "./parse-value.ts";
 import { defaultOf, type SettingName, type Settings, settingNames, specOf, type Value } from "./settings.ts";
 import { readYamlFile, type YamlEntry } from "./yaml-file.ts";
 
-/** Where a value comes from: `default`, `caisson.yaml:3`, `CAISSON_ENGINE`, `options`. */
+/** The origin of each value: `default`, `caisson.yaml:3`, `CAISSON_ENGINE`, `options`. */
 type Origins = Readonly<Record<SettingName, string>>;
 
 export interface Configuration {
   home: string;
   homeOrigin: string;
   root: string;
-  /** The file that was looked for, whether or not it is there. */
+  /** Path of the configuration file, which may not exist. */
   file: string;
   settings: Settings;
   origins: Origins;
@@ -24,7 +24,7 @@ export interface ConfigurationSources {
   environment: Environment;
   /** Instead of caisson.yaml in the data folder; it must exist. Null reads none. */
   configFile?: string | null;
-  /** These win over everything. */
+  /** Highest priority. */
   options?: Partial<Settings>;
 }
 
@@ -35,17 +35,17 @@ const variablesOf = (name: SettingName): string[] => {
 };
 const settingVariables = settingNames.flatMap(variablesOf);
 
-/** A misspelt variable would leave a limit as it was. */
+/** Refuses unknown variables: a misspelt one would leave a limit unchanged. */
 function checkVariables(variables: Environment["variables"]): void {
   for (const [name, value] of Object.entries(variables)) {
     if (!name.startsWith(prefix) || value === undefined || value === "") continue;
     if (settingVariables.includes(name) || isOwnVariable(name)) continue;
     const words = [...settingVariables, ...ownVariables].map((known) => known.slice(prefix.length));
     const meant = nearMiss(name.slice(prefix.length), words);
-    throw new AppError("invalid", `there is no variable ${name.slice(0, configLimits.shownCharacters)}`, {
+    throw new AppError("invalid", `unknown variable ${name.slice(0, configLimits.shownCharacters)}`, {
       hint:
         meant === undefined
-          ? "variables that begin with CAISSON_ are Caisson's own: docs/configuration.md lists them"
+          ? "unset it; docs/configuration.md lists all variables that start with CAISSON_"
           : `did you mean ${prefix}${meant}?`,
     });
   }
@@ -61,7 +61,7 @@ function defaults(): Values {
 
 function unknownKey(place: string, key: string): AppError {
   const meant = nearMiss(key, settingNames);
-  return new AppError("invalid", `${place}: there is no setting '${key}'`, {
+  return new AppError("invalid", `${place}: unknown setting '${key}'`, {
     hint: meant === undefined ? "caisson config --help lists the settings" : `did you mean ${meant}?`,
   });
 }
@@ -101,7 +101,7 @@ function takeOptions(values: Values, options: Partial<Settings>): void {
   }
 }
 
-/** Defaults, then caisson.yaml, then the environment, then options; what cannot be honoured is refused, never passed over. */
+/** Reads defaults, then caisson.yaml, then the environment, then options. Refuses invalid values instead of ignoring them. */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<Configuration> {
   const { environment } = sources;
   checkVariables(environment.variables);

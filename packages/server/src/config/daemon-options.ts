@@ -12,32 +12,40 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** Where others could reach it, the daemon listens only when told that it shall do so without TLS (IDN-03). */
+/** Refuses an address that other machines can reach, unless the setting listen_without_tls allows it (IDN-03). */
 function listenOptions({ settings }: Configuration): { host: string; port: number } {
   const { listen: host, port, listen_without_tls: allowed } = settings;
   if (!allowed && !loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4"))
-    throw new AppError("forbidden", `${host} can be reached by others, and Caisson speaks no TLS`, {
-      hint: "put a proxy with TLS before 127.0.0.1; or set listen_without_tls: true on a network that you trust",
-    });
+    throw new AppError(
+      "forbidden",
+      `cannot listen on ${host}: other machines can reach it, and Caisson does not support TLS`,
+      {
+        hint: "listen on 127.0.0.1 behind a TLS proxy, or set listen_without_tls: true on a trusted network",
+      },
+    );
   return { host, port };
 }
 
-/** Settings that keep in memory what a daemon must keep on disk. */
+/** Refuses settings that keep data in memory that a daemon must keep on disk. */
 function refuseMemory({ settings, origins }: Configuration): void {
-  const hint = "memory is for the library and caisson run, which keep neither secrets nor an audit log";
+  const hint = "remove this setting; memory is only for the library and caisson run";
   if (settings.vault === "memory")
     throw new AppError(
       "unsupported",
-      `${origins.vault}: a daemon keeps secrets encrypted in its store, not in memory`,
+      `${origins.vault}: the daemon does not support vault: memory; it stores secrets encrypted on disk`,
       { hint },
     );
   if (settings.audit === "memory")
-    throw new AppError("unsupported", `${origins.audit}: a daemon keeps its audit log on the disk, not in memory`, {
-      hint,
-    });
+    throw new AppError(
+      "unsupported",
+      `${origins.audit}: the daemon does not support audit: memory; it stores the audit log on disk`,
+      {
+        hint,
+      },
+    );
 }
 
-/** What the daemon is told of its settings: of folders, their names. */
+/** Settings that are sent to the daemon. Folders are sent by name, without their paths. */
 export function daemonOptions(configuration: Configuration) {
   refuseMemory(configuration);
   const {

@@ -4,16 +4,16 @@ import { env, geteuid } from "node:process";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What the environment says. The only place that reads it. */
+/** The parsed environment. This file is the only one that reads it. */
 export interface Environment {
   home: string;
   /** `CAISSON_HOME` or `default`. */
   homeOrigin: string;
-  /** The checkout, or wherever the launcher lies. */
+  /** The checkout, or the folder of the launcher. */
   root: string;
-  /** CAISSON_CONFIG: a configuration that does not lie in the data folder. */
+  /** CAISSON_CONFIG: a configuration file outside the data folder. */
   configFile?: string;
-  /** Everything, for the settings, and for `--env NAME` to take values from. */
+  /** All variables: settings are read from them, and `--env NAME` copies their values. */
   variables: Variables;
   noColor: boolean;
   /** CAISSON_DEBUG: errors show their stack. */
@@ -23,7 +23,7 @@ export interface Environment {
 export const vaultKeyVariable = "CAISSON_VAULT_KEY";
 export const secretPrefix = "CAISSON_SECRET_";
 
-/** Variables that are no settings. Those of tests are here too, since tests start programs. */
+/** Variables that are not settings, including those of tests. */
 export const ownVariables = [
   "CAISSON_HOME",
   "CAISSON_ROOT",
@@ -40,10 +40,10 @@ export function isOwnVariable(name: string): boolean {
   return ownVariables.includes(name) || name.startsWith(secretPrefix) || name.startsWith("CAISSON_TEST_");
 }
 
-/** Whether CAISSON_URL names a daemon, wherever it is: empty it names none. */
+/** True if CAISSON_URL selects a daemon; an empty value selects none. */
 export const namesDaemon = ({ CAISSON_URL }: Variables) => CAISSON_URL !== undefined && CAISSON_URL !== "";
 
-/** Of this process, or of the variables given in its place. */
+/** Reads the environment of this process, or the given variables instead. */
 export function readEnvironment(variables: Variables = env): Environment {
   const given = (name: string) => variables[name] || undefined;
   const isRoot = geteuid?.() === 0;

@@ -3,7 +3,7 @@ import type { FleetSettings } from "../core/fleet.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 
-/** What settings become for a daemon's fleet, in its units. */
+/** Fleet settings in internal units. */
 export function fleetOptions(configuration: Configuration): FleetSettings {
   const { settings } = configuration;
   const { engine, limits: configured } = caissonOptions(configuration);

@@ -3,7 +3,7 @@ import { type FolderRole, folderId, type NamedFolder } from "../core/folder.ts";
 import { configLimits } from "../core/limits.ts";
 import type { Configuration } from "./config.ts";
 
-/** The folders of `folders.input` or `folders.output`; whether they may be used is looked at where they lie. */
+/** Parses `folders.input` or `folders.output`. The folders themselves are checked when they are used. */
 export function folderOptions(
   { settings, origins }: Pick<Configuration, "settings" | "origins">,
   role: FolderRole,
@@ -15,12 +15,12 @@ export function folderOptions(
     const folder = { id: text.slice(0, at), path: text.slice(at + 1) };
     if (at >= 0 && folderId.test(folder.id)) return folder;
     throw new AppError("invalid", `${place}: '${text.slice(0, configLimits.shownCharacters)}' is not NAME=PATH`, {
-      hint: "a name has 1 to 32 small letters, digits, - and _: data=/srv/data",
+      hint: "NAME has 1 to 32 lowercase letters, digits, - and _, such as data=/srv/data",
     });
   });
   const twice = folders.find(({ id }, at) => folders.findIndex((other) => other.id === id) !== at);
-  if (twice !== undefined) throw new AppError("invalid", `${place}: there are two folders '${twice.id}'`);
+  if (twice !== undefined) throw new AppError("invalid", `${place}: duplicate folder '${twice.id}'`);
   if (folders.length > configLimits.folders)
-    throw new AppError("invalid", `${place}: there are more than ${configLimits.folders} folders`);
+    throw new AppError("invalid", `${place}: too many folders (limit: ${configLimits.folders})`);
   return folders;
 }

@@ -1,11 +1,11 @@
 import { gcLimits } from "../core/gc-limits.ts";
 
-/** Settings of what is removed when nothing uses it. */
+/** Settings of garbage collection. */
 export const gcSettings = {
   "gc.watermark_percent": {
     type: "number",
     range: gcLimits.watermarkPercent,
     env: "CAISSON_GC_WATERMARK_PERCENT",
-    help: "of the data folder's disk; when so much is used, what nothing needs is removed; at 100 only caisson gc does it",
+    help: "disk usage of the data folder, in percent, that starts garbage collection; 100: only caisson gc starts it",
   },
 } as const;

@@ -3,7 +3,7 @@ import type { HostSettings } from "../core/host.ts";
 import { hostLimits } from "../core/host-limits.ts";
 import type { Configuration } from "./config.ts";
 
-/** What settings become for access to the host; undefined where it is turned off. Patterns and folders are looked at where they are used. */
+/** Host access settings; undefined if host access is disabled. Patterns and folders are checked when they are used. */
 export function hostOptions({
   settings,
   origins,
@@ -19,7 +19,7 @@ export function hostOptions({
   for (const [name, what] of Object.entries(limits)) {
     const key = `host.${name as keyof typeof limits}` as const;
     if (settings[key].length > hostLimits[what])
-      throw new AppError("invalid", `${origins[key]}: ${key}: there are more than ${hostLimits[what]} ${what}`);
+      throw new AppError("invalid", `${origins[key]}: ${key}: too many ${what} (limit: ${hostLimits[what]})`);
   }
   return {
     runAs: settings["host.run_as"],

@@ -1,16 +1,16 @@
-/** Settings of what agents may do on the machine around the sandboxes. */
+/** Settings of the access that agents have to this machine, outside sandboxes. */
 export const hostSettings = {
   "host.enabled": {
     type: "boolean",
     default: false,
     env: "CAISSON_HOST_ENABLED",
-    help: "whether agents may use this machine at all; without it every host tool refuses",
+    help: "allow agents to use this machine; if false, all host tools are refused",
   },
   "host.run_as": {
     type: "user",
     default: null,
     env: "CAISSON_HOST_RUN_AS",
-    help: "the user as whom a daemon does so; its own unless set, never root",
+    help: "user that runs host commands, never root; none: the daemon's user",
   },
   "host.allow": {
     type: "list",
@@ -22,37 +22,37 @@ export const hostSettings = {
     type: "list",
     default: [],
     env: "CAISSON_HOST_ASK",
-    help: "commands that take a human's approval each time, likewise",
+    help: "commands that require approval each time, as patterns",
   },
   "host.blocked": {
     type: "list",
     default: [],
     env: "CAISSON_HOST_BLOCKED",
-    help: "commands that are refused whoever allows or approves them, likewise",
+    help: "commands that are always refused, even if allowed or approved, as patterns",
   },
   "host.unknown": {
     type: "choice",
     choices: ["deny", "ask"],
     default: "deny",
     env: "CAISSON_HOST_UNKNOWN",
-    help: "what becomes of a command that no pattern matches",
+    help: "how to handle commands that match no pattern",
   },
   "host.read": {
     type: "list",
     default: [],
     env: "CAISSON_HOST_READ",
-    help: "folders of this machine whose files agents may read",
+    help: "folders of this machine that agents may read",
   },
   "host.write": {
     type: "list",
     default: [],
     env: "CAISSON_HOST_WRITE",
-    help: "folders of this machine whose files agents may read and write",
+    help: "folders of this machine that agents may read and write",
   },
   "host.namespaces": {
     type: "list",
     default: ["default"],
     env: "CAISSON_HOST_NAMESPACES",
-    help: "tenants whose keys may use this machine",
+    help: "namespaces whose keys may use this machine",
   },
 } as const;

@@ -1,9 +1,9 @@
-/** Of the agents' door. */
+/** Settings of the MCP server. */
 export const mcpSettings = {
   "mcp.tools": {
     type: "list",
     default: ["core"],
     env: "CAISSON_MCP_TOOLS",
-    help: "sets of tools that MCP clients have who name none: core, sessions, files, data, web, host, admin, or all",
+    help: "tool sets for MCP clients that select none: core, sessions, files, data, web, host, admin, or all",
   },
 } as const;

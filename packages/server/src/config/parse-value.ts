@@ -4,7 +4,7 @@ import { configLimits } from "../core/limits.ts";
 import { nearMiss } from "../core/near-miss.ts";
 import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
 
-/** Where a value stands, as an error names it: `caisson.yaml:3: max_ram_mb`, `CAISSON_MAX_RAM_MB`. */
+/** The place of a value in an error message: `caisson.yaml:3: max_ram_mb`, `CAISSON_MAX_RAM_MB`. */
 type Place = string;
 
 function show(value: unknown): string {
@@ -20,7 +20,7 @@ function checkNumber(spec: SettingSpec & { type: "number" }, value: unknown, pla
   if (typeof value !== "number" || !Number.isFinite(value)) throw wrong(place, value, "a number");
   if (spec.whole === true && !Number.isInteger(value)) throw wrong(place, value, "a whole number");
   const { min, max } = spec.range;
-  if (value > max) throw new AppError("invalid", `${place}: ${value} is past the cap of ${max}`);
+  if (value > max) throw new AppError("invalid", `${place}: ${value} exceeds the maximum of ${max}`);
   if (value < min) throw new AppError("invalid", `${place}: ${value} is below the minimum of ${min}`);
   return value;
 }
@@ -31,10 +31,10 @@ function checkChoice(spec: SettingSpec & { type: "choice" }, value: unknown, pla
   if (found !== undefined) return found;
   const meant = typeof value === "string" ? nearMiss(value, spec.choices) : undefined;
   const hint = meant === undefined ? {} : { hint: `did you mean ${meant}?` };
-  throw new AppError("invalid", `${place}: ${show(value)} is none of ${spec.choices.join(", ")}`, hint);
+  throw new AppError("invalid", `${place}: ${show(value)} is not one of ${spec.choices.join(", ")}`, hint);
 }
 
-/** A value of the right type and within its range; otherwise an error that says where and why. */
+/** Returns a value of the right type and range, or throws an error with the place and the reason. */
 export function checkValue(spec: SettingSpec, value: unknown, place: Place): Value {
   switch (spec.type) {
     case "number":
@@ -49,20 +49,24 @@ export function checkValue(spec: SettingSpec, value: unknown, place: Place): Val
         throw wrong(place, value, "an absolute path");
       return value;
     case "database":
-      // The daemon can write in its own folder alone.
+      // The daemon can write only in its own folder.
       if (typeof value !== "string" || !/^\w[\w.-]{0,100}\.(db|sqlite|sqlite3)$/.test(value))
-        throw wrong(place, value, "a file name that ends in .db, .sqlite or .sqlite3", "it lies in the data folder");
+        throw wrong(
+          place,
+          value,
+          "a file name that ends in .db, .sqlite or .sqlite3",
+          "the file is always in the data folder",
+        );
       return value;
     case "user":
-      if (typeof value !== "string" || !/^[a-z_][\w-]{0,31}$/.test(value))
-        throw wrong(place, value, "the name of a user");
+      if (typeof value !== "string" || !/^[a-z_][\w-]{0,31}$/.test(value)) throw wrong(place, value, "a user name");
       return value;
     case "address":
       if (typeof value !== "string" || isIP(value) === 0) throw wrong(place, value, "an IP address");
       return value;
     case "list":
       if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
-        throw wrong(place, value, "a list of texts");
+        throw wrong(place, value, "a list of strings");
       return value;
   }
 }
@@ -78,7 +82,7 @@ const words: Record<string, boolean> = {
   off: false,
 };
 
-/** What the text of an environment variable means for a setting, still to be checked. */
+/** Parses the text of an environment variable; checkValue then checks the result. */
 export function fromText(spec: SettingSpec, text: string): unknown {
   switch (spec.type) {
     case "number":

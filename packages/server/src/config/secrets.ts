@@ -1,8 +1,8 @@
-/** What the environment says that no dump of settings may show. It goes from here to the daemon, and nowhere else. */
+/** Secrets from the environment, which are not settings, so that no dump of settings shows them. Only the daemon gets them. */
 import { secretPrefix, type Variables, vaultKeyVariable } from "./env.ts";
 
 export interface GivenSecrets {
-  /** The master keys of the vault, as they were written; null when none were given. */
+  /** Master keys of the vault, unparsed; null if not set. */
   vaultKeys: string | null;
   /** The variables `CAISSON_SECRET_…`. */
   variables: Readonly<Record<string, string>>;

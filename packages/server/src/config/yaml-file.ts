@@ -13,9 +13,9 @@ export interface YamlEntry {
 }
 
 async function readBounded(path: string): Promise<string> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK); // a FIFO must not hold a start up
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK); // a FIFO must not block the start
   const info = await file.stat();
-  if (!info.isFile()) throw new AppError("invalid", `${path}: this is not a regular file`);
+  if (!info.isFile()) throw new AppError("invalid", `${path}: not a regular file`);
   const buffer = Buffer.alloc(configLimits.fileBytes + 1);
   let size = 0;
   while (size < buffer.length) {
@@ -28,7 +28,7 @@ async function readBounded(path: string): Promise<string> {
   return buffer.toString("utf8", 0, size);
 }
 
-/** The file's text; undefined when it is not there and nobody asked for it by name. */
+/** The text of the file; undefined if the file does not exist and need not. */
 async function readText(path: string, mustExist: boolean): Promise<string | undefined> {
   try {
     return await readBounded(path);
@@ -36,7 +36,7 @@ async function readText(path: string, mustExist: boolean): Promise<string | unde
     const code = errnoOf(error);
     if (error instanceof AppError || code === undefined) throw error;
     if ((code === "ENOENT" || code === "ENOTDIR") && !mustExist) return undefined;
-    throw new AppError("invalid", `the configuration ${path} cannot be read: ${code}`, { cause: error });
+    throw new AppError("invalid", `cannot read the configuration ${path}: ${code}`, { cause: error });
   }
 }
 
@@ -44,7 +44,7 @@ async function readText(path: string, mustExist: boolean): Promise<string | unde
 export async function readYamlFile(path: string, mustExist: boolean): Promise<YamlEntry[]> {
   const text = await readText(path, mustExist);
   if (text === undefined) return [];
-  // Few start with a file, and the parser is the largest thing that a start would load.
+  // Loaded on demand: few starts have a file, and the parser is large.
   const { default: yaml } = await import("yaml");
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
@@ -58,7 +58,7 @@ export async function readYamlFile(path: string, mustExist: boolean): Promise<Ya
     throw new AppError("invalid", `${path}:${lines.linePos(problem.pos[0]).line}: ${problem.message}`);
   yaml.visit(document, {
     Alias: (_key, alias) => {
-      throw new AppError("invalid", `${path}:${lines.linePos(alias.range?.[0] ?? 0).line}: aliases are not taken`);
+      throw new AppError("invalid", `${path}:${lines.linePos(alias.range?.[0] ?? 0).line}: aliases are not supported`);
     },
   });
   return walk(yaml, document, lines, path);
@@ -72,7 +72,7 @@ function walk(yaml: typeof import("yaml"), document: Document, lines: LineCounte
       const keyNode = yaml.isNode(key) ? key : undefined;
       const place = placeOf(keyNode);
       if (!yaml.isScalar(key) || typeof key.value !== "string")
-        throw new AppError("invalid", `${place}: a key must be a name`);
+        throw new AppError("invalid", `${place}: a key must be a string`);
       const name = prefix + key.value;
       if (yaml.isMap(value) && value.items.length > 0) visit(value.items as Pair[], `${name}.`);
       else entries.push({ key: name, value: yaml.isNode(value) ? value.toJS(document) : value, place });
@@ -80,7 +80,7 @@ function walk(yaml: typeof import("yaml"), document: Document, lines: LineCounte
   };
   const top = document.contents;
   if (top === null) return entries;
-  if (!yaml.isMap(top)) throw new AppError("invalid", `${placeOf(top)}: the file must hold settings, one a line`);
+  if (!yaml.isMap(top)) throw new AppError("invalid", `${placeOf(top)}: expected one setting per line, as KEY: VALUE`);
   visit(top.items as Pair[], "");
   return entries;
 }
