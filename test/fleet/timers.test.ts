@@ -89,7 +89,7 @@ describe("the timers of a fleet", () => {
     expect(record.expiresAtMs - record.createdAtMs).toBe(24 * hour);
     const longer = await fleet.change(alice, record.id, { lifetimeMs: 48 * hour, labels: { a: "b" } });
     expect(longer).toMatchObject({ labels: { a: "b" }, expiresAtMs: record.createdAtMs + 48 * hour });
-    const tooLong = { code: "invalid", message: "lifetime: 172801 s is past the cap of 172800 s" };
+    const tooLong = { code: "invalid", message: "lifetime: 172801 s exceeds the maximum of 172800 s" };
     await expect(fleet.create(alice, { lifetimeMs: 172_801_000 })).rejects.toMatchObject(tooLong);
     await expect(fleet.change(alice, record.id, { lifetimeMs: 172_801_000 })).rejects.toMatchObject(tooLong);
     await fleet.destroy(alice, record.id);

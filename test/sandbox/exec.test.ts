@@ -101,11 +101,11 @@ describe.each(engines)("running things (%s)", (engine) => {
   });
 
   it.each([
-    [{ timeoutMs: 3_601_000 }, "past the cap of 3600 s"],
-    [{ cpuTimeMs: 3_601_000 }, "past the cap of 3600 s"],
-    [{ memoryBytes: 9 * 1024 ** 3 }, "past the cap of 8 GB"],
-    [{ processes: 513 }, "past the cap of 512"],
-    [{ outputBytes: 1024 ** 3 }, "past the cap of 256 MB"],
+    [{ timeoutMs: 3_601_000 }, "exceeds the maximum of 3600 s"],
+    [{ cpuTimeMs: 3_601_000 }, "exceeds the maximum of 3600 s"],
+    [{ memoryBytes: 9 * 1024 ** 3 }, "exceeds the maximum of 8 GB"],
+    [{ processes: 513 }, "exceeds the maximum of 512"],
+    [{ outputBytes: 1024 ** 3 }, "exceeds the maximum of 256 MB"],
   ])("[SBX-13] a run that asks for %j is invalid and told the cap", async (limits, message) => {
     await expect(sandbox.exec({ command: "true", limits })).rejects.toMatchObject({
       code: "invalid",

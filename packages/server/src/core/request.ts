@@ -12,7 +12,7 @@ export const engineAliases: Readonly<Record<string, EngineChoice>> = { process: 
 export function parseEngineChoice(text: string): EngineChoice {
   const choice = engineChoices.find((known) => known === text) ?? engineAliases[text];
   if (choice === undefined)
-    throw new AppError("invalid", `there is no engine '${text}'`, { hint: `engines: ${engineChoices.join(", ")}` });
+    throw new AppError("invalid", `unknown engine '${text}'`, { hint: `engines: ${engineChoices.join(", ")}` });
   return choice;
 }
 

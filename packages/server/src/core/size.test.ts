@@ -43,10 +43,10 @@ describe("limits", () => {
   });
 
   it.each([
-    [{ memoryBytes: 9 * 1024 ** 3 }, "past the cap of 8 GB"],
+    [{ memoryBytes: 9 * 1024 ** 3 }, "exceeds the maximum of 8 GB"],
     [{ memoryBytes: 1024 ** 2 }, "below the minimum of 64 MB"],
-    [{ processes: 513 }, "past the cap of 512"],
-    [{ storageBytes: 101 * 1024 ** 3 }, "past the cap of 100 GB"],
+    [{ processes: 513 }, "exceeds the maximum of 512"],
+    [{ storageBytes: 101 * 1024 ** 3 }, "exceeds the maximum of 100 GB"],
     [{ cpuShares: 100 }, "below the minimum of 512"],
   ])("[SBX-13] outside its range %j is invalid and names the cap", (asked, message) => {
     expect(() => resolveSandboxLimits(asked)).toThrow(message);

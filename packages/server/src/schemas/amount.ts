@@ -9,7 +9,7 @@ function between({ min, max }: Range, unit: number, show: (value: number) => str
   return z
     .number()
     .min(min / unit, `below the minimum of ${show(min)}`)
-    .max(max / unit, `past the cap of ${show(max)}`);
+    .max(max / unit, `exceeds the maximum of ${show(max)}`);
 }
 
 export const within = (range: Range) => between(range, 1, String);
