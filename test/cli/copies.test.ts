@@ -68,9 +68,9 @@ describe.skipIf(ordinary)("the command line about templates, copies and checkpoi
   it("[CLI-01] says what is wrong with a template before, and what went wrong while it was made", async () => {
     for (const [words, message] of [
       [["Bad/Name"], "a name is of a-z"],
-      [["x", "--warm-up", "README.md"], "does not say its language"],
-      [["x", "--warm-up", join(folder, "none.py")], "cannot be read (ENOENT)"],
-      [["x", "--file", "a"], "--file a: it has no value"],
+      [["x", "--warm-up", "README.md"], "unknown language of 'README.md'"],
+      [["x", "--warm-up", join(folder, "none.py")], "(ENOENT)"],
+      [["x", "--file", "a"], "--file: 'a' has no value"],
     ] as const)
       expect(await refused("template", "create", ...words)).toMatchObject({
         message: expect.stringContaining(message),
@@ -78,7 +78,7 @@ describe.skipIf(ordinary)("the command line about templates, copies and checkpoi
     await writeFile(join(folder, "broken.py"), "1 / 0\n");
     const failed = await type("template", "create", "broken", "--warm-up", join(folder, "broken.py"));
     expect([failed.code, failed.out]).toEqual([1, ""]);
-    expect(failed.err).toMatch(/^caisson: broken could not be made: warm-up: .*ZeroDivisionError/s);
+    expect(failed.err).toMatch(/^caisson: cannot build template broken: warm-up: .*ZeroDivisionError/s);
     expect(await said("template", "ls")).toContain("failed");
     await said("template", "rm", "broken");
   });
@@ -97,7 +97,7 @@ describe.skipIf(ordinary)("the command line about templates, copies and checkpoi
     for (const name of ["list", "ls"]) expect(await said("checkpoint", name, "--sandbox", original)).toMatch(row);
     expect(await said("checkpoint", "list", "--sandbox", copies[0] ?? "")).toMatch(/^ID .*\n$/);
     const dry = await said("gc", "--dry-run");
-    expect(dry).toMatch(new RegExp(`\\ncheckpoints \\(.*\\n.*\\n${checkpoint} .*stays +default +a good moment\\n`));
+    expect(dry).toMatch(new RegExp(`\\ncheckpoints \\(.*\\n.*\\n${checkpoint} .*keep +default +a good moment\\n`));
     const later = (await said("checkpoint", "restore", checkpoint)).trim();
     expect(await run(later, "print(x)")).toBe("['before']\n");
     for (const sandbox of [original, later, ...copies]) await said("rm", sandbox);
@@ -116,7 +116,7 @@ describe.skipIf(ordinary)("the command line about templates, copies and checkpoi
 
   it("[CLI-01] explains each of its commands, one by one and together, with examples that work", async () => {
     expect(await said("checkpoint", "--help")).toMatch(
-      /^usage: caisson checkpoint create SANDBOX \[NAME\] +save a run/,
+      /^usage: caisson checkpoint create SANDBOX \[NAME\] +save a running sandbox/,
     );
     expect(await said("template", "create", "--help")).toContain("\nExamples:\n  caisson template create sales ");
   });

@@ -58,7 +58,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     ] as const)
       expect(await refused("files", ...words)).toEqual({
         code: 2,
-        stderr: `caisson: ${word} is missing\n  hint: caisson files ${usage}\n`,
+        stderr: `caisson: missing ${word}\n  hint: caisson files ${usage}\n`,
       });
     expect(await names()).toEqual(["d", "file", "output"]);
     await said("rm", id);
@@ -73,11 +73,11 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     });
     expect(await refused("update", id, "--memory", "9G")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^caisson: body\.memory_mb: past the cap/),
+      stderr: expect.stringMatching(/^caisson: body\.memory_mb: exceeds the maximum/),
     });
     expect(await refused("update", "--memory", "96M")).toEqual({
       code: 2,
-      stderr: "caisson: SANDBOX is missing\n  hint: caisson update SANDBOX\n",
+      stderr: "caisson: missing SANDBOX\n  hint: caisson update SANDBOX\n",
     });
     expect(await refused("update", "aaaaaaaaaaaaaaaa", "--idle", "90")).toMatchObject({
       code: 2,
@@ -152,7 +152,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
       });
     expect(await refused("webhook", "retry", "none")).toEqual({
       code: 2,
-      stderr: "caisson: DELIVERY is missing\n  hint: caisson webhook retry ID DELIVERY\n",
+      stderr: "caisson: missing DELIVERY\n  hint: caisson webhook retry ID DELIVERY\n",
     });
     expect((await refused("webhook", "make")).stderr).toContain("\n  hint: ");
   });

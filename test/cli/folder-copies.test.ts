@@ -82,7 +82,7 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     await symlink("/etc/passwd", at("bad/z/link"));
     expect(await refused("cp", at("bad"), `${id}:bad`)).toMatchObject({
       code: "invalid",
-      message: "'z/link' is neither a file nor a folder",
+      message: "cannot send 'z/link': not a file or folder",
     });
     await writeFile(at("bad/a"), Buffer.alloc(24 * MiB));
     await rm(at("bad/z"), { recursive: true });
@@ -109,8 +109,8 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     expect(err.split("\n").sort()).toEqual([
       "",
       "caisson: not copied: link: it is a link, not a file",
-      "caisson: not copied: pipe: it is no file",
-      "caisson: not copied: secret: its user may not read it, or it went meanwhile",
+      "caisson: not copied: pipe: it is not a file",
+      "caisson: not copied: secret: it is not readable, or was deleted during the copy",
     ]);
     expect((await readdir(at("back"), { recursive: true })).sort()).toEqual([
       ...["a", "deep", "deep/empty", "deep/er", "deep/er/b", "twice"],
@@ -152,16 +152,16 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     const cp = () => type(["cp", `${id}:busy`, at("busy")]);
     const torn = await meanwhile("during", "truncate -s 0 busy/large", cp);
     expect((await readFile(at("busy/large"))).subarray(-2)).toEqual(Buffer.alloc(2)); // zeros in place of what was there
-    expect(torn).toMatchObject({ code: 1, err: "caisson: changed while it was copied: large\n" });
+    expect(torn).toMatchObject({ code: 1, err: "caisson: changed during the copy: large\n" });
     await exec("cd busy; rm large; echo one >same; echo gone >gone; echo other >grown");
     const other = await meanwhile("before", "cd busy; echo two >same; mv gone new; echo >>grown", cp);
     expect([other.code, ...other.err.split("\n").sort()]).toEqual([
       1,
       "",
-      "caisson: changed while it was copied: grown",
-      "caisson: changed while it was copied: new",
-      "caisson: changed while it was copied: same",
-      "caisson: not copied: gone: its user may not read it, or it went meanwhile",
+      "caisson: changed during the copy: grown",
+      "caisson: changed during the copy: new",
+      "caisson: changed during the copy: same",
+      "caisson: not copied: gone: it is not readable, or was deleted during the copy",
     ]);
     expect(await cp()).toMatchObject({ code: 0, err: "" });
     await exec("rm -r busy");
@@ -176,7 +176,7 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     await exec("mkdir named; echo x >named/q7-Zr0-the-value");
     expect(await refused("cp", `${id}:named`, at("named"))).toMatchObject({
       code: "invalid",
-      hint: expect.stringContaining("a name in it may hold the value of a secret"),
+      hint: expect.stringContaining("a file name may contain the value of a secret"),
     });
     expect(await readdir(at("named"))).toEqual([]);
     await operator.delete(path);
@@ -198,10 +198,10 @@ describe.each(engines)("caisson cp of a folder (%s)", (engine) => {
     expect(sent).toMatchObject({ code: 0, out: "", err: clean });
     expect(sent.err).toMatch(/^\r\x1b\[Ksent 1 file, \d/);
     const fetched = await type(["cp", `${id}:large`, at("large-back")], true);
-    expect(fetched.err).toMatch(/^\r\x1b\[Kfetched 1 file, .* of 8 MB\r/);
+    expect(fetched.err).toMatch(/^\r\x1b\[Kreceived 1 file, .* of 8 MB\r/);
     expect(fetched.err).toEqual(clean);
     const one = await type(["cp", `${id}:large/zeros`, at("zeros")], true);
-    expect(one.err).toMatch(/^\r\x1b\[Kfetched 1 file, .* of 8 MB/);
+    expect(one.err).toMatch(/^\r\x1b\[Kreceived 1 file, .* of 8 MB/);
     expect((await lstat(at("zeros"))).size).toBe(8 * MiB);
     await said("cp", at("zeros"), `${id}:large/zeros`);
     await chmod(at("zeros"), 0o700);

@@ -82,7 +82,7 @@ describe.skipIf(ordinary)("images of others, on the command line", () => {
     const missing = await caisson("image", "load", "nowhere.tar");
     expect(missing).toMatchObject({
       code: expect.any(Number),
-      stderr: expect.stringContaining("'nowhere.tar' cannot be read"),
+      stderr: expect.stringContaining("cannot read 'nowhere.tar'"),
     });
     const private_ = await caisson("image", "pull", "127.0.0.1:1/x");
     expect(private_.stderr).toContain("images.registries: 127.0.0.1:1");

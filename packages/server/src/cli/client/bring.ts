@@ -10,21 +10,23 @@ import type { RunIo } from "../run.ts";
 import { visible } from "../terminal.ts";
 import { CopyProgress } from "./copy-progress.ts";
 
-/** What a daemon sends; that it broke off is no fault of what is written here. */
+/** Bytes from the daemon. A broken connection is reported as such, not as an error of the target file. */
 async function* pieces(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* stream;
   } catch (error) {
-    throw new AppError("unavailable", "the daemon broke off before all of it had come", { cause: error });
+    throw new AppError("unavailable", "the connection to the daemon closed before the copy was complete", {
+      cause: error,
+    });
   }
 }
 
-/** The mark in a name that holds a value changes the name's header, of which the checksum knows nothing (docs/redaction.md). */
+/** A secret value in a file name is masked in the archive, which makes the checksum of its header wrong (docs/redaction.md). */
 function explainChecksum(error: unknown, last: string): unknown {
   if (!(error instanceof AppError && error.message.endsWith(wrongChecksum))) return error;
   const place = last === "" ? "at its start" : `after '${visible(last)}'`;
-  return new AppError(error.code, `the archive of the folder cannot be read on ${place}: a checksum is wrong`, {
-    hint: "a name in it may hold the value of a secret, which does not leave the sandbox: rename that file there, or copy the others by themselves",
+  return new AppError(error.code, `cannot read the archive of the folder ${place}: wrong checksum`, {
+    hint: "a file name may contain the value of a secret, which is masked: rename that file in the sandbox, or copy the other files one by one",
     cause: error,
   });
 }
@@ -34,7 +36,7 @@ interface Watcher {
   bytes(count: number): void;
 }
 
-/** Writes an archive that a sandbox made of itself: its files and folders as plain ones, and nothing else. */
+/** Writes the files and folders of an archive from a sandbox, and skips everything else. */
 export async function unpackInto(
   writer: FolderWriter,
   archive: AsyncIterable<Uint8Array>,
@@ -73,8 +75,8 @@ interface Survey {
 }
 
 /**
- * What is there, by name, before it comes and after: an archive has no place for sockets and the like, does not say what it
- * lacks, and fills a file up with zeros that became shorter while it was read.
+ * Lists a folder, before and after the copy: an archive has no entries for sockets, does not say what it lacks, and pads a
+ * file with zeros if it became shorter while it was read.
  */
 async function survey(files: Files, path: string): Promise<Survey> {
   const found: Survey = { files: new Map(), bytes: 0, others: [] };
@@ -87,7 +89,7 @@ async function survey(files: Files, path: string): Promise<Survey> {
   return found;
 }
 
-/** Files that came, and may be neither what they were nor what they are. What is no text was left out, and says no name. */
+/** Copied files that changed during the copy. Names that are not valid text were skipped, and cannot be compared. */
 function changed(came: ReadonlyMap<string, number>, { files: before }: Survey, { files: after }: Survey): string[] {
   return [...came]
     .filter(([name, size]) => {
@@ -98,7 +100,7 @@ function changed(came: ReadonlyMap<string, number>, { files: before }: Survey, {
     .map(([name]) => name);
 }
 
-/** Whether all files came as they are: links and special files stay behind, but these were meant to be copied. */
+/** True if all regular files were copied unchanged. Links and special files are never copied. */
 export async function bringFolder(
   files: Files,
   path: string,
@@ -111,7 +113,7 @@ export async function bringFolder(
   const writer = new FolderWriter(to, mostBytes);
   const came = new Map<string, number>();
   {
-    using progress = new CopyProgress(io, "fetched", before.bytes);
+    using progress = new CopyProgress(io, "received", before.bytes);
     const watcher: Watcher = {
       file: (name, sizeBytes) => {
         came.set(name, sizeBytes);
@@ -128,13 +130,13 @@ export async function bringFolder(
     }
   }
   const after = await survey(files, from);
-  for (const name of before.others) if (writer.takes(name)) writer.leaveOut(name, "it is no file");
+  for (const name of before.others) if (writer.takes(name)) writer.leaveOut(name, "it is not a file");
   const missing = [...before.files.keys()].filter((name) => !came.has(name));
-  for (const name of missing) writer.leaveOut(name, "its user may not read it, or it went meanwhile");
+  for (const name of missing) writer.leaveOut(name, "it is not readable, or was deleted during the copy");
   tellLines(io, "not copied", writer.leftOut);
   const torn = new FirstLines();
   for (const name of changed(came, before, after)) torn.add(name);
-  tellLines(io, "changed while it was copied", torn.all);
+  tellLines(io, "changed during the copy", torn.all);
   return missing.length === 0 && torn.all.length === 0;
 }
 
@@ -149,7 +151,7 @@ export async function bringFile(files: Files, path: string, to: string, mostByte
   );
   const { mode, size } = await files.stat(path);
   const target = isFolder ? join(to, basename(path)) : to;
-  using progress = new CopyProgress(io, "fetched", size);
+  using progress = new CopyProgress(io, "received", size);
   progress.file();
   const content = await files.read(path);
   try {

@@ -4,10 +4,11 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
-  summary: "save a running sandbox, memory and processes included, and print the checkpoint's id",
+  summary: "save a running sandbox with its memory and processes, and print the checkpoint's id",
   usage: "SANDBOX [NAME]",
   words: [1, 2],
-  about: "On the engine gvisor alone; snapshot create saves the files of any sandbox. The sandbox goes on.",
+  about:
+    "Requires the engine gvisor; caisson snapshot create saves the files of any sandbox. The sandbox keeps running.",
   run: async (call) => {
     const made = await (await namedSandbox(call)).checkpoint(call.words[1]);
     return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
@@ -18,7 +19,13 @@ const list: Verb = {
   summary: "list checkpoints, newest first",
   usage: "",
   words: [0, 0],
-  options: { sandbox: { type: "string", value: "SANDBOX", help: "those of one sandbox, which may be gone" } },
+  options: {
+    sandbox: {
+      type: "string",
+      value: "SANDBOX",
+      help: "only checkpoints of this sandbox, which may already be destroyed",
+    },
+  },
   run: async ({ caisson, io, json, options }) => {
     const found = await caisson.checkpoints.list(defined({ sandbox_id: options.text("sandbox") }));
     if (json) return tellJson(io, found);
@@ -28,7 +35,7 @@ const list: Verb = {
 };
 
 const restore: Verb = {
-  summary: "make a sandbox that goes on from a checkpoint, and print its id",
+  summary: "create a sandbox from a checkpoint and print its id",
   usage: "CHECKPOINT",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -37,7 +44,7 @@ const restore: Verb = {
   },
 };
 
-const remove = quiet("delete a checkpoint and the key that opens it", ["CHECKPOINT"], ({ caisson }, id) =>
+const remove = quiet("delete a checkpoint and its encryption key", ["CHECKPOINT"], ({ caisson }, id) =>
   caisson.checkpoints.delete(id),
 );
 

@@ -9,7 +9,7 @@ import { clientVerbs, findVerb, verbsUnder } from "./verbs.ts";
 
 type Load = (plan: { configFile?: string }) => Promise<Configuration>;
 
-/** Undefined when the words name no command of a daemon. */
+/** Undefined if the words name no verb. */
 export async function askDaemon(
   words: readonly string[],
   environment: Environment,
@@ -41,7 +41,7 @@ export async function askDaemon(
   }
 }
 
-/** Undefined for what is no command of a daemon. */
+/** Undefined if the words name no verb. */
 export function clientHelpText(words: readonly string[]): string | undefined {
   const found = findVerb(words);
   if (found !== undefined) return verbHelpText(found.name, found.verb);
@@ -56,10 +56,10 @@ function groupHelpText(names: readonly string[]): string {
   const lines = names.map((name) => [`caisson ${name} ${clientVerbs[name]?.usage ?? ""}`.trimEnd(), name] as const);
   const width = Math.max(...lines.map(([line]) => line.length)) + 2;
   const rows = lines.map(([line, name]) => `${line.padEnd(width)}${clientVerbs[name]?.summary ?? ""}`);
-  return `usage: ${rows.join("\n       ")}\n\ncaisson help ${names[0]} has its options and examples, and so for each.\n`;
+  return `usage: ${rows.join("\n       ")}\n\nRun caisson help COMMAND for options and examples, such as caisson help ${names[0]}.\n`;
 }
 
-/** `caisson keys` alone, or with a word that is none of its own. */
+/** `caisson keys` without a command, or with an unknown one. */
 function explainGroup([group = "", word]: readonly string[], io: RunIo): number | undefined {
   const names = verbsUnder(group);
   if (names.length === 0) return undefined;

@@ -6,12 +6,12 @@ import { AppError } from "../../core/errors.ts";
 
 type As = Pick<LocalOptions, "namespace" | "priority">;
 
-/** The daemon that CAISSON_URL names, or that of the data folder. */
+/** Connects to the daemon of CAISSON_URL, or to the one of the data folder. */
 export function connect({ home }: Configuration, variables: Variables, as: As = {}): Promise<Caisson> {
   return openLocal({ home, variables, ...as }).catch(rethrow);
 }
 
-/** The same; undefined where none is named and none runs. */
+/** Like connect, but undefined if CAISSON_URL is not set and no daemon is running. */
 export function findDaemon({ home }: Configuration, variables: Variables, as: As = {}): Promise<Caisson | undefined> {
   return findLocal({ home, variables, ...as }).catch(rethrow);
 }
@@ -20,7 +20,7 @@ function rethrow(error: unknown): never {
   throw toAppError(error);
 }
 
-/** What the SDK says, as every command tells it. */
+/** Turns an error of the SDK into one that every command prints alike. */
 export function toAppError(error: unknown): unknown {
   if (error instanceof ApiError || error instanceof LocalError)
     return new AppError(error.code, error.message, {
@@ -29,7 +29,7 @@ export function toAppError(error: unknown): unknown {
     });
   if (error instanceof ConnectionError)
     return new AppError("unavailable", error.message, {
-      hint: "caisson status says whether a daemon runs",
+      hint: "check that the daemon is running: caisson status",
       cause: error,
     });
   return error instanceof CaissonError ? new AppError("internal", error.message, { cause: error }) : error;

@@ -2,7 +2,7 @@ import { showBytes } from "../../core/size.ts";
 import type { RunIo } from "../run.ts";
 import { LiveLine } from "./live-line.ts";
 
-/** How far a copy is, on a terminal. */
+/** Shows the progress of a copy on a terminal. */
 export class CopyProgress implements Disposable {
   readonly #line: LiveLine;
   readonly #what: string;
@@ -10,7 +10,7 @@ export class CopyProgress implements Disposable {
   #files = 0;
   #bytes = 0;
 
-  /** What is done, as `sent`, and how many bytes there are to copy, where that is known. */
+  /** `what` is the verb, such as `sent`; `total` is the number of bytes, if known. */
   constructor(io: RunIo, what: string, total?: number) {
     this.#line = new LiveLine(io);
     this.#what = what;

@@ -9,26 +9,26 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
 const sandboxOption = {
-  sandbox: { type: "string", short: "s", value: "ID", help: "of this sandbox, not of the whole namespace" },
+  sandbox: { type: "string", short: "s", value: "ID", help: "apply to this sandbox (default: the whole namespace)" },
 } as const satisfies OptionSpecs;
 
 const kindOptions = {
-  deny: { type: "boolean", help: "rules that deny; they beat every other" },
-  agents: { type: "boolean", help: "what agents may open by themselves, for their own sandboxes" },
+  deny: { type: "boolean", help: "deny rules; they override all other rules" },
+  agents: { type: "boolean", help: "rules that agents may add for their own sandboxes without approval" },
 } as const satisfies OptionSpecs;
 
 const conditionOptions = {
-  range: { type: "string", multiple: true, value: "CIDR", help: "a private network that the name may lead to" },
-  inspect: { type: "boolean", help: "look into TLS" },
-  method: { type: "string", multiple: true, value: "NAME", help: "only requests with this method" },
-  path: { type: "string", multiple: true, value: "PATH", help: "only requests for this path, which may end in *" },
-  "upload-ask": { type: "string", value: "SIZE", help: "more than this up on one connection is asked about" },
+  range: { type: "string", multiple: true, value: "CIDR", help: "private network that the domain may resolve to" },
+  inspect: { type: "boolean", help: "inspect TLS" },
+  method: { type: "string", multiple: true, value: "NAME", help: "only requests with this HTTP method" },
+  path: { type: "string", multiple: true, value: "PATH", help: "only requests for this path; may end in *" },
+  "upload-ask": { type: "string", value: "SIZE", help: "require approval to upload more than this on one connection" },
 } as const satisfies OptionSpecs;
 
 const kindOf = (options: ParsedOptions) =>
   options.flag("deny") ? "deny" : options.flag("agents") ? "agents_may_allow" : "allow";
 
-/** In full where there are conditions; else the daemon reads the text. */
+/** An object if there are conditions; otherwise the text, which the daemon parses. */
 function toRule(text: string, options: ParsedOptions): EgressRule {
   const some = (name: string) => (options.texts(name).length === 0 ? undefined : options.texts(name));
   const conditions = defined({
@@ -46,7 +46,7 @@ interface Changing extends VerbCall {
   change: { add?: Record<string, EgressRule[]>; remove?: Record<string, string[]> };
 }
 
-/** Of the namespace or of the sandbox that is named; what holds then is shown. */
+/** Changes the policy of the namespace, or of the sandbox in --sandbox, and prints the result. */
 async function apply({ caisson, options, io, json, change }: Changing): Promise<number> {
   const id = options.text("sandbox");
   if (id === undefined) {
@@ -58,28 +58,28 @@ async function apply({ caisson, options, io, json, change }: Changing): Promise<
   return json ? tellJson(io, policy) : tellPolicies(io, [["sandbox", policy]]);
 }
 
-/** A name without a dot is mostly a slip: `egress add foo` for `egress add foo.com`. */
+/** A name without a dot is usually a mistake: `egress add foo` for `egress add foo.com`. */
 async function checkDots({ words, options, io }: VerbCall): Promise<void> {
   if (options.flag("yes")) return;
   const bare = words.find((text) => !/[.:[]/.test(readRuleText(text).host));
   if (bare === undefined) return;
-  const what = `'${visible(bare)}' has no dot, so it names a host of the local network`;
+  const what = `'${visible(bare)}' has no dot, so it is a host of the local network`;
   if (await agrees(`${what}. Allow it?`, io)) return;
-  throw new AppError("invalid", what, { hint: "write the whole name, such as api.example.com, or add --yes" });
+  throw new AppError("invalid", what, { hint: "write the full name, such as api.example.com, or add --yes" });
 }
 
 const approve: Verb = {
   summary: "allow sandboxes to connect to a domain",
   usage: "RULE…",
   about:
-    "A rule is NAME[:PORT][/PROTOCOL]: api.example.com (port 443, TLS), *.example.com, db.example.com:5432. Protocols are\n" +
-    "tls, http and tcp. Live sandboxes follow at once.",
+    "A rule is NAME[:PORT][/PROTOCOL]: api.example.com (port 443, TLS), *.example.com, db.example.com:5432. Protocols:\n" +
+    "tls, http, tcp. Running sandboxes use the new rules immediately.",
   words: [1, 100],
   options: {
     ...sandboxOption,
     ...kindOptions,
     ...conditionOptions,
-    yes: { type: "boolean", short: "y", help: "allow a name without a dot without asking" },
+    yes: { type: "boolean", short: "y", help: "do not ask before allowing a name without a dot" },
   },
   run: async (call) => {
     if (kindOf(call.options) !== "deny") await checkDots(call);
@@ -97,7 +97,7 @@ const remove: Verb = {
 };
 
 const list: Verb = {
-  summary: "list what the sandboxes of the namespace, or one of them, may reach",
+  summary: "list the network rules of the namespace, or of one sandbox",
   usage: "",
   words: [0, 0],
   options: sandboxOption,
@@ -117,16 +117,20 @@ const list: Verb = {
 };
 
 const set: Verb = {
-  summary: "set the whole policy of the namespace, or of a sandbox",
+  summary: "replace the network policy of the namespace, or of one sandbox",
   usage: "",
   words: [0, 0],
   options: {
     ...sandboxOption,
-    allow: { type: "string", multiple: true, value: "RULE", help: "what may be reached" },
-    deny: { type: "string", multiple: true, value: "RULE", help: "what may not, whoever allows it" },
-    agents: { type: "string", multiple: true, value: "RULE", help: "what agents may open by themselves" },
-    unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
-    rate: { type: "string", value: "SIZE", help: "bytes a second, each way, of all connections together" },
+    allow: { type: "string", multiple: true, value: "RULE", help: "allow connections to a domain" },
+    deny: { type: "string", multiple: true, value: "RULE", help: "block a domain, even if another rule allows it" },
+    agents: { type: "string", multiple: true, value: "RULE", help: "rule that agents may add without approval" },
+    unknown: { type: "string", value: "deny|ask", help: "how to handle hosts that match no rule" },
+    rate: {
+      type: "string",
+      value: "SIZE",
+      help: "bandwidth limit per second, in each direction, of all connections together",
+    },
   },
   run: async ({ caisson, options, io, json }) => {
     const id = options.text("sandbox");
@@ -138,17 +142,19 @@ const set: Verb = {
       return json ? tellJson(io, policy) : tellPolicies(io, [["namespace", policy]]);
     }
     if (options.texts("agents").length > 0)
-      throw new AppError("invalid", "--agents is for a namespace", { hint: "leave --sandbox out" });
+      throw new AppError("invalid", "--agents applies to namespaces only", { hint: "omit --sandbox" });
     const { policy } = await (await caisson.getSandbox(id)).egress.set(asked);
     return json ? tellJson(io, policy) : tellPolicies(io, [["sandbox", policy]]);
   },
 };
 
 const explain: Verb = {
-  summary: "say what would happen to a connection, and by which rule",
+  summary: "show whether a connection would be allowed, and by which rule",
   usage: "NAME[:PORT]",
   words: [1, 1],
-  options: { sandbox: { type: "string", short: "s", value: "ID", help: "of this sandbox, not of a new one" } },
+  options: {
+    sandbox: { type: "string", short: "s", value: "ID", help: "check this sandbox (default: a new sandbox)" },
+  },
   run: async ({ caisson, options, words, io, json }) => {
     const { host, port } = readDestination(words[0] ?? "");
     const found = await caisson.egress.explain({ host, port, ...defined({ sandbox_id: options.text("sandbox") }) });
@@ -162,13 +168,13 @@ const explain: Verb = {
 };
 
 const log: Verb = {
-  summary: "list what was tried, newest first",
+  summary: "list connection attempts, newest first",
   usage: "",
   words: [0, 0],
   options: {
-    sandbox: { type: "string", short: "s", value: "ID", help: "by this sandbox" },
-    verdict: { type: "string", value: "WORD", help: "only what was allowed, denied or failed" },
-    limit: { type: "string", value: "N", help: "so many" },
+    sandbox: { type: "string", short: "s", value: "ID", help: "only attempts of this sandbox" },
+    verdict: { type: "string", value: "WORD", help: "only attempts with this verdict: allowed, denied or failed" },
+    limit: { type: "string", value: "N", help: "maximum number of attempts" },
   },
   run: async ({ caisson, options, io, json }) => {
     const verdict = options.text("verdict") as "denied" | undefined;
@@ -202,8 +208,8 @@ function tellPolicies(io: VerbCall["io"], policies: (readonly [string, EgressPol
     ...("agents_may_allow" in policy
       ? policy.agents_may_allow.map((rule) => [layer, "agents may allow", rule.rule, conditionsOf(rule)])
       : []),
-    ...(policy.unknown === null ? [] : [[layer, "unknown names", policy.unknown, null]]),
-    ...(policy.bytes_per_second === null ? [] : [[layer, "bytes a second", policy.bytes_per_second, null]]),
+    ...(policy.unknown === null ? [] : [[layer, "unmatched hosts", policy.unknown, null]]),
+    ...(policy.bytes_per_second === null ? [] : [[layer, "bytes per second", policy.bytes_per_second, null]]),
   ]);
   return tellTable(io, ["LAYER", "EFFECT", "RULE", "CONDITIONS"], rows);
 }
@@ -214,7 +220,7 @@ function conditionsOf({ ranges, inspect, methods, paths, upload_ask_bytes: ask }
     ...(inspect === true ? ["inspect"] : []),
     ...(methods ?? []),
     ...(paths ?? []),
-    ...(ask === undefined ? [] : [`asks past ${ask} bytes up`]),
+    ...(ask === undefined ? [] : [`approval above ${ask} bytes uploaded`]),
   ];
   return words.length === 0 ? null : words.join(" ");
 }

@@ -7,7 +7,7 @@ import type { Verb, VerbCall } from "./verb.ts";
 const most = 256;
 
 const list: Verb = {
-  summary: "list a sandbox's variables, with their values; secrets are not among them",
+  summary: "list the environment variables of a sandbox; secrets are not included",
   usage: "SANDBOX",
   words: [1, 1],
   run: async (call) => {
@@ -16,7 +16,7 @@ const list: Verb = {
   },
 };
 
-/** What is there, changed by one caller: of two at once the later one wins. */
+/** Reads, changes and writes the variables. Of two concurrent changes the later one wins. */
 async function change(call: VerbCall, act: (env: Record<string, string>) => Record<string, string>): Promise<number> {
   const sandbox = await namedSandbox(call);
   const env = act(await sandbox.env());
@@ -25,21 +25,21 @@ async function change(call: VerbCall, act: (env: Record<string, string>) => Reco
 }
 
 const set: Verb = {
-  summary: "set variables of a sandbox, for what starts from then on; not for secrets: those are caisson vault's",
+  summary: "set environment variables of a sandbox for later runs; for secrets, use caisson vault add",
   usage: "SANDBOX NAME=VALUE…",
   words: [2, most],
   run: (call) => change(call, (env) => ({ ...env, ...namedValues(call.words.slice(1), "env") })),
 };
 
 const unset: Verb = {
-  summary: "remove variables of a sandbox",
+  summary: "remove environment variables of a sandbox",
   usage: "SANDBOX NAME…",
   words: [2, most],
   run: (call) =>
     change(call, (env) => {
       const names = call.words.slice(1);
       const missing = names.find((name) => !Object.hasOwn(env, name));
-      if (missing !== undefined) throw new AppError("not_found", `there is no variable '${missing}'`);
+      if (missing !== undefined) throw new AppError("not_found", `unknown variable '${missing}'`);
       return Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
     }),
 };

@@ -1,4 +1,4 @@
-/** Lines that help shows under a command, each of which works as it stands. */
+/** Examples in the help of a command. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   create: [
     "caisson create --memory 1G --allow-domain api.example.com",
@@ -7,7 +7,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   ],
   fork: [
     "caisson fork SANDBOX --count 10",
-    "caisson fork SANDBOX --memory required     # or fail, where memory cannot be copied",
+    "caisson fork SANDBOX --memory required     # fail if memory cannot be copied",
   ],
   "checkpoint create": ["caisson checkpoint create SANDBOX 'before the migration'"],
   "checkpoint list": ["caisson checkpoint list", "caisson checkpoint list --sandbox SANDBOX"],
@@ -37,5 +37,5 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   "skill read": ["caisson skill read analyzer", "caisson skill read analyzer scripts/run.py"],
   "skill install": ["caisson skill install SANDBOX analyzer", "caisson skill install SANDBOX ./analyzer"],
   "skill rm": ["caisson skill rm analyzer"],
-  gc: ["caisson gc --dry-run     # what takes room, and what would go", "caisson gc", "caisson gc --cache"],
+  gc: ["caisson gc --dry-run     # list disk usage and what would be deleted", "caisson gc", "caisson gc --cache"],
 };

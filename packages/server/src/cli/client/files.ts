@@ -14,10 +14,10 @@ import { quiet, type Verb, type VerbCall } from "./verb.ts";
 import { webStream } from "./web-stream.ts";
 
 const list: Verb = {
-  summary: "list a folder of a sandbox",
+  summary: "list a folder in a sandbox",
   usage: "SANDBOX [PATH]",
   words: [1, 2],
-  options: { recursive: { type: "boolean", short: "r", help: "folders below too" } },
+  options: { recursive: { type: "boolean", short: "r", help: "include subfolders" } },
   run: async (call) => {
     const { files } = await namedSandbox(call);
     const found = await files.list(call.words[1], { recursive: call.options.flag("recursive") });
@@ -33,7 +33,7 @@ const list: Verb = {
 };
 
 const cat: Verb = {
-  summary: "print a file of a sandbox",
+  summary: "print a file from a sandbox",
   usage: "SANDBOX PATH",
   words: [2, 2],
   run: async (call) => {
@@ -68,10 +68,10 @@ async function* counted(path: string, progress: CopyProgress): AsyncGenerator<Ui
   }
 }
 
-/** A folder goes as one archive: all of it is there in the end, or nothing of it. */
+/** Sends a folder as one archive, so that all of it arrives or nothing. */
 async function send(sandbox: Sandbox, from: string, to: string, io: RunIo): Promise<void> {
   const info = await lstat(from).catch((error: unknown) => {
-    throw new AppError("not_found", `'${from}' cannot be read (${errnoOf(error)})`, { cause: error });
+    throw new AppError("not_found", `cannot read '${from}' (${errnoOf(error)})`, { cause: error });
   });
   using progress = new CopyProgress(io, "sent", info.isFile() ? info.size : undefined);
   if (info.isDirectory()) {
@@ -82,10 +82,10 @@ async function send(sandbox: Sandbox, from: string, to: string, io: RunIo): Prom
     progress.file();
     const body = webStream(counted(from, progress));
     await sandbox.files.write(to, body, { mode: info.mode & 0o111 ? "755" : "644" });
-  } else throw new AppError("invalid", `'${from}' is neither a file nor a folder`);
+  } else throw new AppError("invalid", `cannot copy '${from}': not a file or folder`);
 }
 
-/** Onto a folder means into it, as cp does. */
+/** An existing folder as the target means a name inside it, like cp. */
 async function targetIn(sandbox: Sandbox, from: string, to: string): Promise<string> {
   const path = to === "" ? "." : to;
   if (path.endsWith("/") || path === ".") return `${path.replace(/\/+$/, "")}/${basename(from)}`.replace(/^\.\//, "");
@@ -98,7 +98,7 @@ async function copy({ caisson, words, io }: VerbCall): Promise<number> {
   const source = remote(from);
   const target = remote(to);
   if ((source === undefined) === (target === undefined))
-    throw new AppError("invalid", "one of the two must lie in a sandbox", {
+    throw new AppError("invalid", "one of the two paths must be SANDBOX:PATH", {
       hint: "caisson cp notes.txt SANDBOX:notes.txt",
     });
   if (target !== undefined) {
@@ -117,20 +117,20 @@ async function copy({ caisson, words, io }: VerbCall): Promise<number> {
 
 export const fileVerbs: Record<string, Verb> = {
   cp: {
-    summary: "copy files and folders into a sandbox, or out of one",
+    summary: "copy files and folders into or out of a sandbox",
     usage: "[SANDBOX:]FROM [SANDBOX:]TO",
     about:
-      "One of the two is SANDBOX:PATH. Links and special files stay behind; what comes out is written as plain files.",
+      "One of the two paths is SANDBOX:PATH. Only files and folders are copied: links and special files in a sandbox are skipped.",
     words: [2, 2],
     run: copy,
   },
   "files ls": list,
   "files cat": cat,
-  "files rm": onPaths("remove a file or folder of a sandbox", ["PATH"], (files, [path = ""]) =>
+  "files rm": onPaths("delete a file or folder in a sandbox", ["PATH"], (files, [path = ""]) =>
     files.remove(path, { recursive: true }),
   ),
-  "files mkdir": onPaths("make a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
-  "files mv": onPaths("move a file or folder of a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
+  "files mkdir": onPaths("create a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
+  "files mv": onPaths("move or rename a file or folder in a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
     files.move(from, to),
   ),
 };

@@ -3,10 +3,10 @@ import { ApiError } from "@caisson/sdk";
 import { followImage } from "./follow-image.ts";
 import type { VerbCall } from "./verb.ts";
 
-/** A call that takes longer may wait for an image. */
+/** A call that takes longer may be waiting for an image. */
 const noticeMs = 1_000;
 
-/** Shows how far the image is that a call waits for, and asks again as long as it is being made. */
+/** Shows the progress of the image that a call waits for, and retries the call while the image is being built. */
 export async function withImage<T>(call: VerbCall, image: string | undefined, act: () => Promise<T>): Promise<T> {
   let shown: Promise<unknown> | undefined;
   for (;;) {
@@ -26,7 +26,7 @@ export async function withImage<T>(call: VerbCall, image: string | undefined, ac
   }
 }
 
-/** Whatever goes wrong here, the call itself says. */
+/** Ignores errors: the call itself reports them. */
 async function show(call: VerbCall, image: string): Promise<void> {
   const found = await call.caisson.images.get(image).catch(() => undefined);
   if (found?.state === "building") await followImage(call, found, false).catch(() => undefined);

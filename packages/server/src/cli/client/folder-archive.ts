@@ -6,15 +6,15 @@ import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 import { webStream } from "./web-stream.ts";
 
 export interface FolderArchiveOptions {
-  /** Of all files and folders; 1970 unless given, so that the same files are the same archive. */
+  /** Modification time of all entries. Default: 1970, so that the same files make the same archive. */
   mtimeNs?: bigint;
-  /** Takes note of each file, and of its bytes as they go. */
+  /** Called for each file, and for its bytes as they are sent. */
   progress?: { file(): void; bytes(count: number): void };
 }
 
 /**
- * A folder's files as a tar archive; what is no file or folder is refused, since it would be missing without a word. Folders
- * stand in it only where they are empty: one that is there already keeps its mode.
+ * A folder's files as a tar archive. Anything but files and folders is refused, since it would be missing without a message.
+ * Only empty folders have an entry: a folder that exists at the target keeps its mode.
  */
 async function* folderArchive(folder: string, options: FolderArchiveOptions): AsyncGenerator<Uint8Array> {
   yield* entries(folder, "", options);
@@ -40,9 +40,9 @@ async function* entries(folder: string, below: string, options: FolderArchiveOpt
         progress?.bytes(piece.length);
         yield piece;
       }
-      if (sent !== info.size) throw new AppError("conflict", `'${path}' changed while it was read`);
+      if (sent !== info.size) throw new AppError("conflict", `cannot send '${path}': it changed while it was read`);
       yield tarPadding(info.size);
-    } else throw new AppError("invalid", `'${path}' is neither a file nor a folder`);
+    } else throw new AppError("invalid", `cannot send '${path}': not a file or folder`);
   }
 }
 
@@ -50,7 +50,7 @@ function latin1(path: string): string {
   return Buffer.from(path).toString("latin1");
 }
 
-/** Sends a folder as an archive. What goes wrong with the folder is told as such: whoever sends sees a broken connection. */
+/** Sends a folder as an archive. An error of the folder replaces the broken connection that the sender would report. */
 export async function sendFolder<T>(
   folder: string,
   send: (archive: ReadableStream<Uint8Array>) => Promise<T>,
@@ -76,5 +76,5 @@ function explain(error: unknown, folder: string): unknown {
   const errno = errnoOf(error);
   if (error instanceof AppError || errno === undefined) return error;
   const path = (error as NodeJS.ErrnoException).path ?? folder;
-  return new AppError("not_found", `'${path}' cannot be read (${errno})`, { cause: error });
+  return new AppError("not_found", `cannot read '${path}' (${errno})`, { cause: error });
 }

@@ -3,7 +3,7 @@ import { visible } from "../terminal.ts";
 import { LiveLine } from "./live-line.ts";
 import type { VerbCall } from "./verb.ts";
 
-/** Steps as they begin, and what they say where it is asked for; on a terminal the last line of it beside the step. */
+/** Prints the steps of a build, and with `verbose` their output; on a terminal, the last line of output beside the step. */
 export async function followImage({ caisson, io }: VerbCall, image: ImageInfo, verbose: boolean): Promise<number> {
   using live = new LiveLine(io);
   const isLive = live.isOn && !verbose;
@@ -22,7 +22,7 @@ export async function followImage({ caisson, io }: VerbCall, image: ImageInfo, v
     } else {
       live[Symbol.dispose]();
       if (message.state === "ready") return 0;
-      io.stderr.write(`caisson: ${image.name} could not be made\n`);
+      io.stderr.write(`caisson: cannot build image ${image.name}\n`);
       for (const text of (message.error ?? "").split("\n")) io.stderr.write(`${visible(text)}\n`);
       return 1;
     }

@@ -6,14 +6,19 @@ import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
 const fork: Verb = {
-  summary: "copy a sandbox with what runs in it, and print the copies' ids",
+  summary: "copy a sandbox, including its processes, and print the ids of the copies",
   usage: "SANDBOX",
   words: [1, 1],
   about:
-    "On the engine gvisor with variables, processes and open files; elsewhere with the files, which the last line says.",
+    "On the engine gvisor, a copy has the variables, processes and open files of the sandbox. On other engines it has only the\n" +
+    "files, and a line on standard error says so.",
   options: {
-    count: { type: "string", value: "N", help: "how many copies, 1 to 16; 1 unless given" },
-    memory: { type: "string", value: memoryChoices.join("|"), help: "with what runs in it, or only the files" },
+    count: { type: "string", value: "N", help: "number of copies, 1 to 16 (default: 1)" },
+    memory: {
+      type: "string",
+      value: memoryChoices.join("|"),
+      help: "copy memory and processes: if possible, or fail, or never (default: auto)",
+    },
   },
   run: async (call) => {
     const { options, io, json } = call;
@@ -21,7 +26,7 @@ const fork: Verb = {
     const made = await (await namedSandbox(call)).fork(defined({ count: options.number("count"), memory }));
     if (json) return tellJson(io, { ...made, sandboxes: made.sandboxes.map(({ info }) => info) });
     for (const { id } of made.sandboxes) tellLine(io, id);
-    if (made.why !== null) io.stderr.write(`caisson: files alone: ${made.why}\n`);
+    if (made.why !== null) io.stderr.write(`caisson: only files were copied: ${made.why}\n`);
     return 0;
   },
 };

@@ -14,12 +14,15 @@ interface Ran {
 }
 
 const exec: Verb = {
-  summary: "run a command on the daemon's machine, where its operator allows that",
+  summary: "run a command on the daemon's machine, if the operator allows it",
   usage: "COMMAND [ARGS…]",
   about:
-    "One word is a command with quotes, split without a shell; more are a program and its arguments. Our options stand before COMMAND.",
+    "One word is split at spaces, outside quotes; several words are a program and its arguments. No shell is involved.\n" +
+    "Options go before COMMAND.",
   words: [1, hostLimits.words],
-  options: { timeout: { type: "string", short: "t", value: "SECONDS", help: "then it is killed; 60 unless given" } },
+  options: {
+    timeout: { type: "string", short: "t", value: "SECONDS", help: "kill the command after this time (default: 60)" },
+  },
   run: async ({ caisson, options, words, io, json }) => {
     const input = {
       command: words.length === 1 ? words[0] : words,
@@ -34,7 +37,7 @@ const exec: Verb = {
 };
 
 const read: Verb = {
-  summary: "print a file of the daemon's machine, where its operator allows that",
+  summary: "print a file on the daemon's machine, if the operator allows it",
   usage: "PATH",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -48,7 +51,7 @@ const read: Verb = {
 };
 
 const write: Verb = {
-  summary: "write a file of the daemon's machine, where its operator allows that",
+  summary: "write a file on the daemon's machine, if the operator allows it",
   usage: "PATH TEXT",
   words: [2, 2],
   run: async ({ caisson, words: [path, content], io, json }) => {
@@ -62,22 +65,22 @@ interface Listing {
 }
 
 const list: Verb = {
-  summary: "list a folder of the daemon's machine, where its operator allows that",
+  summary: "list a folder on the daemon's machine, if the operator allows it",
   usage: "PATH",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
     const { result } = await caisson.tools.call<Listing>("host_file_list", { path: words[0] });
     if (json) return tellJson(io, result);
     const rows = result.entries.map((one) => [one.type, one.size_bytes, tellTime(one.modified_at), one.name]);
-    return tellTable(io, ["TYPE", "BYTES", "CHANGED", "NAME"], rows);
+    return tellTable(io, ["TYPE", "BYTES", "MODIFIED", "NAME"], rows);
   },
 };
 
 const copy: Verb = {
-  summary: "copy a file of the daemon's machine into a workspace, where its operator allows that",
+  summary: "copy a file on the daemon's machine into a workspace, if the operator allows it",
   usage: "SOURCE [DESTINATION]",
   words: [1, 2],
-  options: { session: { type: "string", short: "s", value: "ID", help: "the sandbox, or the key of its session" } },
+  options: { session: { type: "string", short: "s", value: "ID", help: "sandbox id or session key" } },
   run: async ({ caisson, options, words: [source, destination], io, json }) => {
     const input = { source, ...defined({ destination, session_id: options.text("session") }) };
     const { result } = await caisson.tools.call<{ path: string; sandbox_id: string }>("host_file_copy", input);
@@ -86,15 +89,17 @@ const copy: Verb = {
 };
 
 const access: Verb = {
-  summary: "show what of the daemon's machine is open, or ask for more",
+  summary: "list the access that agents have to the daemon's machine, or request more",
   usage: "list | request PATTERN",
   words: [1, 2],
-  options: { reason: { type: "string", value: "TEXT", help: "why, for whoever decides" } },
+  options: { reason: { type: "string", value: "TEXT", help: "reason, shown to the approver" } },
   run: (call) => {
     const [what, pattern] = call.words;
     if (what === "list" && pattern === undefined) return listAccess(call);
     if (what === "request" && pattern !== undefined) return requestAccess(call, pattern);
-    throw new AppError("invalid", "this is neither list nor request PATTERN");
+    throw new AppError("invalid", `unexpected arguments '${call.words.join(" ")}'`, {
+      hint: "caisson host access list, or caisson host access request PATTERN",
+    });
   },
 };
 

@@ -7,16 +7,20 @@ import { settleImage, whileMade } from "./images.ts";
 import type { Verb } from "./verb.ts";
 import { webStream } from "./web-stream.ts";
 
-const name = { type: "string", value: "NAME", help: "what it is called here" } as const;
+const name = { type: "string", value: "NAME", help: "name of the image in Caisson" } as const;
 
 const pull: Verb = {
-  summary: "import an image of a registry; prints its id",
+  summary: "import an image from a registry and print its id",
   usage: "REFERENCE",
   words: [1, 1],
   options: {
     name,
     ...whileMade,
-    credentials: { type: "string", value: "SECRET", help: "a secret that holds USER:PASSWORD for the registry" },
+    credentials: {
+      type: "string",
+      value: "SECRET",
+      help: "name of a secret that holds USER:PASSWORD for the registry",
+    },
   },
   run: async (call) => {
     const { caisson, words, options } = call;
@@ -26,19 +30,19 @@ const pull: Verb = {
 };
 
 const load: Verb = {
-  summary: "import an image of an archive: an OCI layout, or what docker save writes; prints its id",
+  summary: "import an image from an archive (OCI layout or docker save) and print its id",
   usage: "FILE|FOLDER",
   words: [1, 1],
   options: {
     name,
     ...whileMade,
-    image: { type: "string", value: "NAME", help: "which of several images in the archive" },
+    image: { type: "string", value: "NAME", help: "image to import, if the archive contains several" },
   },
   run: async (call) => {
     const { caisson, words, options } = call;
     const [path = ""] = words;
     const info = await stat(path).catch((error: unknown) => {
-      throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
+      throw new AppError("not_found", `cannot read '${path}' (${errnoOf(error)})`, { cause: error });
     });
     const more = defined({ name: options.text("name"), image: options.text("image") });
     const load = (archive: ReadableStream<Uint8Array>) => caisson.images.load(archive, more);

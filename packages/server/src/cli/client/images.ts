@@ -8,7 +8,7 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";
 
 const list: Verb = {
-  summary: "list images that sandboxes can be made of, newest first",
+  summary: "list images, newest first",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -24,7 +24,7 @@ function stateOf({ state, step }: ImageInfo): string {
 }
 
 const catalogue: Verb = {
-  summary: "list what `image import` takes by its name",
+  summary: "list the images that `image import` can build by name",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -35,14 +35,14 @@ const catalogue: Verb = {
   },
 };
 
-/** Options of whatever makes an image. */
+/** Options of commands that build an image. */
 export const whileMade = {
-  verbose: { type: "boolean", short: "v", help: "print all that is said while it is made" },
-  detach: { type: "boolean", help: "print its id and leave it to the daemon" },
+  verbose: { type: "boolean", short: "v", help: "print the full output of the build" },
+  detach: { type: "boolean", help: "print the id and do not wait for the build" },
 } as const;
 
 const take: Verb = {
-  summary: "import an image: a name of the catalogue, or a file with a specification",
+  summary: "build an image of the catalogue, or of a specification file, and print its id",
   usage: "NAME|FILE.yaml",
   words: [1, 1],
   options: whileMade,
@@ -52,7 +52,7 @@ const take: Verb = {
   },
 };
 
-/** Waits until it is made, unless told not to, and prints its id. */
+/** Waits for the build, unless --detach is given, and prints the id of the image. */
 export async function settleImage(call: VerbCall, image: ImageInfo): Promise<number> {
   const { caisson, io, json, options } = call;
   if (image.state === "building" && !options.flag("detach")) {
@@ -66,26 +66,27 @@ export async function settleImage(call: VerbCall, image: ImageInfo): Promise<num
 async function whatIs(word: string): Promise<ImportImage> {
   if (!/\.ya?ml$/.test(word) && !/^[./]/.test(word)) return { catalogue: word };
   try {
-    if ((await stat(word)).size > buildLimits.specBytes) throw new AppError("too_large", `'${word}' is too large`);
+    if ((await stat(word)).size > buildLimits.specBytes)
+      throw new AppError("too_large", `'${word}' is larger than ${buildLimits.specBytes} bytes`);
     return { spec: await readFile(word, "utf8") };
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("not_found", `'${word}' cannot be read (${errnoOf(error)})`, {
-      hint: "caisson image catalogue has names that need no file",
+    throw new AppError("not_found", `cannot read '${word}' (${errnoOf(error)})`, {
+      hint: "caisson image catalogue lists the images that need no file",
       cause: error,
     });
   }
 }
 
 const show: Verb = {
-  summary: "show an image, by its id, name or alias",
+  summary: "show an image by id, name or alias",
   usage: "IMAGE",
   words: [1, 1],
   run: async ({ caisson, words, io }) => tellJson(io, await caisson.images.get(words[0] ?? "")),
 };
 
 const log: Verb = {
-  summary: "print what was said while an image was made, to its end",
+  summary: "print the build log of an image, until the build ends",
   usage: "IMAGE",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -99,7 +100,7 @@ const log: Verb = {
   },
 };
 
-const remove = quiet("delete an image, or end its making", ["IMAGE"], ({ caisson }, image) =>
+const remove = quiet("delete an image, or cancel its build", ["IMAGE"], ({ caisson }, image) =>
   caisson.images.delete(image),
 );
 

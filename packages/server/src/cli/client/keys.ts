@@ -4,13 +4,13 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
-  summary: "make an API key, and print it: this once",
+  summary: "create an API key and print it (shown only once)",
   usage: "NAME",
   words: [1, 1],
   options: {
-    role: { type: "string", value: "ROLE", help: "viewer, agent, operator or admin; agent unless given" },
-    expires: { type: "string", value: "SECONDS", help: "when it ends; never unless given" },
-    for: { type: "string", value: "NAMESPACE", help: "the tenant it is for; the caller's own unless given" },
+    role: { type: "string", value: "ROLE", help: "viewer, agent, operator or admin (default: agent)" },
+    expires: { type: "string", value: "SECONDS", help: "lifetime of the key (default: unlimited)" },
+    for: { type: "string", value: "NAMESPACE", help: "namespace of the key (default: the caller's own)" },
   },
   run: async ({ caisson, options, words, io, json }) => {
     const made = await caisson.keys.create(
@@ -26,10 +26,10 @@ const create: Verb = {
 };
 
 const list: Verb = {
-  summary: "list API keys, without the keys themselves",
+  summary: "list API keys without their values",
   usage: "",
   words: [0, 0],
-  options: { all: { type: "boolean", help: "of all namespaces" } },
+  options: { all: { type: "boolean", help: "keys of all namespaces" } },
   run: async ({ caisson, options, io, json }) => {
     const found = await caisson.keys.list(options.flag("all") ? { all_namespaces: true } : {});
     if (json) return tellJson(io, found);
@@ -42,6 +42,6 @@ const list: Verb = {
   },
 };
 
-const revoke = quiet("revoke an API key, at once", ["ID"], ({ caisson }, id) => caisson.keys.revoke(id));
+const revoke = quiet("revoke an API key immediately", ["ID"], ({ caisson }, id) => caisson.keys.revoke(id));
 
 export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys rm": revoke };

@@ -1,10 +1,10 @@
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 
-/** What a sandbox or a session may use. */
+/** Limits of a sandbox or a session. */
 export const limitOptions = {
   memory: { type: "string", short: "m", alias: "ram", value: "SIZE", help: "memory limit" },
-  cpus: { type: "string", alias: "cpu", value: "N", help: "cores, fractions allowed" },
-  processes: { type: "string", value: "N", help: "processes and threads at once" },
+  cpus: { type: "string", alias: "cpu", value: "N", help: "CPU cores; fractions allowed" },
+  processes: { type: "string", value: "N", help: "limit of processes and threads" },
 } as const satisfies OptionSpecs;
 
 export function megabytes(options: ParsedOptions, name: string): number | undefined {

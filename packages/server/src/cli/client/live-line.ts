@@ -3,7 +3,7 @@ import { visible } from "../terminal.ts";
 
 const everyMs = 100;
 
-/** One line of a terminal's standard error, which says how far something is and goes when it is over. Elsewhere nothing is said. */
+/** A progress line on the terminal of standard error, removed at the end. Prints nothing if standard error is not a terminal. */
 export class LiveLine implements Disposable {
   readonly #screen: { write(text: string): unknown; isTTY?: boolean; columns?: number };
   #shownAtMs: number | undefined;
@@ -23,7 +23,7 @@ export class LiveLine implements Disposable {
     this.#screen.write(`\r\x1b[K${visible(text).slice(0, room)}`);
   }
 
-  /** For what changes more often than anybody reads it. */
+  /** Like show, but at most once per interval. */
   update(text: () => string): void {
     if (this.isOn && performance.now() - (this.#shownAtMs ?? -everyMs) >= everyMs) this.show(text());
   }

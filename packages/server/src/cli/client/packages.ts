@@ -8,20 +8,21 @@ import type { Verb } from "./verb.ts";
 
 const install: Verb = {
   summary:
-    "install packages of pip or npm into a sandbox, from the registries that the daemon's machine is configured for",
+    "install pip or npm packages into a sandbox, from the registries that are configured on the daemon's machine",
   usage: "SANDBOX pip|npm [PACKAGE…]",
   words: [2, 2 + packageLimits.packages],
   options: {
     lockfile: {
       type: "string",
       value: "PATH",
-      help: "in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm",
+      help: "install from a lockfile in the workspace: requirements with hashes (pip) or package-lock.json (npm)",
     },
   },
   run: async (call) => {
     const [, word, ...packages] = call.words;
     const manager = packageManagers.find((known) => known === word);
-    if (manager === undefined) throw new AppError("invalid", `'${word}' is neither pip nor npm`);
+    if (manager === undefined)
+      throw new AppError("invalid", `unknown package manager '${word}'`, { hint: "pip or npm" });
     const lockfile = call.options.text("lockfile");
     const request = { manager, packages, ...(lockfile === undefined ? {} : { lockfile }) };
     const done = await (await namedSandbox(call)).packages.install(request);
@@ -33,7 +34,7 @@ const install: Verb = {
 };
 
 const list: Verb = {
-  summary: "list the packages that were installed into a sandbox",
+  summary: "list the packages installed in a sandbox",
   usage: "SANDBOX",
   words: [1, 1],
   run: async (call) => {

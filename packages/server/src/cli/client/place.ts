@@ -2,6 +2,7 @@ import { ApiError, type Caisson, type SandboxInfo } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { showSeconds } from "../../core/size.ts";
+import { visible } from "../terminal.ts";
 import { writeOut } from "../write-out.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
@@ -15,7 +16,11 @@ const queue: Verb = {
     const found = await caisson.queue();
     if (json) return tellJson(io, found);
     const { running, waiting, max_concurrent, max_waiting } = found;
-    tellTable(io, ["RUNNING", "WAITING", "AT ONCE", "MOST WAITING"], [[running, waiting, max_concurrent, max_waiting]]);
+    tellTable(
+      io,
+      ["RUNNING", "WAITING", "MAX RUNNING", "MAX WAITING"],
+      [[running, waiting, max_concurrent, max_waiting]],
+    );
     if (found.jobs.length === 0) return 0;
     const rows = found.jobs.map((one) => [
       ...[one.position, one.id, one.kind, one.sandbox_id ?? "-", one.priority],
@@ -26,10 +31,10 @@ const queue: Verb = {
   },
 };
 
-const queueCancel = quiet("cancel a job that waits", ["JOB"], ({ caisson }, id) => caisson.cancelJob(id));
+const queueCancel = quiet("cancel a waiting job", ["JOB"], ({ caisson }, id) => caisson.cancelJob(id));
 
 const pool: Verb = {
-  summary: "show the warm pools",
+  summary: "show the pools of sandboxes that are started in advance",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -41,7 +46,7 @@ const pool: Verb = {
 };
 
 const stats: Verb = {
-  summary: "show how the daemon, or one sandbox, is doing",
+  summary: "show statistics of the daemon, or of one sandbox",
   usage: "[SANDBOX]",
   words: [0, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -53,24 +58,24 @@ const stats: Verb = {
         ? Object.entries(value).map(([state, count]) => [name === "sandboxes" ? state : `${name} ${state}`, count])
         : [[name, value]],
     );
-    return tellTable(io, ["WHAT", "VALUE"], rows);
+    return tellTable(io, ["NAME", "VALUE"], rows);
   },
 };
 
-/** Of the daemon and of what its caller uses. */
+/** Statistics of the daemon and of the caller's sandboxes. */
 async function placeStats(caisson: Caisson): Promise<object> {
   const [own, { result }] = await Promise.all([caisson.stats(), caisson.tools.call("sandbox_stats")]);
   return { ...own, ...result };
 }
 
 const limits: Verb = {
-  summary: "show what a request may ask for, or set what a session may use",
+  summary: "show request limits, or change a session's limits",
   usage: "[SESSION]",
-  about: "With an option the limits of the session are set, `default` unless another is named.",
+  about: "With an option, changes the limits of SESSION (default: the session `default`).",
   words: [0, 1],
   options: {
     ...limitOptions,
-    timeout: { type: "string", value: "SECONDS", help: "for its runs that name none" },
+    timeout: { type: "string", value: "SECONDS", help: "timeout of the session's runs that set none" },
   },
   run: async ({ caisson, words, options, io, json }) => {
     const asked = defined({
@@ -89,12 +94,12 @@ const limits: Verb = {
     const found = await caisson.limits();
     if (json) return tellJson(io, found);
     const rows = Object.entries(found).map(([name, range]) => [name, range.default, range.min, range.max]);
-    return tellTable(io, ["LIMIT", "DEFAULT", "LEAST", "MOST"], rows);
+    return tellTable(io, ["LIMIT", "DEFAULT", "MIN", "MAX"], rows);
   },
 };
 
 const sessionList: Verb = {
-  summary: "list sandboxes that belong to a session",
+  summary: "list sessions and their sandboxes",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -107,33 +112,33 @@ const sessionList: Verb = {
 };
 
 const sessionRemove: Verb = {
-  summary: "destroy the sandbox of a session",
+  summary: "destroy a session's sandbox",
   usage: "--id SESSION",
   words: [0, 1],
-  options: { id: { type: "string", value: "SESSION", help: "its key" } },
+  options: { id: { type: "string", value: "SESSION", help: "session key" } },
   run: async ({ caisson, options, words, io, json }) => {
     const session_id = options.text("id") ?? words[0];
     if (session_id === undefined)
-      throw new AppError("invalid", "which session?", { hint: "caisson session rm --id SESSION" });
+      throw new AppError("invalid", "missing SESSION", { hint: "caisson session rm --id SESSION" });
     try {
       const { result } = await caisson.tools.call("terminate_session", { session_id });
       return json ? tellJson(io, result) : 0;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
-      io.stderr.write("caisson: there is no such session\n");
+      io.stderr.write(`caisson: unknown session '${visible(session_id)}'\n`);
       return 1;
     }
   },
 };
 
 const events: Verb = {
-  summary: "follow events, a line each, until Ctrl-C",
+  summary: "print events as they happen, one per line, until Ctrl-C",
   usage: "",
   words: [0, 0],
   options: {
     type: { type: "string", multiple: true, value: "TYPE", help: "only events of this type" },
-    sandbox: { type: "string", value: "ID", help: "only those of one sandbox" },
-    after: { type: "string", value: "N", help: "go on after the event of this number" },
+    sandbox: { type: "string", value: "ID", help: "only events of this sandbox" },
+    after: { type: "string", value: "N", help: "continue after the event with this number" },
   },
   run: async ({ caisson, options, io, json }) => {
     const types = options.texts("type");

@@ -6,19 +6,19 @@ import type { Verb } from "./verb.ts";
 function portOf(text: string | undefined): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new AppError("invalid", `'${text}' is no port`, { hint: "a number from 1 to 65535" });
+    throw new AppError("invalid", `invalid port '${text}'`, { hint: "use a number from 1 to 65535" });
   return port;
 }
 
 function visibilityOf(text: string | undefined): PortVisibility {
   const found = portVisibilities.find((known) => known === text);
   if (found === undefined)
-    throw new AppError("invalid", `'${text}' is no visibility`, { hint: portVisibilities.join(", ") });
+    throw new AppError("invalid", `unknown visibility '${text}'`, { hint: portVisibilities.join(", ") });
   return found;
 }
 
 const list: Verb = {
-  summary: "list ports of a sandbox that others than key holders may reach",
+  summary: "list the ports of a sandbox that are open to others than key holders",
   usage: "SANDBOX",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -33,7 +33,7 @@ const list: Verb = {
 };
 
 const set: Verb = {
-  summary: "say who may reach a port: private (with a key), token (with a link too) or public (anybody)",
+  summary: "set who may open a port: private (API key), token (API key or link) or public (everyone)",
   usage: "SANDBOX PORT VISIBILITY",
   words: [3, 3],
   run: async ({ caisson, words: [id = "", port, visibility], io, json }) => {
@@ -46,7 +46,7 @@ const link: Verb = {
   summary: "print a link that opens a port in a browser",
   usage: "SANDBOX PORT",
   words: [2, 2],
-  options: { expires: { type: "string", value: "SECONDS", help: "how long it holds; an hour unless told" } },
+  options: { expires: { type: "string", value: "SECONDS", help: "lifetime of the link (default: 3600)" } },
   run: async ({ caisson, options, words: [id = "", port], io, json }) => {
     const expires = options.text("expires");
     const made = await (await caisson.getSandbox(id)).ports.link(

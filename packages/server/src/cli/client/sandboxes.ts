@@ -11,39 +11,63 @@ import type { Verb, VerbCall } from "./verb.ts";
 
 const changeOptions = {
   ...limitOptions,
-  idle: { type: "string", value: "SECONDS", help: "stop it after so long without use" },
-  lifetime: { type: "string", value: "SECONDS", help: "destroy it after so long" },
-  label: { type: "string", multiple: true, value: "NAME=VALUE", help: "a name and value of your own" },
+  idle: { type: "string", value: "SECONDS", help: "stop the sandbox after this time without use" },
+  lifetime: { type: "string", value: "SECONDS", help: "destroy the sandbox at this age" },
+  label: { type: "string", multiple: true, value: "NAME=VALUE", help: "label of the sandbox" },
 } as const satisfies OptionSpecs;
 
 export const networkOptions = {
-  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "what it may reach: api.example.com" },
-  "deny-domain": { type: "string", multiple: true, value: "RULE", help: "what it may not, whoever allows it" },
-  unknown: { type: "string", value: "deny|ask", help: "what becomes of a name that no rule knows" },
+  "allow-domain": {
+    type: "string",
+    multiple: true,
+    value: "RULE",
+    help: "allow connections to a domain, such as api.example.com",
+  },
+  "deny-domain": {
+    type: "string",
+    multiple: true,
+    value: "RULE",
+    help: "block a domain, even if another rule allows it",
+  },
+  unknown: { type: "string", value: "deny|ask", help: "how to handle hosts that match no rule" },
 } as const satisfies OptionSpecs;
 
 const createOptions = {
-  engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: engineChoices.join(", ") },
-  image: { type: "string", value: "NAME", help: "what it starts from" },
-  template: { type: "string", short: "t", value: "NAME", help: "likewise, with files, packages and memory" },
-  storage: { type: "string", value: "SIZE", help: "workspace size" },
-  env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in it" },
-  session: { type: "string", value: "KEY", help: "the same key gets the same sandbox" },
-  snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
+  engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: `engine: ${engineChoices.join(", ")}` },
+  image: { type: "string", value: "NAME", help: "image to start from" },
+  template: {
+    type: "string",
+    short: "t",
+    value: "NAME",
+    help: "template to start from (image, files, packages and memory)",
+  },
+  storage: { type: "string", value: "SIZE", help: "workspace size limit" },
+  env: {
+    type: "string",
+    multiple: true,
+    value: "NAME=VALUE",
+    help: "environment variable of every run in the sandbox",
+  },
+  session: { type: "string", value: "KEY", help: "session key; a key that exists returns its sandbox" },
+  snapshot: { type: "string", value: "ID", help: "snapshot that fills the workspace" },
   ...networkOptions,
-  input: { type: "string", value: "NAME", help: "a folder that the daemon's operator named; at ./input, read-only" },
-  output: { type: "string", value: "NAME", help: "likewise; ./output is copied there when it stops or is destroyed" },
-  "keep-artifacts": { type: "string", value: "SECONDS", help: "keep ./output so long after it is destroyed" },
+  input: { type: "string", value: "NAME", help: "copy a folder of the setting folders.input to ./input (read-only)" },
+  output: { type: "string", value: "NAME", help: "copy ./output to a folder of folders.output on stop or destroy" },
+  "keep-artifacts": {
+    type: "string",
+    value: "SECONDS",
+    help: "keep ./output for this time after the sandbox is destroyed",
+  },
   ...changeOptions,
 } as const satisfies OptionSpecs;
 
-/** Undefined where none was given: an empty record would be one that was asked for. */
+/** Undefined if the option is not given: an empty record would replace the existing one. */
 export function pairs(options: ParsedOptions, name: string): Record<string, string> | undefined {
   const rows = options.texts(name);
   return rows.length === 0 ? undefined : namedValues(rows, name);
 }
 
-/** Undefined where nothing was asked for. */
+/** Undefined if no network option is given. */
 export function networkOf(options: ParsedOptions): CreateOptions["network"] {
   const [allow, deny] = [options.texts("allow-domain"), options.texts("deny-domain")];
   const unknown = options.text("unknown") as "ask" | undefined;
@@ -74,7 +98,7 @@ export async function namedSandbox({ caisson, words }: VerbCall): Promise<Sandbo
 }
 
 const create: Verb = {
-  summary: "create a sandbox, and print its id",
+  summary: "create a sandbox and print its id",
   usage: "",
   words: [0, 0],
   options: createOptions,
@@ -103,7 +127,13 @@ const list: Verb = {
   summary: "list sandboxes, newest first",
   usage: "",
   words: [0, 0],
-  options: { status: { type: "string", value: "STATE", help: "those that are running, paused, stopped or failed" } },
+  options: {
+    status: {
+      type: "string",
+      value: "STATE",
+      help: "only sandboxes in this state: running, paused, stopped or failed",
+    },
+  },
   run: async ({ caisson, options, io, json }) => {
     const status = options.text("status") as SandboxInfo["status"] | undefined;
     const found: SandboxInfo[] = [];
@@ -125,7 +155,7 @@ const list: Verb = {
 };
 
 const inspect: Verb = {
-  summary: "show a sandbox or session: its variables, environment with secrets masked, limits and timers",
+  summary: "show a sandbox or session: variables, environment (secrets masked), limits and timers",
   usage: "SANDBOX|SESSION",
   words: [1, 1],
   run: async (call) => {
@@ -136,7 +166,7 @@ const inspect: Verb = {
   },
 };
 
-/** Undefined for whoever may only read, and so may not look into an interpreter. */
+/** Undefined for viewers, who may not inspect an interpreter. */
 async function stateOf(caisson: Caisson, session_id: string): Promise<{ sandbox_id: string | null } | undefined> {
   try {
     return (await caisson.tools.call<{ sandbox_id: string | null }>("inspect_state", { session_id })).result;
@@ -147,7 +177,7 @@ async function stateOf(caisson: Caisson, session_id: string): Promise<{ sandbox_
 }
 
 const update: Verb = {
-  summary: "change limits, timers and labels of a sandbox",
+  summary: "change the limits, timers and labels of a sandbox",
   usage: "SANDBOX",
   words: [1, 1],
   options: changeOptions,
@@ -182,9 +212,9 @@ export const sandboxVerbs: Record<string, Verb> = {
   inspect,
   update,
   rm: destroy,
-  start: move("start", "start a stopped sandbox, with its workspace"),
-  stop: move("stop", "end what runs in a sandbox; its workspace stays"),
-  pause: move("pause", "freeze every process of a sandbox"),
-  resume: move("resume", "let a paused sandbox go on"),
-  reset: move("reset", "end what runs in a sandbox and empty its workspace"),
+  start: move("start", "start a stopped sandbox with its workspace"),
+  stop: move("stop", "stop a sandbox and its processes; the workspace is kept"),
+  pause: move("pause", "freeze all processes of a sandbox"),
+  resume: move("resume", "resume a paused sandbox"),
+  reset: move("reset", "stop all processes of a sandbox and empty its workspace"),
 };

@@ -6,11 +6,11 @@ import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
 const create: Verb = {
-  summary: "open a session with an interpreter whose variables live on, and print its id",
+  summary: "create a session, whose interpreter keeps its variables, and print its id",
   usage: "",
   words: [0, 0],
   options: {
-    id: { type: "string", value: "SESSION", help: "a name of your own choice; made up unless given" },
+    id: { type: "string", value: "SESSION", help: "session id (default: generated)" },
     language: { type: "string", short: "l", value: "NAME", help: languages.join(", ") },
     ...limitOptions,
   },
@@ -27,24 +27,24 @@ const create: Verb = {
   },
 };
 
-/** Any JSON: what is none is told, not taken as text. */
+/** Refuses text that is not JSON instead of taking it as a string. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new AppError("invalid", `the value is no JSON: ${text.slice(0, 80)}`, { hint: `text is '"text"'` });
+    throw new AppError("invalid", `invalid JSON value: ${text.slice(0, 80)}`, { hint: `write text as '"text"'` });
   }
 }
 
 const bridge: Verb = {
-  summary: "set a variable of a session to JSON, copy it from another, or print it",
+  summary: "set a session's variable to a JSON value, copy it from another session, or print it",
   usage: "SESSION KEY [JSON]",
   words: [2, 3],
   options: {
-    language: { type: "string", short: "l", value: "NAME", help: "python or node; the session's own unless given" },
-    from: { type: "string", value: "SESSION", help: "copy the variable from there" },
-    "from-language": { type: "string", value: "NAME", help: "python or node, likewise" },
-    "from-key": { type: "string", value: "KEY", help: "the name that it has there" },
+    language: { type: "string", short: "l", value: "NAME", help: "python or node (default: the session's language)" },
+    from: { type: "string", value: "SESSION", help: "copy the variable from this session" },
+    "from-language": { type: "string", value: "NAME", help: "language of that session: python or node" },
+    "from-key": { type: "string", value: "KEY", help: "name of the variable in that session" },
   },
   run: async ({ caisson, words: [session_id, key, text], options, io, json }) => {
     const input = defined({

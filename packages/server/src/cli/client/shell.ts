@@ -12,12 +12,12 @@ import type { RunIo } from "../run.ts";
 import type { DaemonShellPlan } from "../shell-options.ts";
 import { findDaemon, toAppError } from "./connect.ts";
 
-/** The program and its arguments, for the shell that reads the line. */
+/** The program and its arguments as one line for a shell. */
 function lineOf(command: readonly string[]): string | undefined {
   return command.length === 0 ? undefined : command.map(quote).join(" ");
 }
 
-/** Joins the two terminals until the program there has ended, or whoever types has gone. */
+/** Joins the two terminals until the program in the sandbox ends or the user's terminal closes. */
 async function converse(sandbox: Sandbox, plan: DaemonShellPlan, io: RunIo, { signal, pass }: Interrupt) {
   const early: Uint8Array[] = [];
   let show = (data: Uint8Array) => void early.push(data); // a terminal that is not raw yet would change it
@@ -42,7 +42,7 @@ async function converse(sandbox: Sandbox, plan: DaemonShellPlan, io: RunIo, { si
   return exit_code;
 }
 
-/** What is typed goes there, and the size of the window. */
+/** Forwards keys and the size of the window to the sandbox. */
 function join(terminal: Terminal, { stdin, stdout }: RunIo): Disposable {
   const type = (data: Buffer) => terminal.write(Uint8Array.from(data));
   const resize = () => terminal.resize(terminalSizeOf(stdout));
@@ -57,7 +57,7 @@ function join(terminal: Terminal, { stdin, stdout }: RunIo): Disposable {
   };
 }
 
-/** `caisson shell SANDBOX`: a terminal in a sandbox of a daemon, which lives on. */
+/** `caisson shell SANDBOX`: a terminal in an existing sandbox, which is kept. */
 export async function shellIn(
   configuration: Configuration,
   variables: Variables,
@@ -71,9 +71,9 @@ export async function shellIn(
       if (daemon === undefined)
         throw new AppError(
           "unavailable",
-          `no daemon of ${configuration.home} runs that could have a sandbox '${sandboxId}'`,
+          `cannot open a shell in '${sandboxId}': no daemon is running for ${configuration.home}`,
           {
-            hint: "caisson up --detach starts one; caisson shell -- COMMAND runs a program in a sandbox of its own",
+            hint: "start one: caisson up --detach; for a new sandbox: caisson shell -- COMMAND",
           },
         );
       return converse(await daemon.getSandbox(sandboxId), plan, io, interrupt);

@@ -10,11 +10,11 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 import { webStream } from "./web-stream.ts";
 
-const about = "A SKILL is named by its id, its name (the newest of that name) or name@version.";
+const about = "SKILL is an id, a name (its newest version) or name@version.";
 
 async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
   const info = await stat(path).catch((error: unknown) => {
-    throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
+    throw new AppError("not_found", `cannot read '${path}' (${errnoOf(error)})`, { cause: error });
   });
   const add = (archive: ReadableStream<Uint8Array>) => caisson.skills.add(archive);
   if (info.isDirectory()) return sendFolder(path, add);
@@ -22,7 +22,7 @@ async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
 }
 
 const add: Verb = {
-  summary: "store a skill: a folder with SKILL.md, or a tar archive of one; prints its id",
+  summary: "store a skill (a folder with SKILL.md, or a tar archive of one) and print its id",
   usage: "FOLDER|ARCHIVE",
   words: [1, 1],
   run: async ({ caisson, words: [path = ""], io, json }) => {
@@ -32,7 +32,7 @@ const add: Verb = {
 };
 
 const list: Verb = {
-  summary: "list skills, newest first; or those in a sandbox",
+  summary: "list stored skills, newest first, or the skills installed in a sandbox",
   usage: "[SANDBOX]",
   words: [0, 1],
   run: async (call) => {
@@ -58,7 +58,7 @@ const list: Verb = {
 };
 
 const show: Verb = {
-  summary: "show a skill, and what is in it",
+  summary: "show a skill and its files",
   usage: "SKILL",
   words: [1, 1],
   about,
@@ -77,7 +77,7 @@ const show: Verb = {
 };
 
 const read: Verb = {
-  summary: "write a skill's SKILL.md, or another of its files, to standard output",
+  summary: "print a skill's SKILL.md, or another of its files",
   usage: "SKILL [PATH]",
   words: [1, 2],
   about,
@@ -91,7 +91,7 @@ const install: Verb = {
   summary: "install skills into a sandbox's workspace",
   usage: "SANDBOX SKILL|PATH…",
   words: [2, 1 + skillLimits.installed],
-  about: `${about}\nA PATH has a slash in it or begins with a dot, as ./analyzer: it is stored first, as skill add does.`,
+  about: `${about}\nPATH is a local skill: it contains a slash or starts with a dot, such as ./analyzer. It is stored first, as by skill add.`,
   run: async (call) => {
     const sandbox = await namedSandbox(call);
     const skills: string[] = [];
@@ -104,12 +104,12 @@ const install: Verb = {
   },
 };
 
-/** No skill's name has a slash in it, or begins with a dot. */
+/** Skill names contain no slash and do not start with a dot. */
 function isPath(word: string): boolean {
   return word.includes("/") || word.startsWith(".");
 }
 
-const remove = quiet("delete a skill; where it is installed it stays", ["SKILL"], ({ caisson }, skill) =>
+const remove = quiet("delete a skill; sandboxes keep installed copies", ["SKILL"], ({ caisson }, skill) =>
   caisson.skills.delete(skill),
 );
 

@@ -11,7 +11,7 @@ function tellDiff(io: RunIo, diff: SnapshotDiff): number {
     diff[action].map(({ type, size, path }) => [action, type, size, path]),
   );
   tellTable(io, ["ACTION", "TYPE", "SIZE", "PATH"], rows);
-  if (diff.truncated) io.stderr.write("caisson: there is more than is told\n");
+  if (diff.truncated) io.stderr.write("caisson: output truncated: the daemon lists only the first changes\n");
   return 0;
 }
 
@@ -29,7 +29,7 @@ function tellSnapshots(io: RunIo, found: readonly SnapshotInfo[]): number {
 }
 
 const create: Verb = {
-  summary: "take a snapshot of a sandbox's workspace, and print its id",
+  summary: "take a snapshot of a sandbox's workspace and print its id",
   usage: "SANDBOX [DESCRIPTION]",
   words: [1, 2],
   run: async (call) => {
@@ -39,7 +39,7 @@ const create: Verb = {
 };
 
 const list: Verb = {
-  summary: "list snapshots, newest first, of all sandboxes or of one",
+  summary: "list snapshots of all sandboxes or of one, newest first",
   usage: "[SANDBOX]",
   words: [0, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -50,7 +50,7 @@ const list: Verb = {
 };
 
 const restore: Verb = {
-  summary: "make a workspace what it was when a snapshot was taken",
+  summary: "restore a workspace to a snapshot",
   usage: "SANDBOX SNAPSHOT",
   words: [2, 2],
   run: async (call) => {
@@ -71,13 +71,13 @@ const diff: Verb = {
 };
 
 const files: Verb = {
-  summary: "list what is in a snapshot",
+  summary: "list the files in a snapshot",
   usage: "SNAPSHOT",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
     const found = await caisson.snapshots.files(words[0] ?? "", { limit: httpLimits.page.max });
     if (found.length === httpLimits.page.max)
-      io.stderr.write(`caisson: only the first ${found.length} names are listed\n`);
+      io.stderr.write(`caisson: output truncated: only the first ${found.length} names are listed\n`);
     if (json) return tellJson(io, found);
     const rows = found.map(({ type, mode, size, mtime, path }) => [type, mode, size, mtime && tellTime(mtime), path]);
     return tellTable(io, ["TYPE", "MODE", "SIZE", "MODIFIED", "PATH"], rows);
@@ -85,7 +85,7 @@ const files: Verb = {
 };
 
 const read: Verb = {
-  summary: "write a file of a snapshot to standard output",
+  summary: "print a file from a snapshot",
   usage: "SNAPSHOT PATH",
   words: [2, 2],
   run: async ({ caisson, words: [snapshot = "", path = ""], io }) => {
@@ -94,7 +94,7 @@ const read: Verb = {
   },
 };
 
-const remove = quiet("delete a snapshot for good", ["SNAPSHOT"], ({ caisson }, snapshot) =>
+const remove = quiet("delete a snapshot permanently", ["SNAPSHOT"], ({ caisson }, snapshot) =>
   caisson.snapshots.delete(snapshot),
 );
 

@@ -11,7 +11,7 @@ export function tellLine(io: RunIo, text: string): number {
   return 0;
 }
 
-/** Rows under their headings, each column as wide as it must be. Everything in them may come from a stranger. */
+/** Prints rows in columns under their headings. Cells may hold untrusted text. */
 export function tellTable(io: RunIo, headings: readonly string[], rows: readonly (readonly unknown[])[]): number {
   const shown = rows.map((row) => row.map((cell) => visible(cell === null || cell === undefined ? "-" : String(cell))));
   const widths = headings.map((heading, at) => Math.max(heading.length, ...shown.map((row) => row[at]?.length ?? 0)));

@@ -23,7 +23,7 @@ async function readBytes(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new AppError("not_found", `'${path}' cannot be read (${errnoOf(error)})`, { cause: error });
+    throw new AppError("not_found", `cannot read '${path}' (${errnoOf(error)})`, { cause: error });
   }
 }
 
@@ -31,7 +31,9 @@ async function warmUpOf(path: string | undefined): Promise<WarmUp | undefined> {
   if (path === undefined) return undefined;
   const language = languages[extname(path)];
   if (language === undefined)
-    throw new AppError("invalid", `'${path}' does not say its language`, { hint: Object.keys(languages).join(", ") });
+    throw new AppError("invalid", `unknown language of '${path}'`, {
+      hint: `the name must end in ${Object.keys(languages).join(", ")}`,
+    });
   return { language, code: (await readBytes(path)).toString() };
 }
 
@@ -41,25 +43,37 @@ async function filesOf(rows: Readonly<Record<string, string>>): Promise<NonNulla
 }
 
 const create: Verb = {
-  summary: "make a template: an image with files, packages and a warm-up; prints its id",
+  summary: "create a template (image, files, packages, warm-up) and print its id",
   usage: "NAME",
   words: [1, 1],
   about:
-    "Its sandboxes (create --template NAME) begin after the warm-up: on gvisor with its memory, elsewhere it runs at each start.",
+    "Sandboxes of the template (caisson create --template NAME) start after the warm-up. On the engine gvisor they start with its\n" +
+    "memory; on other engines the warm-up runs at each start.",
   options: {
-    description: { type: "string", value: "TEXT", help: "what it is for" },
-    engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: engineChoices.join(", ") },
-    image: { type: "string", value: "NAME", help: "what it starts from" },
+    description: { type: "string", value: "TEXT", help: "description of the template" },
+    engine: {
+      type: "string",
+      short: "e",
+      alias: "backend",
+      value: "NAME",
+      help: `engine: ${engineChoices.join(", ")}`,
+    },
+    image: { type: "string", value: "NAME", help: "image to start from" },
     ...limitOptions,
-    storage: { type: "string", value: "SIZE", help: "workspace size" },
-    env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable of every run in its sandboxes" },
-    snapshot: { type: "string", value: "ID", help: "its files are the workspace" },
-    file: { type: "string", multiple: true, value: "PATH=FILE", help: "a file of yours, and where it goes" },
-    pip: { type: "string", multiple: true, value: "PACKAGE", help: "a package of Python's" },
-    npm: { type: "string", multiple: true, value: "PACKAGE", help: "a package of Node's" },
-    "warm-up": { type: "string", value: "FILE", help: "what is run at its end: .py, .js or .sh" },
+    storage: { type: "string", value: "SIZE", help: "workspace size limit" },
+    env: {
+      type: "string",
+      multiple: true,
+      value: "NAME=VALUE",
+      help: "environment variable of every run in its sandboxes",
+    },
+    snapshot: { type: "string", value: "ID", help: "snapshot that fills the workspace" },
+    file: { type: "string", multiple: true, value: "PATH=FILE", help: "copy the local FILE to PATH in the workspace" },
+    pip: { type: "string", multiple: true, value: "PACKAGE", help: "Python package to install" },
+    npm: { type: "string", multiple: true, value: "PACKAGE", help: "Node package to install" },
+    "warm-up": { type: "string", value: "FILE", help: "script to run at the end of the build: .py, .js or .sh" },
     ...networkOptions,
-    detach: { type: "boolean", short: "d", help: "do not wait until it is made" },
+    detach: { type: "boolean", short: "d", help: "print the id and do not wait for the build" },
   },
   run: async ({ caisson, words: [name = ""], options, io, json }) => {
     const made = await caisson.templates.create({
@@ -84,9 +98,9 @@ const create: Verb = {
     const info = options.flag("detach") ? made : await caisson.templates.settled(made.id);
     if (json) tellJson(io, info);
     else if (info.state !== "failed") tellLine(io, info.id);
-    if (info.why !== null) io.stderr.write(`caisson: no memory is kept: ${visible(info.why)}\n`);
+    if (info.why !== null) io.stderr.write(`caisson: the template has no memory: ${visible(info.why)}\n`);
     if (info.state !== "failed") return 0;
-    io.stderr.write(`caisson: ${name} could not be made: ${info.step}: ${visible(info.error ?? "")}\n`);
+    io.stderr.write(`caisson: cannot build template ${name}: ${info.step}: ${visible(info.error ?? "")}\n`);
     return 1;
   },
 };
@@ -108,13 +122,13 @@ const list: Verb = {
 };
 
 const show: Verb = {
-  summary: "show a template, by its id or name",
+  summary: "show a template by id or name",
   usage: "TEMPLATE",
   words: [1, 1],
   run: async ({ caisson, words, io }) => tellJson(io, await caisson.templates.get(words[0] ?? "")),
 };
 
-const remove = quiet("delete a template, or end its making", ["TEMPLATE"], ({ caisson }, template) =>
+const remove = quiet("delete a template, or cancel its build", ["TEMPLATE"], ({ caisson }, template) =>
   caisson.templates.delete(template),
 );
 

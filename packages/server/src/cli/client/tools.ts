@@ -2,10 +2,10 @@ import { AppError } from "../../core/errors.ts";
 import { tellJson, tellTable } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
-/** JSON where it is some, else text: `limit=5`, `name=x`, `packages=["a"]`. */
+/** Reads FIELD=VALUE. A value that is valid JSON is parsed: `limit=5`, `name=x`, `packages=["a"]`. */
 function readArgument(given: string): [string, unknown] {
   const at = given.indexOf("=");
-  if (at <= 0) throw new AppError("invalid", `'${given}' is not NAME=VALUE`);
+  if (at <= 0) throw new AppError("invalid", `invalid argument '${given}'`, { hint: "write FIELD=VALUE" });
   const text = given.slice(at + 1);
   try {
     return [given.slice(0, at), JSON.parse(text)];
@@ -15,9 +15,9 @@ function readArgument(given: string): [string, unknown] {
 }
 
 const tool: Verb = {
-  summary: "call a tool that agents have, by name",
+  summary: "call an agent tool by name",
   usage: "NAME [FIELD=VALUE…]",
-  about: "A value that is JSON is taken as such: limit=5, packages='[\"a\"]'; any other is text.",
+  about: "A value that is valid JSON is parsed: limit=5, packages='[\"a\"]'. Any other value is text.",
   words: [1, 64],
   run: async ({ caisson, words, io }) => {
     const [name = "", ...given] = words;
@@ -27,7 +27,7 @@ const tool: Verb = {
 };
 
 const tools: Verb = {
-  summary: "list the tools that agents have",
+  summary: "list the agent tools",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -35,7 +35,7 @@ const tools: Verb = {
     if (json) return tellJson(io, found);
     return tellTable(
       io,
-      ["NAME", "SETS", "WHAT"],
+      ["NAME", "SETS", "TITLE"],
       found.map(({ name, sets, title }) => [name, sets.join(","), title]),
     );
   },

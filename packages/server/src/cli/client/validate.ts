@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { AppError } from "../../core/errors.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
 import { languageOf, languages } from "../../core/language.ts";
 import type { Finding } from "../../core/validation.ts";
 import { validationLimits } from "../../core/validation-limits.ts";
@@ -11,28 +11,28 @@ const validate: Verb = {
   summary: "check code without running it: syntax, missing imports, dangerous patterns",
   usage: "FILE",
   about:
-    "Ends with 1 when it cannot run, or when policy strict refuses it. With --json, `fixed_code` has the imports that it lacks.",
+    "Exits with 1 if the code cannot run or --strict refuses it. With --json, `fixed_code` is the code with its missing imports.",
   words: [1, 1],
   options: {
-    language: { type: "string", value: "NAME", help: `${languages.join(", ")}; by the file's name unless given` },
-    "no-auto-fix": { type: "boolean", help: "leave missing imports missing" },
-    strict: { type: "boolean", help: "by policy strict, with its list of imports" },
+    language: { type: "string", value: "NAME", help: `${languages.join(", ")} (default: by the file's extension)` },
+    "no-auto-fix": { type: "boolean", help: "do not add missing imports" },
+    strict: { type: "boolean", help: "apply the policy strict, with its list of allowed imports" },
   },
   run: async ({ caisson, words: [path = ""], options, json, io }) => {
     const language = options.text("language") ?? languageOf(path);
     if (language === undefined)
-      throw new AppError("invalid", `${path} does not say its language`, { hint: `--language ${languages.join("|")}` });
+      throw new AppError("invalid", `unknown language of '${path}'`, { hint: `--language ${languages.join("|")}` });
     const policy = options.flag("strict") ? "strict" : "advise";
     const asked = { code: await readCode(path), language, policy, auto_fix: !options.flag("no-auto-fix") };
     const { result } = await caisson.tools.call("validate_code", asked);
-    const told = result as unknown as Told;
-    if (json) tellJson(io, told);
-    else for (const finding of told.findings) tellLine(io, visible(line(path, finding)));
-    return told.valid && !(policy === "strict" && told.refused) ? 0 : 1;
+    const report = result as unknown as Report;
+    if (json) tellJson(io, report);
+    else for (const finding of report.findings) tellLine(io, visible(line(path, finding)));
+    return report.valid && !(policy === "strict" && report.refused) ? 0 : 1;
   },
 };
 
-interface Told {
+interface Report {
   valid: boolean;
   refused: boolean;
   findings: Finding[];
@@ -41,10 +41,10 @@ interface Told {
 const line = (path: string, { line, column, severity, rule, message, fix }: Finding) =>
   `${path}:${line}:${column}: ${severity} ${rule}: ${message}${fix === undefined ? "" : ` (${fix})`}`;
 
-/** No more of it than can be checked. */
+/** Reads at most as many bytes as can be checked. */
 async function readCode(path: string): Promise<string> {
   await using file = await open(path).catch((error: unknown) => {
-    throw new AppError("not_found", `${path} cannot be read`, { cause: error });
+    throw new AppError("not_found", `cannot read '${path}' (${errnoOf(error)})`, { cause: error });
   });
   const buffer = Buffer.alloc(validationLimits.codeBytes + 1);
   let size = 0;
@@ -54,11 +54,11 @@ async function readCode(path: string): Promise<string> {
     if (bytesRead === 0 || size === buffer.length) break;
   }
   if (size === buffer.length)
-    throw new AppError("too_large", `${path} has more than ${validationLimits.codeBytes} bytes`);
+    throw new AppError("too_large", `'${path}' is larger than ${validationLimits.codeBytes} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(buffer.subarray(0, size));
   } catch {
-    throw new AppError("invalid", `${path} is not UTF-8`);
+    throw new AppError("invalid", `'${path}' is not UTF-8 text`);
   }
 }
 

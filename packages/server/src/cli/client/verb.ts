@@ -1,39 +1,39 @@
 import type { Caisson } from "@caisson/sdk";
 import { AppError } from "../../core/errors.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "../options.ts";
-import { configOption, helpOption, namespaceOption } from "../report-options.ts";
+import { configOption, daemonHelp, helpOption, namespaceOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
 import { examples } from "./examples.ts";
 import { tellJson } from "./tell.ts";
 
-/** Verbs with more of them hand what follows on to a program. */
+/** Verbs with more words pass the words that follow to a program. */
 const fewWords = 3;
 
-/** What a verb gets: the daemon, what was asked, where to tell. */
+/** Input of a verb: the daemon, its options and words, and the streams for its output. */
 export interface VerbCall {
   caisson: Caisson;
   options: ParsedOptions;
-  /** Words that are no options. */
+  /** Arguments other than options. */
   words: string[];
   json: boolean;
   io: RunIo;
 }
 
-/** A command that asks a daemon for something. */
+/** A command that calls a daemon. */
 export interface Verb {
   summary: string;
-  /** After the command's name. */
+  /** Arguments in the usage line, after the command's name. */
   usage: string;
-  /** How many words it takes, at least and at most. */
+  /** Minimum and maximum number of words. */
   words: readonly [number, number];
   options?: OptionSpecs;
   about?: string;
-  /** What can be done without a daemon; undefined when one is needed. */
+  /** Runs the verb without a daemon if possible; undefined if one is required. */
   alone?(call: Omit<VerbCall, "caisson">): Promise<number | undefined>;
   run(call: VerbCall): Promise<number>;
 }
 
-/** A verb on what it names, which tells nothing when it is done: as JSON, an empty object. */
+/** A verb that prints nothing on success, or an empty object with --json. */
 export function quiet(
   summary: string,
   names: readonly string[],
@@ -52,7 +52,7 @@ export function quiet(
 
 const clientOptionSpecs = {
   namespace: namespaceOption,
-  priority: { type: "string", value: "N", help: "-100 to 100: which of the namespace's jobs that wait goes first" },
+  priority: { type: "string", value: "N", help: "priority among the namespace's waiting jobs, from -100 to 100" },
   json: { type: "boolean", help: "print one JSON document" },
   config: configOption,
   help: helpOption,
@@ -72,13 +72,13 @@ ${summary}.
 ${about}
 ${formatOptions(optionsOf(verb))}
 ${shown === "" ? "" : `\nExamples:\n${shown}`}
-The daemon is that of this data folder, with its administrator's key, unless CAISSON_URL and CAISSON_API_KEY name another.
+${daemonHelp}
 `;
 }
 
 /**
- * Options may also follow the words of a verb: `vault add NAME VALUE --namespace prod`. Where it takes few words, ours may stand
- * after the least of them.
+ * Options may also follow the words of a verb: `vault add NAME VALUE --namespace prod`. If the verb takes few words, options
+ * may come after the required ones.
  */
 function optionsFirst(args: readonly string[], verb: Verb): readonly string[] {
   const [least, most] = verb.words;
@@ -93,14 +93,17 @@ function optionsFirst(args: readonly string[], verb: Verb): readonly string[] {
   return [...tail, ...args.slice(0, args.length - tail.length)];
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseVerb(name: string, verb: Verb, args: readonly string[]): ParsedOptions | undefined {
   const [least, most] = verb.words;
   const options = parseOptions(optionsFirst(args, verb), optionsOf(verb));
   if (options.flag("help")) return undefined;
   const usage = `caisson ${name} ${verb.usage}`.trimEnd();
   if (options.rest.length < least)
-    throw new AppError("invalid", `${verb.usage.split(" ")[options.rest.length]} is missing`, { hint: usage });
-  if (options.rest.length > most) throw new AppError("invalid", "there are too many words", { hint: usage });
+    throw new AppError("invalid", `missing ${verb.usage.split(" ")[options.rest.length]?.replace("…", "")}`, {
+      hint: usage,
+    });
+  if (options.rest.length > most)
+    throw new AppError("invalid", `unexpected argument '${options.rest[most]}'`, { hint: usage });
   return options;
 }

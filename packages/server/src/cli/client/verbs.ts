@@ -28,7 +28,7 @@ import { verifyVerbs } from "./verify.ts";
 import { webVerbs } from "./web.ts";
 import { webhookVerbs } from "./webhooks.ts";
 
-/** Every command that asks a daemon, in the order help shows them. */
+/** Every command that calls a daemon, in the order of the help text. */
 export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...sandboxVerbs,
   ...forkVerbs,
@@ -63,17 +63,17 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
 /** Other words for `rm`, alone or after the name of a group. `kill` alone ends a process. */
 const removals = ["delete", "del", "remove", "destroy", "revoke", "unset", "kill"];
 
-/** Which of the two a group has is not for people to remember. */
+/** Accepted in place of each other, so that people need not remember which one a group has. */
 const usual: Readonly<Record<string, string>> = {
   ls: "list",
   list: "ls",
   ...Object.fromEntries(removals.map((word) => [word, "rm"])),
 };
 
-/** Commands by names that people try. */
+/** Other names that people try. */
 const others: Readonly<Record<string, string>> = { "egress add": "egress", "egress allow": "egress" };
 
-/** The verb that words begin with, two words before one, and what follows it. */
+/** The verb at the start of the words, two words before one, and the words after it. */
 export function findVerb(words: readonly string[]): { name: string; verb: Verb; rest: string[] } | undefined {
   const [first = "", second = ""] = words;
   const [one, two] = [first, second].map((word) => (Object.hasOwn(usual, word) ? usual[word] : word));
@@ -90,7 +90,7 @@ export function findVerb(words: readonly string[]): { name: string; verb: Verb; 
   return undefined;
 }
 
-/** What a verb is called, and what it is found by as well. */
+/** The name of a verb and its other spellings. */
 export function spellings(name: string): string[] {
   const words = name.split(" ");
   const last = words.at(-1) ?? "";
@@ -100,7 +100,7 @@ export function spellings(name: string): string[] {
   return [name, ...names.filter((other) => !Object.hasOwn(clientVerbs, other)), ...more];
 }
 
-/** Those that begin with a word that is no verb by itself. */
+/** Names of the verbs in a group such as `keys`. */
 export function verbsUnder(word: string): string[] {
   return Object.keys(clientVerbs).filter((name) => name.startsWith(`${word} `));
 }

@@ -10,7 +10,7 @@ import type { Verb, VerbCall } from "./verb.ts";
 const hex = /^[0-9a-f]{8,64}$/i;
 
 function unreadable(path: string, error: unknown): AppError {
-  return new AppError("invalid", `${path} cannot be read (${errnoOf(error) ?? "unknown"})`, { cause: error });
+  return new AppError("invalid", `cannot read '${path}' (${errnoOf(error) ?? "unknown"})`, { cause: error });
 }
 
 async function hashOf(path: string): Promise<string> {
@@ -28,27 +28,27 @@ async function readWhole(path: string): Promise<Buffer> {
     throw unreadable(path, error);
   });
   if (size > artifactLimits.contentBytes)
-    throw new AppError("too_large", `${path} is past ${artifactLimits.contentBytes} bytes`);
+    throw new AppError("too_large", `'${path}' is larger than ${artifactLimits.contentBytes} bytes`);
   return readFile(path);
 }
 
 async function readManifest(path: string): Promise<Record<string, unknown>> {
   try {
     const found = JSON.parse((await readWhole(path)).toString());
-    // As get_artifacts and `caisson artifacts --json` print it, or by itself.
+    // Either the manifest, or the output of get_artifacts or `caisson artifacts --json` that contains it.
     return found.manifest ?? found;
   } catch (error) {
     if (error instanceof AppError && error.code === "too_large") throw error;
-    throw new AppError("invalid", `${path} is neither a SHA-256 nor a file with a manifest`, { cause: error });
+    throw new AppError("invalid", `'${path}' is neither a SHA-256 nor a file with a manifest`, { cause: error });
   }
 }
 
 const verify: Verb = {
-  summary: "check a file against its SHA-256, or against a signed manifest; ends with 0 when it is the one",
+  summary: "check a file against a SHA-256 or a signed manifest; exits with 0 if it matches",
   usage: "FILE SHA256|MANIFEST",
-  about: "The first eight digits of a SHA-256 are enough. A manifest is checked by the daemon that signed it.",
+  about: "The first eight digits of a SHA-256 are enough. The daemon that signed a manifest checks it.",
   words: [2, 2],
-  options: { path: { type: "string", value: "PATH", help: "of the file in the manifest; its own name unless given" } },
+  options: { path: { type: "string", value: "PATH", help: "path of the file in the manifest (default: its name)" } },
   alone: async ({ words: [file = "", expected = ""], io, json }) => {
     if (!hex.test(expected)) return undefined;
     const sha256 = await hashOf(file);
@@ -71,7 +71,7 @@ function tell(
   reason: string | null,
 ): number {
   if (json) tellJson(io, { valid, reason });
-  else tellLine(io, valid ? `${file} is the one` : `${file} is NOT the one: ${reason}`);
+  else tellLine(io, valid ? `${file}: matches` : `${file}: does NOT match: ${reason}`);
   return valid ? 0 : 1;
 }
 

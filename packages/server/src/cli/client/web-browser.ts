@@ -18,18 +18,22 @@ const usualImage = "browser";
 const usualFile = "page.png";
 
 export const browser: Verb = {
-  summary: "read a web page in a browser, as agents do with browser_fetch",
+  summary: "print a web page as a browser shows it (agent tool browser_fetch)",
   usage: "URL",
   words: [1, 1],
   options: {
-    "wait-for": { type: "string", value: "SELECTOR", help: "an element to wait for" },
-    timeout: { type: "string", value: "SECONDS", help: "for the page to load" },
+    "wait-for": { type: "string", value: "SELECTOR", help: "wait for the element of this CSS selector" },
+    timeout: { type: "string", value: "SECONDS", help: "limit for loading the page" },
     format: { type: "string", value: "FORM", help: "markdown, text or html" },
-    chars: { type: "string", value: "N", help: "of its text, at most" },
-    offset: { type: "string", value: "N", help: "where in the text to begin" },
-    screenshot: { type: "boolean", help: "take a picture of it" },
-    "full-page": { type: "boolean", help: "of the whole page" },
-    output: { type: "string", value: "FILE", help: `for the picture; ${usualFile} unless told, and with --json none` },
+    chars: { type: "string", value: "N", help: "maximum number of characters" },
+    offset: { type: "string", value: "N", help: "first character to print" },
+    screenshot: { type: "boolean", help: "take a screenshot" },
+    "full-page": { type: "boolean", help: "take a screenshot of the whole page" },
+    output: {
+      type: "string",
+      value: "FILE",
+      help: `file for the screenshot (default: ${usualFile}, or none with --json)`,
+    },
     session,
   },
   run: async (call) => {
@@ -52,9 +56,9 @@ export const browser: Verb = {
     if (image !== undefined && (file !== undefined || !json)) await keep(file, image.data);
     if (json) return tellJson(io, result);
     const notes = [
-      ...(image === undefined ? [] : [`its picture: ${file ?? usualFile}`]),
-      ...(result.complete ? [] : ["the time was over before it was complete"]),
-      ...(result.next_offset === null ? [] : [`it goes on: --offset ${result.next_offset}`]),
+      ...(image === undefined ? [] : [`screenshot: ${file ?? usualFile}`]),
+      ...(result.complete ? [] : ["timeout: the page is incomplete"]),
+      ...(result.next_offset === null ? [] : [`more text follows: --offset ${result.next_offset}`]),
       ...result.blocked.map(({ host, port, reason }) => `${host}:${port}: ${reason}`),
     ];
     for (const note of notes) io.stderr.write(`${visible(note)}\n`);
@@ -62,11 +66,11 @@ export const browser: Verb = {
   },
 };
 
-/** Only a file that was named is written over. */
+/** Overwrites only a file that --output names. */
 async function keep(file: string | undefined, base64: string): Promise<void> {
   const flag = file === undefined ? "wx" : "w";
   await writeFile(file ?? usualFile, Buffer.from(base64, "base64"), { flag }).catch((error: unknown) => {
     if (errnoOf(error) !== "EEXIST") throw error;
-    throw new AppError("conflict", `${usualFile} is there already`, { hint: "--output names another file" });
+    throw new AppError("conflict", `cannot write ${usualFile}: it already exists`, { hint: "--output FILE" });
   });
 }

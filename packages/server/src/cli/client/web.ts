@@ -12,15 +12,15 @@ interface Found {
 }
 
 const search: Verb = {
-  summary: "search the web, as agents do with web_search",
+  summary: "search the web (agent tool web_search)",
   usage: "QUERY",
   words: [1, 1],
   options: {
-    limit: { type: "string", value: "N", help: "results at most" },
+    limit: { type: "string", value: "N", help: "maximum number of results" },
     provider: {
       type: "string",
       value: "NAME",
-      help: "searxng, mojeek, duckduckgo or yandex; each in turn unless told",
+      help: "searxng, mojeek, duckduckgo or yandex (default: the setting web.search, in order)",
     },
     session,
   },
@@ -33,7 +33,7 @@ const search: Verb = {
     for (const { provider, reason } of result.failed) io.stderr.write(`${visible(`${provider}: ${reason}`)}\n`);
     for (const { title, url, snippet } of result.results)
       tellText(call, [title, `  ${url}`, ...(snippet === "" ? [] : [`  ${snippet}`])].join("\n"));
-    return tellLine(io, `${result.results.length} results of ${result.provider}`);
+    return tellLine(io, `${result.results.length} results from ${result.provider}`);
   },
 };
 
@@ -43,12 +43,12 @@ interface Page {
 }
 
 const fetch: Verb = {
-  summary: "read a web page as Markdown, as agents do with fetch_webpage",
+  summary: "print a web page as Markdown (agent tool fetch_webpage)",
   usage: "URL",
   words: [1, 1],
   options: {
-    chars: { type: "string", value: "N", help: "of its text, at most" },
-    offset: { type: "string", value: "N", help: "where in the text to begin" },
+    chars: { type: "string", value: "N", help: "maximum number of characters" },
+    offset: { type: "string", value: "N", help: "first character to print" },
     session,
   },
   run: async (call) => {
@@ -57,7 +57,7 @@ const fetch: Verb = {
     const input = { url: words[0], ...defined({ ...given, session_id: options.text("session") }) };
     const { result } = await caisson.tools.call<Page>("fetch_webpage", input);
     if (json) return tellJson(io, result);
-    if (result.next_offset !== null) io.stderr.write(`it goes on: --offset ${result.next_offset}\n`);
+    if (result.next_offset !== null) io.stderr.write(`more text follows: --offset ${result.next_offset}\n`);
     return tellText(call, result.content);
   },
 };

@@ -2,7 +2,7 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const create: Verb = {
-  summary: "tell a URL of events, and print the secret that signs them: this once",
+  summary: "create a webhook and print its id and signing secret (shown only once)",
   usage: "URL",
   words: [1, 1],
   options: { type: { type: "string", multiple: true, value: "TYPE", help: "only events of this type" } },
@@ -33,7 +33,7 @@ const list: Verb = {
 const remove = quiet("delete a webhook", ["ID"], ({ caisson }, id) => caisson.webhooks.delete(id));
 
 const deliveries: Verb = {
-  summary: "list what was sent to a webhook, or could not be",
+  summary: "list the deliveries of a webhook and their errors",
   usage: "ID",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -44,7 +44,7 @@ const deliveries: Verb = {
   },
 };
 
-const retry = quiet("try a dead delivery again", ["ID", "DELIVERY"], ({ caisson }, id, delivery) =>
+const retry = quiet("retry a failed delivery", ["ID", "DELIVERY"], ({ caisson }, id, delivery) =>
   caisson.webhooks.retry(id, delivery),
 );
 
