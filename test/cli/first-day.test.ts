@@ -24,7 +24,7 @@ describe("caisson run", () => {
       });
     const refused = await run("home-like");
     expect(refused).toMatchObject({ code: 125, stdout: "" });
-    expect(refused.stderr).toMatch(/place of credentials \(\.ssh\)\n.*--allow-credentials/);
+    expect(refused.stderr).toMatch(/contains credentials \(\.ssh\)\n.*--allow-credentials/);
     expect(await run("home-like/.ssh")).toMatchObject({ code: 125, stdout: "" });
     expect(await run("home-like", "--allow-credentials")).toMatchObject({ code: 0, stdout: ".\n..\n.ssh\n" });
     expect(findLeaks(join(folder, "home"))).toEqual([]);
@@ -49,14 +49,14 @@ describe("README.md", { timeout: upTimeoutMs }, () => {
 describe("caisson --help", () => {
   it("[CLI-03] begins with ten commands for a first day, and knows no others than there are", async () => {
     const { stdout } = await caisson(["--help"], {});
-    const first = /To begin with:\n\n([\s\S]*?)\n\n/.exec(stdout)?.[1]?.split("\n") ?? [];
+    const first = /Getting started:\n\n([\s\S]*?)\n\n/.exec(stdout)?.[1]?.split("\n") ?? [];
     expect(first).toHaveLength(10);
     for (const line of first) expect(line).toMatch(/^ {2}caisson (run|shell|doctor|up|create|ls|cp|exec|rm|mcp) /);
-    expect(stdout.indexOf("To begin with")).toBeLessThan(200);
+    expect(stdout.indexOf("Getting started")).toBeLessThan(200);
     for (const words of [["nosuch"], ["keys", "nosuch"]]) {
       const unknown = await caisson(["help", ...words], {});
       expect(unknown).toMatchObject({ code: 2, stdout: "" });
-      expect(unknown.stderr).toContain(`there is no command '${words.join(" ")}'`);
+      expect(unknown.stderr).toContain(`unknown command '${words.join(" ")}'`);
     }
   });
 });

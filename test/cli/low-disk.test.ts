@@ -67,14 +67,14 @@ describe.each(engines)("a disk that is nearly full while a sandbox runs (%s)", (
     const run = runOnShrinkingDisk(engine, home, code);
     await expect.poll(() => run.seen.stdout, wait).toBe("running\n");
     run.order("900m");
-    await expect.poll(() => run.seen.stderr, wait).toContain("nearly full: the sandbox waits for room\n");
+    await expect.poll(() => run.seen.stderr, wait).toContain("almost full: the sandbox waits until space is free\n");
     run.type("you");
     await sleep(standstillMs);
     expect(run.seen.stdout).toBe("running\n");
     run.order("4g");
     expect(await run.exit).toBe(0);
     expect(run.seen.stdout).toBe("running\nheard you\n");
-    expect(run.seen.stderr.match(/nearly full/g)).toHaveLength(1);
+    expect(run.seen.stderr.match(/almost full/g)).toHaveLength(1);
   });
 
   it("can be ended while it stands still, and leaves nothing", async () => {
@@ -84,7 +84,7 @@ describe.each(engines)("a disk that is nearly full while a sandbox runs (%s)", (
     const run = runOnShrinkingDisk(engine, home, code);
     await expect.poll(() => run.seen.stdout, wait).toBe("running\n");
     run.order("900m");
-    await expect.poll(() => run.seen.stderr, wait).toContain("nearly full");
+    await expect.poll(() => run.seen.stderr, wait).toContain("almost full");
     run.order("INT");
     expect(await run.exit).toBe(130);
     expect(run.seen.stdout).toBe("running\n");

@@ -109,12 +109,12 @@ describe("caisson shell in a sandbox of a daemon", () => {
     expect(unknown.text).toContain('there is no sandbox "nosuchsandbox"');
     const daemonless = new Desk(folder, { ...variables, CAISSON_HOME: join(folder, "none") }, ["python3"]);
     expect(await daemonless.ended).toMatchObject({ code: 125, raw: false });
-    expect(daemonless.text).toMatch(/no daemon of .* runs[\s\S]*caisson shell -- COMMAND/);
+    expect(daemonless.text).toMatch(/no daemon is running for .*[\s\S]*caisson shell -- COMMAND/);
     for (const [words, told] of [
-      [["shell", id], "needs a terminal"],
-      [["shell", "--memory", "1G", id], "--memory is for a sandbox of the shell's own"],
-      [["shell", id, "python3"], "a command stands behind --"],
-      [["shell", "--namespace", "other"], "--namespace is of a SANDBOX"],
+      [["shell", id], "requires a terminal"],
+      [["shell", "--memory", "1G", id], "--memory applies to new sandboxes only"],
+      [["shell", id, "python3"], "put the command after --"],
+      [["shell", "--namespace", "other"], "--namespace requires SANDBOX"],
     ] as const)
       expect(await caisson(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(told) });
   });

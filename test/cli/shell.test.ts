@@ -101,7 +101,7 @@ describe("caisson shell", () => {
   it("[SBX-06] asks before it copies an input folder that holds credentials", async () => {
     const input = join(folder, "home-like");
     await mkdir(join(input, ".aws"), { recursive: true });
-    const question = "home-like is or holds a place of credentials (.aws). Copy it into the sandbox? [y/N] ";
+    const question = "'home-like' contains credentials (.aws). Copy it into the sandbox? [y/N] ";
     const refused = sit("--engine", "container", "--input", "home-like");
     await refused.sees(question);
     refused.type("n\r");
@@ -124,7 +124,7 @@ describe("caisson shell", () => {
           resolve({ code: error?.code ?? 0, text: stdout + stderr }),
         ).stdin?.end();
       });
-    expect(await caisson("shell")).toMatchObject({ code: 2, text: expect.stringMatching(/needs a terminal/) });
+    expect(await caisson("shell")).toMatchObject({ code: 2, text: expect.stringMatching(/requires a terminal/) });
     expect((await caisson("shell", "--help")).text).toMatch(/COMMAND[\s\S]*--engine[\s\S]*--memory/);
     expect((await caisson("help", "shell")).text).toMatch(/usage: caisson shell/);
     expect((await caisson("completion", "bash")).text).toMatch(/'shell '\*\) at=2 options='--engine/);

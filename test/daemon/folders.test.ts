@@ -182,7 +182,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
     it("where they have no name, or two have the same", async () => {
       expect(await start("/srv/data", 2)).toMatch(/'\/srv\/data' is not NAME=PATH\n.*data=\/srv\/data/);
       expect(await start("Data=/srv/data", 2)).toMatch(/is not NAME=PATH/);
-      expect(await start("a=/srv/a,a=/srv/b", 2)).toMatch(/there are two folders 'a'/);
+      expect(await start("a=/srv/a,a=/srv/b", 2)).toMatch(/duplicate folder 'a'/);
     });
   });
 });

@@ -117,10 +117,10 @@ describe("caisson mcp without a daemon", () => {
     expect(sse).toMatchObject({ stdout: "", stderr: expect.stringContaining("--transport http") });
     expect(sse.code).not.toBe(0);
     const withPort = await start("serve", "--transport", "sse", "--port", "8000");
-    expect(withPort.stderr).toContain("hint: caisson serve --transport http --port 8000;");
+    expect(withPort.stderr).toContain("hint: caisson serve --transport http --port 8000 (");
     const alone = await start("serve", "--port", "8000");
     expect(alone).toMatchObject({ code: 2, stdout: "" });
-    expect(alone.stderr).toContain("--port is only for --transport http\n");
+    expect(alone.stderr).toContain("--port requires --transport http\n");
     const wrong = await start("serve", "--transport", "http", "--port", "70000");
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("CAISSON_PORT") });
   });

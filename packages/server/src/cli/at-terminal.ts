@@ -3,11 +3,11 @@ import { AppError } from "../core/errors.ts";
 import { type Interrupt, onInterrupt } from "./interrupt.ts";
 import type { RunIo } from "./run.ts";
 
-/** What somebody who types does, until they are interrupted or their terminal is no more. */
+/** Runs an interactive command until it ends, is interrupted or loses its terminal. */
 export async function atTerminal(io: RunIo, act: (interrupt: Interrupt) => Promise<number>): Promise<number> {
   if (!io.stdin.isTTY || !io.stdout.isTTY)
-    throw new AppError("invalid", "a shell needs a terminal as standard input and output", {
-      hint: "caisson run and caisson exec run what needs none",
+    throw new AppError("invalid", "a shell requires a terminal on standard input and output", {
+      hint: "without a terminal: caisson run FILE, or caisson exec SANDBOX COMMAND",
     });
   const interrupt = onInterrupt();
   const gone = () => interrupt.end(128 + constants.signals.SIGHUP);

@@ -5,7 +5,7 @@ import type { RunIo } from "./run.ts";
 import type { BoxPlan } from "./run-options.ts";
 import { visible } from "./terminal.ts";
 
-/** The sandbox that a plan asks for. It lives for one program, so that no interpreter waits in it for a second. */
+/** The sandbox of a plan. It runs a single program, so no interpreter is kept warm for a second one. */
 export function boxOptions(plan: BoxPlan): CreateOptions {
   return {
     ...(plan.engine === undefined ? {} : { engine: plan.engine }),
@@ -16,7 +16,7 @@ export function boxOptions(plan: BoxPlan): CreateOptions {
   };
 }
 
-/** Brings what was left in /workspace/output to where the plan wants it, and tells what could not be brought. */
+/** Copies /workspace/output to the output folder of the plan, and prints what was not copied. */
 export async function bringOutput(sandbox: Sandbox, plan: BoxPlan, io: RunIo): Promise<void> {
   if (plan.outputFolder === undefined) return;
   for (const left of await copyFolder(

@@ -5,14 +5,14 @@ import type { RunIo } from "./run.ts";
 import type { BoxPlan } from "./run-options.ts";
 import { visible } from "./terminal.ts";
 
-/** Asks before an input folder with keys or tokens is copied into a sandbox; without a terminal it takes a flag. */
+/** Asks before an input folder with keys or tokens is copied into a sandbox. Without a terminal, a flag is required. */
 export async function checkInput({ inputFolder, allowCredentials }: BoxPlan, io: RunIo): Promise<void> {
   if (inputFolder === undefined || allowCredentials) return;
   const place = await credentialPlaceIn(await realFolder(inputFolder));
   if (place === undefined) return;
-  const what = `${visible(inputFolder)} is or holds a place of credentials (${place})`;
+  const what = `'${visible(inputFolder)}' contains credentials (${place})`;
   if (await agrees(`${what}. Copy it into the sandbox?`, io)) return;
   throw new AppError("forbidden", `cannot copy the input folder: ${what}`, {
-    hint: "name a folder that holds only the data, or add --allow-credentials",
+    hint: "choose a folder without credentials, or add --allow-credentials",
   });
 }

@@ -15,20 +15,20 @@ import { runsHelpText, runsOptionSpecs } from "./runs.ts";
 import { shellOptionSpecs } from "./shell-options.ts";
 import { downHelpText, statusHelpText, upHelpText, upOptionSpecs } from "./up-options.ts";
 
-/** What may stand at a place: a sandbox's id, one with a path, a file of this machine, words that are known, or nobody knows. */
+/** Completions of a word: sandbox ids, ids with a path, files or folders of this machine, a fixed list of words, or none. */
 export type Kind = "sandbox" | "copy" | "file" | "folder" | "none" | `:${string}`;
 
 export interface Completed {
   /** The words that it is called by. */
   names: readonly string[];
   options: readonly { name: string; kind?: Kind; help: string; others: readonly string[] }[];
-  /** Of the words that follow, one after the other. */
+  /** Kinds of the words that follow, in order. */
   words: readonly Kind[];
-  /** Whether the last of them may stand there again and again. */
+  /** True if the last word may be repeated. */
   repeats: boolean;
 }
 
-/** Of commands that need no daemon: their options, and the text that says what follows them. */
+/** Commands that need no daemon: their options, and the help text, whose usage lists their words. */
 const own: Record<string, [OptionSpecs, string]> = {
   run: [runOptionSpecs, runHelpText()],
   shell: [shellOptionSpecs, shellHelpText()],
@@ -44,7 +44,7 @@ const own: Record<string, [OptionSpecs, string]> = {
   config: [reportOptionSpecs, configHelpText()],
 };
 
-/** Of an option's value, or of a word, as help calls it. A path inside a sandbox is nobody's to complete here. */
+/** The kind of an option's value or of a word, by its name in the usage. Paths inside a sandbox are not completed. */
 function kindOf(word: string): Kind {
   if (/^\[?SANDBOX:\]/.test(word)) return "copy";
   if (/^\[?SANDBOX\b/.test(word)) return "sandbox";

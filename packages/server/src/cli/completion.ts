@@ -119,7 +119,7 @@ autoload -U +X bashcompinit && bashcompinit
 ${bash}complete -o filenames -F _caisson caisson
 `;
 
-/** What a line of fish is for: a command's first word, and its second where it has one. */
+/** The condition of a line of fish: a command's first word, and its second word if any. */
 function fishCondition({ names }: Completed): string {
   const [first = "", second] = names[0]?.split(" ") ?? [];
   const seconds = names.map((name) => name.split(" ")[1] ?? "");
@@ -175,7 +175,7 @@ const usage = `caisson completion ${Object.keys(shells).join("|")}`;
 export function completionHelpText(): string {
   return `usage: ${usage}
 
-Prints a script that lets your shell complete commands, options and the ids of sandboxes, which it asks the daemon for.
+Prints a script that completes commands, options and sandbox ids in your shell. Sandbox ids come from the daemon.
 
   bash  source <(caisson completion bash), in ~/.bashrc
   zsh   source <(caisson completion zsh), in ~/.zshrc, after compinit
@@ -183,13 +183,13 @@ Prints a script that lets your shell complete commands, options and the ids of s
 `;
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function completion(args: readonly string[]): string | undefined {
   if (parseOptions(args, { help: helpOption }).flag("help")) return undefined;
   const [shell = "", ...more] = args;
   const script = shells[shell];
   if (script !== undefined && more.length === 0) return script;
-  throw new AppError("invalid", shell === "" ? "which shell?" : `there is no completion for '${args.join(" ")}'`, {
+  throw new AppError("invalid", shell === "" ? "missing shell" : `unknown shell '${args.join(" ")}'`, {
     hint: usage,
   });
 }

@@ -11,28 +11,32 @@ function showValue(value: Value): string {
   return String(value);
 }
 
+const nameWidth = Math.max(...settingNames.map(({ length }) => length)) + 2;
+
 function describe(name: SettingName): string {
   const spec = specOf(name);
-  const range = spec.type === "number" ? `, ${spec.range.min} to ${spec.range.max}` : "";
-  const choices = spec.type === "choice" ? `, of ${spec.choices.join(", ")}` : "";
-  return `  ${name.padEnd(22)}${spec.env}\n      ${spec.help} (default ${showValue(defaultOf(spec))}${range}${choices})`;
+  const range = spec.type === "number" ? `, range: ${spec.range.min} to ${spec.range.max}` : "";
+  const choices = spec.type === "choice" ? `, one of: ${spec.choices.join(", ")}` : "";
+  return `  ${name.padEnd(nameWidth)}${spec.env}\n      ${spec.help} (default: ${showValue(defaultOf(spec))}${range}${choices})`;
 }
 
 export function configHelpText(): string {
   return `usage: caisson config [OPTIONS]
 
-Prints every setting as it holds now, and where its value comes from: defaults, then caisson.yaml in the data folder, then
-the environment, then options of a command, each winning over those before it.
+Prints every setting, its value, and where the value is set. Sources, from lowest to highest priority: defaults,
+caisson.yaml in the data folder, environment variables, command options.
 
 ${formatOptions(reportOptionSpecs)}
 
-Settings: the key in caisson.yaml (a dot is a level), the environment variable, what it means.
+Settings (key in caisson.yaml, environment variable). A dot in a key is one level of nesting.
 
 ${settingNames.map(describe).join("\n")}
 
-  CAISSON_HOME          the data folder
-  CAISSON_CONFIG        a configuration file that lies elsewhere
-  CAISSON_DEBUG=1       errors show their stack
+Other variables:
+
+  CAISSON_HOME     data folder
+  CAISSON_CONFIG   configuration file outside the data folder
+  CAISSON_DEBUG=1  print stack traces with errors
 `;
 }
 

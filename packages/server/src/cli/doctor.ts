@@ -27,7 +27,7 @@ function describeEngine({ engine, detail, runtimePath }: EngineProbe, chosen: st
 }
 
 export function doctorHelpText(): string {
-  return `usage: caisson doctor [OPTIONS]\n\nTries each engine for real and looks at what this machine allows.\n\n${formatOptions(reportOptionSpecs)}\n`;
+  return `usage: caisson doctor [OPTIONS]\n\nRuns each engine once and checks what this machine supports.\n\n${formatOptions(reportOptionSpecs)}\n`;
 }
 
 export async function doctor(caisson: Caisson, plan: ReportPlan, io: RunIo): Promise<number> {
@@ -44,6 +44,6 @@ export async function doctor(caisson: Caisson, plan: ReportPlan, io: RunIo): Pro
     io.stdout.write(`${paint(io.terminal, style, mark)}  ${check.name.padEnd(width)}${visible(check.detail)}\n`);
     if (check.hint !== undefined) io.stdout.write(`      ${" ".repeat(width)}${visible(check.hint)}\n`);
   }
-  io.stdout.write(failed ? "\nNo engine works here: nothing can be run.\n" : "\nReady.\n");
+  io.stdout.write(failed ? "\nNo engine works on this machine: no sandbox can start.\n" : "\nReady.\n");
   return failed ? exitCodes.failed : 0;
 }

@@ -1,6 +1,6 @@
 import { cliLimits } from "../core/limits.ts";
 
-/** Lines about names that a sandbox chose: the first of them, and how many more there are. */
+/** Lines about names that a sandbox chose: the first ones, and the number of the others. */
 export class FirstLines {
   readonly #lines: string[] = [];
   #more = 0;
@@ -10,7 +10,7 @@ export class FirstLines {
     else this.#more++;
   }
 
-  /** As they are shown: the last one may be a number. */
+  /** The lines to print; the last one may be the number of the others. */
   get all(): readonly string[] {
     return this.#more === 0 ? this.#lines : [...this.#lines, `${this.#more} more`];
   }

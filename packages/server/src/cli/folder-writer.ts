@@ -5,7 +5,7 @@ import { AppError, errnoOf } from "../core/errors.ts";
 import { archiveLimits } from "../core/limits.ts";
 import { FirstLines } from "./first-lines.ts";
 
-/** Writes what there is of a file, piece by piece; a piece holds until it was written. */
+/** Writes a file piece by piece, each after the one before it is written. */
 export type Pieces = (write: (piece: Buffer) => Promise<void>) => Promise<void>;
 
 /** Only plain names that stay inside the target; a sandbox chose them (hazard 33). */
@@ -14,8 +14,8 @@ function isPlain(name: string): boolean {
 }
 
 /**
- * A folder of this machine into which a hostile tree is written: plain files and folders below it, through nothing that stood
- * there before, links included, and no more bytes than the workspace may hold.
+ * A folder of this machine that receives a hostile tree: plain files and folders below it, never through links or files that
+ * existed before, and at most as many bytes as the workspace may have.
  */
 export class FolderWriter {
   readonly #leftOut = new FirstLines();
@@ -32,7 +32,7 @@ export class FolderWriter {
     this.#bytesLeft = mostBytes;
   }
 
-  /** What was left out, with the reason. */
+  /** Names that were skipped, with the reason. */
   get leftOut(): readonly string[] {
     return this.#leftOut.all;
   }
@@ -41,16 +41,16 @@ export class FolderWriter {
     this.#leftOut.add(`${name}: ${why}`);
   }
 
-  /** Whatever a sandbox names, also what is left out or named again: names without end come to one. */
+  /** Counts every name, skipped and repeated ones included, so that an endless list of names is refused. */
   count(): void {
-    if (--this.#namesLeft < 0) throw new AppError("limit_exceeded", "the output has more names than any workspace");
+    if (--this.#namesLeft < 0) throw new AppError("limit_exceeded", "the output has too many files");
   }
 
-  /** Whether a name is one that may be written. */
+  /** True if a name may be written; otherwise it is skipped. */
   takes(name: string): boolean {
     this.count();
     if (isPlain(name)) return true;
-    this.leaveOut(name, "its name is not plain text");
+    this.leaveOut(name, "its name is not valid text");
     return false;
   }
 
@@ -66,9 +66,9 @@ export class FolderWriter {
     await this.one(join(this.#folder, name), mode, pieces);
   }
 
-  /** A file at any path, whatever stood there. */
+  /** Writes a file at any path and replaces an existing one. */
   async one(target: string, mode: number, pieces: Pieces): Promise<void> {
-    // A name that nobody else has, and no longer than a name may be, which the target's own may already be.
+    // A unique name of fixed length: the target's own name may already have the maximum length.
     const temporary = join(dirname(target), `.caisson-part-${randomUUID()}`);
     await using file = await open(temporary, "wx", mode & 0o111 ? 0o755 : 0o644);
     try {
@@ -83,7 +83,7 @@ export class FolderWriter {
     }
   }
 
-  /** Every folder on the way, whether the sandbox named it or not: none may be a link, nor have become one since the last file. */
+  /** Creates every parent folder, listed by the sandbox or not: none may be a link, or have become one since the last file. */
   async #makeParents(name: string): Promise<void> {
     const parts = name.split("/").slice(0, -1);
     const parent = parts.join("/");
@@ -99,18 +99,18 @@ export class FolderWriter {
   #spend(bytes: number): void {
     this.#bytesLeft -= bytes;
     if (this.#bytesLeft < 0)
-      throw new AppError("limit_exceeded", "the output is larger than the workspace could hold", {
-        hint: "it has sparse files, or files with several names; --storage sets the limit",
+      throw new AppError("limit_exceeded", "the output is larger than the workspace limit", {
+        hint: "sparse files and hard links take more space here than in the sandbox; --storage SIZE sets the limit",
       });
   }
 }
 
-/** Refuses to write through anything that stood at the place before, links included. */
+/** Refuses to write through anything but a folder, links included. */
 async function checkFolder(path: string): Promise<void> {
   if (!(await lstat(path)).isDirectory()) throw new AppError("conflict", `'${path}' is not a folder`);
 }
 
-/** Whether there was none. */
+/** True if the folder did not exist before. */
 async function makeFolder(path: string): Promise<boolean> {
   const isNew = await mkdir(path).then(
     () => true,
@@ -123,8 +123,8 @@ async function makeFolder(path: string): Promise<boolean> {
   return isNew;
 }
 
-/** What goes wrong with the folder itself, as everybody is told it. */
+/** Names the folder in an error of the file system. */
 export function explainWriting(error: unknown, place: string): unknown {
   if (error instanceof AppError || errnoOf(error) === undefined) return error;
-  return new AppError("unavailable", `the output cannot be written to '${place}': ${errnoOf(error)}`, { cause: error });
+  return new AppError("unavailable", `cannot write the output to '${place}': ${errnoOf(error)}`, { cause: error });
 }

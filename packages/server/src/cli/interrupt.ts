@@ -6,11 +6,11 @@ const watched = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export interface Interrupt {
   /** Aborted when the run must end at once. */
   readonly signal: AbortSignal;
-  /** Set once we were told to end. */
+  /** Set once a signal or `end` has come. */
   readonly exitCode: number | undefined;
   /** Ends the run for a reason of our own. */
   end(code: number): void;
-  /** Where the first signal goes, so that the program can end in its own way. */
+  /** Sets the receiver of the first signal, so that the program can end in its own way. */
   pass(to: (number: number) => void): void;
   dispose(): void;
 }

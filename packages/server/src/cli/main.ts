@@ -20,7 +20,7 @@ import { formatError } from "./terminal.ts";
 import { downHelpText, parseUp, statusHelpText, upHelpText } from "./up-options.ts";
 import { version } from "./version.ts";
 
-// What only some commands need they load themselves: an agent waits for the first answer of `caisson mcp`.
+// Commands load what only they need: an agent waits for the first answer of `caisson mcp`.
 
 interface Configured {
   configFile?: string;
@@ -36,7 +36,7 @@ const runHelpText = async () => (await import("./help.ts")).runHelpText();
 const shellHelpText = async () => (await import("./help.ts")).shellHelpText();
 const completionHelpText = async () => (await import("./completion.ts")).completionHelpText();
 
-/** Help is printed whatever state the configuration is in. */
+/** Prints help even if the configuration is invalid. */
 async function withPlan<P>(plan: P | undefined, help: HelpText, io: RunIo, use: (plan: P) => Promise<number>) {
   if (plan !== undefined) return await use(plan);
   io.stdout.write(await help());
@@ -191,7 +191,7 @@ async function main(): Promise<void> {
   const { stdin, stdout, stderr } = process;
   const color = isatty(2) && !environment.noColor;
   const io: RunIo = { stdin, stdout, stderr, terminal: { color } };
-  // Whoever read our output has gone: there is nobody left to tell. A run ends in order (run.ts).
+  // The reader of our output has closed it, so nothing more can be printed. A run still ends in order (run.ts).
   for (const stream of [stdout, stderr]) {
     stream.on("error", () => {
       process.exitCode = exitCodes.pipe;
@@ -201,16 +201,16 @@ async function main(): Promise<void> {
     const code = await dispatch(process.argv.slice(2), environment, io);
     process.exitCode ??= code;
   } catch (error) {
-    const told =
+    const shown =
       error instanceof AppError
         ? error
         : new AppError("internal", String(error), {
-            hint: "this is a bug in Caisson; CAISSON_DEBUG=1 shows where",
+            hint: "this is a bug in Caisson; set CAISSON_DEBUG=1 to print the stack trace",
             cause: error,
           });
-    stderr.write(formatError(io.terminal, told));
+    stderr.write(formatError(io.terminal, shown));
     if (environment.debug && error instanceof Error) stderr.write(`${error.stack}\n`);
-    process.exitCode = exitCodeOf(told);
+    process.exitCode = exitCodeOf(shown);
   }
   // An open standard input would keep the process alive after the run has ended.
   stdin.destroy();

@@ -2,8 +2,8 @@ import { AppError } from "../core/errors.ts";
 import { type OptionSpecs, parseOptions } from "./options.ts";
 
 /**
- * Refuses an option after the file that could be ours and that the program would get: a run that seems limited would not be.
- * After `--` everything is the program's.
+ * Refuses an option after the file that could be ours: the program would get it, and the run would lack a limit that its
+ * command line shows. Everything after `--` belongs to the program.
  */
 export function checkMisplaced(command: string, args: readonly string[], specs: OptionSpecs): void {
   const end = args.indexOf("--");
@@ -15,9 +15,13 @@ export function checkMisplaced(command: string, args: readonly string[], specs: 
   const own = words.slice(at, at + (takesValue ? 2 : 1));
   const others = words.toSpliced(at, own.length);
   const line = (...parts: string[]) => [command, ...parts.map(quote)].join(" ");
-  throw new AppError("invalid", `'${option}' after ${file} could be an option of ${command} or of the program`, {
-    hint: `for Caisson: ${line(...own, file, ...others)}; for the program: ${line(file, "--", ...words)}`,
-  });
+  throw new AppError(
+    "invalid",
+    `ambiguous option '${option}' after ${file}: it could belong to ${command} or to the program`,
+    {
+      hint: `for Caisson: ${line(...own, file, ...others)}; for the program: ${line(file, "--", ...words)}`,
+    },
+  );
 }
 
 /** Short ones also with their value: -t1, -t=1. */

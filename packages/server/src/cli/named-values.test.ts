@@ -8,12 +8,14 @@ describe("NAME=VALUE", () => {
 
   it("may be NAME alone where there are variables to take it from", () => {
     expect(namedValues(["HOME"], "env", { HOME: "/root" })).toEqual({ HOME: "/root" });
-    expect(() => namedValues(["NONE"], "env", { HOME: "/root" })).toThrow("--env NONE: it is not set here");
+    expect(() => namedValues(["NONE"], "env", { HOME: "/root" })).toThrow(
+      "--env: 'NONE' is not set in your environment",
+    );
   });
 
   it.each([
-    ["plain", "--label plain: it has no value"],
-    ["=1", "--label '=1' has no name"],
+    ["plain", "--label: 'plain' has no value"],
+    ["=1", "--label: '=1' has no name"],
   ])("refuses %s", (row, message) => {
     expect(() => namedValues([row], "label")).toThrow(message);
   });

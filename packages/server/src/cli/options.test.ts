@@ -47,11 +47,11 @@ describe("caisson run's options", () => {
   it.each([
     [["--nope", "x.py"], /unknown option '--nope'/i],
     [["x.unknown"], /language/],
-    [["--engine", "kvm", "x.py"], /no engine 'kvm'/],
+    [["--engine", "kvm", "x.py"], /unknown engine 'kvm'/],
     [["--memory", "lots", "x.py"], /not a size/],
-    [["--env", "GONE", "x.py"], /not set/],
+    [["--env", "GONE", "x.py"], /is not set/],
     [["--input", "d:rw", "x.py"], /read-only/],
-    [[], /no file/],
+    [[], /missing FILE/],
   ])("refuse %j", (args, message) => {
     expect(() => parse(...args)).toThrow(message);
   });

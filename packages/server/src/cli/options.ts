@@ -21,11 +21,11 @@ export interface ParsedOptions {
   number(name: string): number | undefined;
   /** In bytes. */
   size(name: string): number | undefined;
-  /** The first positional and everything after it, untouched: a script's own options are not ours. */
+  /** The first positional and everything after it, untouched: options of a script are not ours. */
   rest: string[];
 }
 
-/** Options end at the first positional, so that `run script.py --verbose` gives --verbose to the script. */
+/** Options end at the first positional, so that `run script.py --verbose` passes --verbose to the script. */
 function splitAtPositional(args: readonly string[], specs: OptionSpecs): [string[], string[]] {
   const takesValue = new Set<string>();
   for (const [name, spec] of Object.entries(specs)) {
@@ -44,7 +44,7 @@ function splitAtPositional(args: readonly string[], specs: OptionSpecs): [string
   return [args.slice(0, at), args.slice(at)];
 }
 
-/** Options may also stand right after the file: `run FILE --engine gvisor`. They are ours up to the first one unknown. */
+/** Options may also follow the file directly: `run FILE --engine gvisor`. They are ours up to the first unknown one. */
 function takeTrailing(rest: string[], specs: OptionSpecs): [string[], string[]] {
   const known = new Set(Object.entries(specs).flatMap(([name, spec]) => [`--${name}`, `--${spec.alias ?? name}`]));
   const [file, ...tail] = rest;
@@ -88,8 +88,9 @@ function readValues(args: string[], options: NonNullable<Parameters<typeof parse
     return parseArgs({ args, options: options ?? {}, strict: true, allowPositionals: false }).values;
   } catch (error) {
     const message = error instanceof Error ? (error.message.split(/[.\n]/)[0] ?? error.message) : String(error);
-    throw new AppError("invalid", message.charAt(0).toLowerCase() + message.slice(1), {
-      hint: "--help lists the options",
+    const text = message.replace(/^Option '(.*) <value>' argument missing$/, "Missing value of option '$1'");
+    throw new AppError("invalid", text.charAt(0).toLowerCase() + text.slice(1), {
+      hint: "see --help",
     });
   }
 }

@@ -4,7 +4,7 @@ import { explainWriting, FolderWriter } from "./folder-writer.ts";
 
 /**
  * Copies a folder of a workspace to a host folder: regular files and folders only, no more bytes than the workspace may
- * hold. Returns what was left out, with the reason.
+ * hold. Returns the skipped names, with the reason.
  */
 export async function copyFolder(
   files: Pick<SandboxFiles, "list" | "readEach">,

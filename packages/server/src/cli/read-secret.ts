@@ -27,13 +27,13 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<Buffer> {
 }
 
 async function readTyped({ stdin, stderr }: RunIo, name: string): Promise<Buffer> {
-  stdin.setRawMode(true); // before anybody is asked: what is typed at once must not be shown either
+  stdin.setRawMode(true); // before the prompt: early input must not be shown either
   stderr.write(`Value of ${name} (not shown): `);
   const typed: number[] = [];
   try {
     for await (const piece of stdin.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
       for (const byte of piece) {
-        if (byte === interrupt) throw new AppError("invalid", "nothing was put");
+        if (byte === interrupt) throw new AppError("invalid", "cancelled: no secret was stored");
         if (byte === enter || byte === newline || byte === endOfInput) return Buffer.from(typed);
         if (erase.includes(byte)) eraseCharacter(typed);
         else typed.push(byte);
@@ -48,12 +48,12 @@ async function readTyped({ stdin, stderr }: RunIo, name: string): Promise<Buffer
   }
 }
 
-/** One of UTF-8, however many bytes it has. */
+/** Removes one UTF-8 character, of one or more bytes. */
 function eraseCharacter(typed: number[]): void {
   while (typed.length > 0 && ((typed.pop() ?? 0) & 0xc0) === 0x80);
 }
 
 function checkRoom(bytes: number): void {
   const { max } = secretLimits.valueBytes;
-  if (bytes > max + 1) throw new AppError("too_large", `a secret has at most ${max} bytes`);
+  if (bytes > max + 1) throw new AppError("too_large", `secret value is too large (limit: ${max} bytes)`);
 }

@@ -4,19 +4,23 @@ import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts
 export const configOption = {
   type: "string",
   value: "FILE",
-  help: "settings from FILE instead of caisson.yaml in the data folder",
+  help: "read settings from FILE (default: caisson.yaml in the data folder)",
 } as const;
 
 export const namespaceOption = {
   type: "string",
   short: "n",
   value: "NAME",
-  help: "of another tenant than the key's own; for administrators",
+  help: "use this namespace (administrators only; default: the key's own)",
 } as const;
 
-export const helpOption = { type: "boolean", short: "h", help: "this text" } as const;
+export const helpOption = { type: "boolean", short: "h", help: "print this help" } as const;
 
-/** Those of the commands that only tell something. */
+/** How a command finds its daemon, for help texts. */
+export const daemonHelp =
+  "Uses the daemon of this data folder with its administrator key; CAISSON_URL and CAISSON_API_KEY select another one.";
+
+/** Options of commands that only print something. */
 export const reportOptionSpecs = {
   config: configOption,
   json: { type: "boolean", help: "print one JSON document" },
@@ -33,12 +37,11 @@ export function readReport(options: ParsedOptions): ReportPlan {
   return { json: options.flag("json"), ...(configFile === undefined ? {} : { configFile }) };
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseReport(args: readonly string[]): ReportPlan | undefined {
   const options = parseOptions(args, reportOptionSpecs);
   if (options.flag("help")) return undefined;
   const [extra] = options.rest;
-  if (extra !== undefined)
-    throw new AppError("invalid", `'${extra}' is not expected here`, { hint: "--help says what is" });
+  if (extra !== undefined) throw new AppError("invalid", `unexpected argument '${extra}'`, { hint: "see --help" });
   return readReport(options);
 }

@@ -15,7 +15,7 @@ import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts
 import { configOption, helpOption } from "./report-options.ts";
 
 function bytesRange(range: Range): string {
-  return `default ${showBytes(range.default)}, at most ${showBytes(range.max)}`;
+  return `default: ${showBytes(range.default)}, maximum: ${showBytes(range.max)}`;
 }
 
 export const runOptionSpecs = {
@@ -24,13 +24,13 @@ export const runOptionSpecs = {
     short: "e",
     alias: "backend",
     value: "NAME",
-    help: "gvisor, container, or auto (the strongest that works here)",
+    help: "gvisor, container, or auto: the strongest that works on this machine (default: auto)",
   },
   language: {
     type: "string",
     short: "l",
     value: "NAME",
-    help: "python, node or shell; otherwise by the file's extension",
+    help: "python, node or shell (default: by the file's extension)",
   },
   memory: {
     type: "string",
@@ -43,67 +43,67 @@ export const runOptionSpecs = {
     type: "string",
     alias: "cpu",
     value: "N",
-    help: `cores, fractions allowed (default ${requestLimits.cpus.default})`,
+    help: `CPU cores; fractions allowed (default: ${requestLimits.cpus.default})`,
   },
   timeout: {
     type: "string",
     short: "t",
     value: "SECONDS",
-    help: `wall-clock limit (default none, at most ${requestLimits.timeoutMs.max / 1000})`,
+    help: `wall-clock limit (default: none, maximum: ${requestLimits.timeoutMs.max / 1000})`,
   },
   "cpu-time": {
     type: "string",
     value: "SECONDS",
-    help: `CPU-seconds of all processes together (default ${requestLimits.cpuTimeMs.default / 1000}, at most ${requestLimits.cpuTimeMs.max / 1000})`,
+    help: `CPU time limit of all processes together (default: ${requestLimits.cpuTimeMs.default / 1000}, maximum: ${requestLimits.cpuTimeMs.max / 1000})`,
   },
   processes: {
     type: "string",
     value: "N",
-    help: `processes and threads (default ${requestLimits.processes.default}, at most ${requestLimits.processes.max})`,
+    help: `limit of processes and threads (default: ${requestLimits.processes.default}, maximum: ${requestLimits.processes.max})`,
   },
-  storage: { type: "string", value: "SIZE", help: `size of the workspace (${bytesRange(requestLimits.storageBytes)})` },
+  storage: { type: "string", value: "SIZE", help: `workspace size limit (${bytesRange(requestLimits.storageBytes)})` },
   "max-output": {
     type: "string",
     value: "SIZE",
-    help: "with --json: output kept of each of stdout and stderr (default 1 MB)",
+    help: "with --json: bytes of stdout, and of stderr, in the result (default: 1 MB)",
   },
   env: {
     type: "string",
     multiple: true,
     value: "NAME[=VALUE]",
-    help: "environment variable; without a value it is taken from yours",
+    help: "set an environment variable; without =VALUE, copies yours",
   },
   "allow-domain": {
     type: "string",
     multiple: true,
     value: "RULE",
-    help: "a name that may be reached: api.example.com, *.example.com, db.example.com:5432",
+    help: "allow connections to a domain: api.example.com, *.example.com, db.example.com:5432",
   },
   range: {
     type: "string",
     multiple: true,
     value: "CIDR",
-    help: "with --allow-domain: a private network that its names may lead to, such as 10.0.0.0/8",
+    help: "with --allow-domain: private network that the domains may resolve to, such as 10.0.0.0/8",
   },
-  input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input, read-only" },
+  input: { type: "string", value: "DIR[:ro]", help: "copy DIR to /workspace/input (read-only)" },
   "allow-credentials": {
     type: "boolean",
-    help: "copy the --input folder although it holds keys or tokens, such as .ssh or .aws",
+    help: "copy the --input folder even if it contains keys or tokens, such as .ssh or .aws",
   },
-  output: { type: "string", value: "DIR", help: "copy what the run leaves in /workspace/output to DIR" },
+  output: { type: "string", value: "DIR", help: "copy /workspace/output to DIR after the run" },
   config: configOption,
-  json: { type: "boolean", help: "print one JSON document with the result instead of the output" },
+  json: { type: "boolean", help: "print the result as one JSON document instead of the output" },
   help: helpOption,
 } as const satisfies OptionSpecs;
 
-/** The sandbox that a command makes for itself, and the limits of what it runs there. */
+/** The sandbox that a command creates, and the limits of the run in it. */
 export interface BoxPlan {
-  /** Without it, what is configured. */
+  /** Default: the setting `engine`. */
   engine?: EngineChoice;
   sandbox: Partial<SandboxLimits>;
   limits: Partial<RunLimits>;
   env: Record<string, string>;
-  /** What it may reach beside what is configured. */
+  /** Domains in addition to the configured ones. */
   allowDomains?: readonly (string | RuleDraft)[];
   inputFolder?: string;
   /** The input folder may hold credentials. */
@@ -112,7 +112,7 @@ export interface BoxPlan {
   configFile?: string;
 }
 
-/** What `caisson run` was asked to do. */
+/** A parsed `caisson run` command. */
 export interface RunPlan extends BoxPlan {
   /** A path, or "-" for code on standard input. */
   file: string;
@@ -132,13 +132,13 @@ function chooseLanguage(asked: string | undefined, file: string): Language {
     };
     const language = languages.find((known) => known === (aliases[asked] ?? asked));
     if (language !== undefined) return language;
-    throw new AppError("invalid", `there is no language '${asked}'`, { hint: `languages: ${languages.join(", ")}` });
+    throw new AppError("invalid", `unknown language '${asked}'`, { hint: `--language ${languages.join("|")}` });
   }
   const found = languageOf(file);
   if (found !== undefined) return found;
   const what = file === "-" ? "code on standard input" : `'${file}'`;
-  throw new AppError("invalid", `the language of ${what} is not known`, {
-    hint: "say --language python, node or shell",
+  throw new AppError("invalid", `unknown language of ${what}`, {
+    hint: `--language ${languages.join("|")}`,
   });
 }
 
@@ -169,12 +169,13 @@ export function readBox(options: ParsedOptions, variables: Readonly<Record<strin
   const domains = options.texts("allow-domain");
   if (domains.length > 0) plan.allowDomains = withRanges(domains, options.texts("range"));
   else if (options.texts("range").length > 0)
-    throw new AppError("invalid", "--range is only for the names of --allow-domain", {
+    throw new AppError("invalid", "--range requires --allow-domain", {
       hint: "--allow-domain db.example.com:5432 --range 10.0.0.0/8",
     });
   const input = options.text("input");
   const output = options.text("output");
-  if (input?.endsWith(":rw")) throw new AppError("invalid", "--input is read-only", { hint: "results go to --output" });
+  if (input?.endsWith(":rw"))
+    throw new AppError("invalid", "--input is read-only", { hint: "use --output DIR for results" });
   if (input !== undefined) plan.inputFolder = input.replace(/:ro$/, "");
   if (output !== undefined) plan.outputFolder = output;
   return plan;
@@ -184,7 +185,7 @@ function withRanges(domains: readonly string[], ranges: string[]): readonly (str
   return ranges.length === 0 ? domains : domains.map((text) => ({ ...readRuleText(text), ranges }));
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseRun(
   args: readonly string[],
   variables: Readonly<Record<string, string | undefined>>,
@@ -194,12 +195,14 @@ export function parseRun(
   checkMisplaced("caisson run", args, runOptionSpecs);
   const [file, ...rest] = options.rest;
   if (file === undefined)
-    throw new AppError("invalid", "no file to run", { hint: "caisson run FILE, or - for standard input" });
+    throw new AppError("invalid", "missing FILE", {
+      hint: "caisson run FILE, or caisson run - for code from standard input",
+    });
   const language = chooseLanguage(options.text("language"), file);
   return { ...readBox(options, variables), file, args: rest, language, json: options.flag("json") };
 }
 
-/** A person at a terminal waits as long as they like: a wall clock is only what they asked for, or configured. */
+/** A person at a terminal waits as long as they like, so there is no wall-clock limit unless it is set. */
 export function wallClockMs(plan: RunPlan, { settings, origins }: Configuration): number {
   if (plan.limits.timeoutMs !== undefined) return plan.limits.timeoutMs;
   return origins.timeout_seconds === "default" ? 0 : Math.round(settings.timeout_seconds * 1000);

@@ -22,7 +22,7 @@ export interface RunIo {
   terminal: Terminal;
 }
 
-/** Hands output on as it comes; a slow reader of ours slows the run, and costs no memory. */
+/** Passes output on as it arrives. A slow reader slows the run and costs no memory. */
 export function passOn(io: RunIo): NonNullable<RunOptions["onOutput"]> {
   return async (channel, chunk) => void (await writeOut(io[channel], chunk));
 }
@@ -35,7 +35,8 @@ async function startScript(sandbox: Sandbox, plan: RunPlan, script: Buffer, opti
 }
 
 async function startStandardInput(sandbox: Sandbox, plan: RunPlan, code: string, options: RunOptions): Promise<Run> {
-  if (plan.args.length > 0) throw new AppError("invalid", "code on standard input takes no arguments");
+  if (plan.args.length > 0)
+    throw new AppError("invalid", `unexpected argument '${plan.args[0]}': code from standard input takes no arguments`);
   return sandbox.startCode({ ...options, language: plan.language, code });
 }
 
@@ -53,7 +54,7 @@ function printJson(io: RunIo, result: RunResult): Promise<void> {
   );
 }
 
-/** `caisson run`: read the script, make a sandbox, run it there, tell, clean up. */
+/** `caisson run`: read the script, create a sandbox, run the script there, report, clean up. */
 export async function run(caisson: Caisson, plan: RunPlan, io: RunIo): Promise<number> {
   const fromInput = plan.file === "-";
   await checkInput(plan, io);

@@ -4,16 +4,16 @@ import { cliLimits, sandboxLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
 
 const reasons: Record<string, string> = {
-  ENOENT: "there is no such file",
-  EACCES: "you may not read it",
-  ENOTDIR: "a part of its path is not a folder",
+  ENOENT: "no such file",
+  EACCES: "permission denied",
+  ENOTDIR: "a parent is not a folder",
   EISDIR: "it is a folder",
 };
 
 function checkText(bytes: Buffer, name: string): Buffer {
   if (bytes.subarray(0, cliLimits.textProbeBytes).includes(0))
     throw new AppError("invalid", `${name} is a binary file, not a script`, {
-      hint: "give the source of a Python, Node or shell program",
+      hint: "pass the source file of a Python, Node or shell program",
     });
   return bytes;
 }
@@ -21,14 +21,14 @@ function checkText(bytes: Buffer, name: string): Buffer {
 export async function readScript(file: string): Promise<Buffer> {
   try {
     const info = await stat(file);
-    if (info.isDirectory()) throw new AppError("invalid", `'${file}' cannot be run: it is a folder`);
+    if (info.isDirectory()) throw new AppError("invalid", `cannot run '${file}': it is a folder`);
     if (info.size > sandboxLimits.codeBytes)
-      throw new AppError("too_large", `'${file}' is larger than ${showBytes(sandboxLimits.codeBytes)}`);
+      throw new AppError("too_large", `cannot run '${file}': it is larger than ${showBytes(sandboxLimits.codeBytes)}`);
     return checkText(await readFile(file), `'${file}'`);
   } catch (error) {
     if (error instanceof AppError) throw error;
     const code = errnoOf(error);
-    throw new AppError("not_found", `'${file}' cannot be run: ${reasons[code ?? ""] ?? code}`, { cause: error });
+    throw new AppError("not_found", `cannot run '${file}': ${reasons[code ?? ""] ?? code}`, { cause: error });
   }
 }
 

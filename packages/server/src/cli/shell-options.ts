@@ -6,30 +6,30 @@ import { namespaceOption } from "./report-options.ts";
 import { type BoxPlan, readBox, runOptionSpecs } from "./run-options.ts";
 
 const { language: _language, json: _json, "max-output": _output, ...shared } = runOptionSpecs;
-const { config: _config, help: _help, ...ofItsOwn } = shared;
+const { config: _config, help: _help, ...ofNewSandbox } = shared;
 
 const mostSeconds = requestLimits.cpuTimeMs.max / 1000;
 
-/** Those of `caisson run` that make sense for somebody who types. */
+/** Options of `caisson run` that make sense for a terminal. */
 export const shellOptionSpecs = {
   ...shared,
   "cpu-time": {
     ...shared["cpu-time"],
-    help: `CPU-seconds of all processes together (default and at most ${mostSeconds})`,
+    help: `CPU time limit of all processes together (default and maximum: ${mostSeconds})`,
   },
-  output: { ...shared.output, help: "copy what is left in /workspace/output to DIR" },
-  namespace: { ...namespaceOption, help: "of SANDBOX, where it is not the key's own; for administrators" },
+  output: { ...shared.output, help: "copy /workspace/output to DIR after the shell ends" },
+  namespace: { ...namespaceOption, help: "namespace of SANDBOX (administrators only; default: the key's own)" },
 } as const;
 
-/** A shell in a sandbox of its own. */
+/** A shell in a new sandbox. */
 export interface ShellPlan extends BoxPlan {
   /** Empty for a shell. */
   command: string[];
-  /** What the terminal calls itself. */
+  /** Value of TERM in the sandbox. */
   terminalName: string;
 }
 
-/** A terminal in a sandbox that a daemon has. */
+/** A terminal in an existing sandbox of a daemon. */
 export interface DaemonShellPlan {
   sandboxId: string;
   /** Empty for a shell. */
@@ -38,14 +38,15 @@ export interface DaemonShellPlan {
   configFile?: string;
 }
 
-/** A sandbox that is there has its limits and its variables. */
+/** An existing sandbox already has its limits and variables, so most options are refused. */
 function parseIn(options: ParsedOptions, command: string[]): DaemonShellPlan {
   const [sandboxId = "", extra] = options.rest;
   const hint = "caisson shell SANDBOX [-- COMMAND…]";
-  if (extra !== undefined) throw new AppError("invalid", "a command stands behind --", { hint });
-  const other = Object.keys(ofItsOwn).find((name) => options.texts(name).length > 0);
+  if (extra !== undefined)
+    throw new AppError("invalid", `unexpected argument '${extra}': put the command after --`, { hint });
+  const other = Object.keys(ofNewSandbox).find((name) => options.texts(name).length > 0);
   if (other !== undefined)
-    throw new AppError("invalid", `--${other} is for a sandbox of the shell's own, not for '${sandboxId}'`, { hint });
+    throw new AppError("invalid", `--${other} applies to new sandboxes only, not to '${sandboxId}'`, { hint });
   return {
     sandboxId,
     command,
@@ -53,7 +54,7 @@ function parseIn(options: ParsedOptions, command: string[]): DaemonShellPlan {
   };
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseShell(
   args: readonly string[],
   variables: Readonly<Record<string, string | undefined>>,
@@ -63,7 +64,8 @@ export function parseShell(
   const options = parseOptions(args.slice(0, end), shellOptionSpecs);
   if (options.flag("help")) return undefined;
   if (options.rest.length > 0) return parseIn(options, command);
-  if (options.text("namespace") !== undefined) throw new AppError("invalid", "--namespace is of a SANDBOX");
+  if (options.text("namespace") !== undefined)
+    throw new AppError("invalid", "--namespace requires SANDBOX", { hint: "caisson shell --namespace NAME SANDBOX" });
   const box = readBox(options, variables);
   const { TERM: name = "" } = variables;
   return {

@@ -33,7 +33,7 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
     signal: interrupt.signal,
     onOutput: passOn(io),
   });
-  // Shells take a hang-up for what it is; a polite end they ignore.
+  // Interactive shells end on SIGHUP and ignore SIGTERM.
   interrupt.pass(() => running.signal(constants.signals.SIGHUP));
   const resize = () => running.resize(terminalSizeOf(io.stdout));
   io.stdout.on("resize", resize);
@@ -45,7 +45,7 @@ async function converse(sandbox: Sandbox, plan: ShellPlan, io: RunIo, interrupt:
   }
 }
 
-/** `caisson shell`: a sandbox of its own with somebody who types. */
+/** `caisson shell`: a terminal in a new sandbox. */
 export function shell(caisson: Caisson, plan: ShellPlan, io: RunIo): Promise<number> {
   return atTerminal(io, async (interrupt) => {
     await checkInput(plan, io);

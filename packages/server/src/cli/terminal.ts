@@ -13,7 +13,7 @@ export function paint(terminal: Terminal, style: keyof typeof styles, text: stri
   return terminal.color ? `\x1b[${styles[style]}m${text}\x1b[0m` : text;
 }
 
-/** JSON whose strings hold none of these either: it means the same. */
+/** JSON with hidden characters escaped; it parses to the same value. */
 export function visibleJson(value: unknown): string {
   return JSON.stringify(value, null, 2).replaceAll(hidden, (character) => {
     if (character === "\n") return character;

@@ -9,12 +9,12 @@ function firstWord(name: string): string {
   return name.split(" ", 1)[0] ?? "";
 }
 
-/** With the command that was probably meant. */
+/** Suggests the command that was probably meant. */
 export function unknownCommand(verb: string): AppError {
   return refuse(verb, nearMiss(verb, firstWords), "caisson --help lists the commands");
 }
 
-/** Of a word such as `keys`, whose commands have those names. */
+/** Refuses a word after a group such as `keys`; `names` are the commands of the group. */
 export function unknownInGroup(group: string, word: string, names: readonly string[]): AppError {
   const asked = `${group} ${word}`;
   return refuse(asked, nearMiss(asked, names), names.map((name) => `caisson ${name}`).join(", "));
@@ -22,5 +22,5 @@ export function unknownInGroup(group: string, word: string, names: readonly stri
 
 function refuse(asked: string, meant: string | undefined, otherwise: string): AppError {
   const hint = meant === undefined ? otherwise : `did you mean caisson ${meant}?`;
-  return new AppError("invalid", `there is no command '${asked}'`, { hint });
+  return new AppError("invalid", `unknown command '${asked}'`, { hint });
 }

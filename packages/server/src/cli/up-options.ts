@@ -3,8 +3,8 @@ import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
 import { configOption, helpOption, reportOptionSpecs } from "./report-options.ts";
 
 export const upOptionSpecs = {
-  detach: { type: "boolean", short: "d", help: "return when it is ready; it goes on in the background" },
-  log: { type: "boolean", help: "write the log to daemon.log in the data folder, not to standard error" },
+  detach: { type: "boolean", short: "d", help: "run in the background; return when the daemon is ready" },
+  log: { type: "boolean", help: "write the log to daemon.log in the data folder instead of standard error" },
   config: configOption,
   help: helpOption,
 } as const satisfies OptionSpecs;
@@ -15,13 +15,12 @@ export interface UpPlan {
   configFile?: string;
 }
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseUp(args: readonly string[]): UpPlan | undefined {
   const options = parseOptions(args, upOptionSpecs);
   if (options.flag("help")) return undefined;
   const [extra] = options.rest;
-  if (extra !== undefined)
-    throw new AppError("invalid", `'${extra}' is not expected here`, { hint: "--help says what is" });
+  if (extra !== undefined) throw new AppError("invalid", `unexpected argument '${extra}'`, { hint: "see --help" });
   const configFile = options.text("config");
   return {
     detach: options.flag("detach"),
@@ -33,8 +32,9 @@ export function parseUp(args: readonly string[]): UpPlan | undefined {
 export function upHelpText(): string {
   return `usage: caisson up [OPTIONS]
 
-Starts the daemon, which keeps sandboxes for others and answers on port 7420 of this machine (CAISSON_PORT). Stays in the
-foreground until Ctrl-C or caisson down. As root the daemon itself runs as the user caisson, and only its engine as root.
+Starts the daemon, which manages sandboxes and serves the API on 127.0.0.1, port 7420 (CAISSON_LISTEN, CAISSON_PORT).
+Runs in the foreground until Ctrl-C or caisson down. If started as root, only the engine process runs as root; the daemon
+itself runs as the user caisson.
 
 ${formatOptions(upOptionSpecs)}
 `;
@@ -43,7 +43,7 @@ ${formatOptions(upOptionSpecs)}
 export function downHelpText(): string {
   return `usage: caisson down [OPTIONS]
 
-Ends the daemon of this data folder once what is under way has ended. Its sandboxes live on, for the next one.
+Stops the daemon of this data folder; current requests have 10 seconds to finish. Sandboxes keep running for the next daemon.
 
 ${formatOptions(reportOptionSpecs)}
 `;
@@ -52,7 +52,7 @@ ${formatOptions(reportOptionSpecs)}
 export function statusHelpText(): string {
   return `usage: caisson status [OPTIONS]
 
-Says whether a daemon of this data folder runs, and where it listens. The exit code is 0 when one does.
+Shows whether the daemon of this data folder is running, and its address. Exits with 0 if it is running, with 1 if not.
 
 ${formatOptions(reportOptionSpecs)}
 `;

@@ -14,7 +14,7 @@ import { visible } from "./terminal.ts";
 import type { UpPlan } from "./up-options.ts";
 import { version } from "./version.ts";
 
-/** Stays until it is asked to end. */
+/** Returns when the daemon is stopped. */
 export async function up(
   configuration: Configuration,
   secrets: GivenSecrets,
@@ -34,11 +34,11 @@ export async function up(
   await using opened = await openUp({ configuration, secrets, variables, version, code, log });
   io.stdout.write(describe(opened.address, opened.link, layoutOf(configuration.home).adminKey));
   await Promise.race([asked, opened.asked]);
-  log("caisson", "going down");
+  log("caisson", "stopping");
   return 0;
 }
 
-/** A copy of this program in a session of its own; this one leaves when that one is ready, or has failed. */
+/** Starts a copy of this program in a new session, and returns when that copy is ready or has failed. */
 export async function upDetached(plan: UpPlan, variables: Variables, io: RunIo): Promise<number> {
   const config = plan.configFile === undefined ? [] : ["--config", plan.configFile];
   const child = startAgain([process.argv[1] ?? "", "up", "--log", ...config], variables);
@@ -62,18 +62,18 @@ export async function upDetached(plan: UpPlan, variables: Variables, io: RunIo):
 export async function down(configuration: Configuration, plan: ReportPlan, io: RunIo): Promise<number> {
   const status = await askControl<UpStatus>(layoutOf(configuration.home).controlSocket, "down");
   if (plan.json) io.stdout.write(`${JSON.stringify({ was_running: status !== undefined })}\n`);
-  else if (status === undefined) io.stderr.write(`caisson: no daemon of ${configuration.home} runs\n`);
+  else if (status === undefined) io.stderr.write(`caisson: no daemon is running for ${configuration.home}\n`);
   return 0;
 }
 
 export async function status(configuration: Configuration, plan: ReportPlan, io: RunIo): Promise<number> {
   const found = await askControl<UpStatus>(layoutOf(configuration.home).controlSocket, "status");
   if (plan.json) io.stdout.write(`${JSON.stringify(toJson(found, configuration.home), null, 2)}\n`);
-  else if (found === undefined) io.stdout.write(`no daemon of ${configuration.home} runs\n`);
+  else if (found === undefined) io.stdout.write(`no daemon is running for ${configuration.home}\n`);
   else {
-    const state = found.ready ? "ready" : "starting again";
+    const state = found.ready ? "ready" : "restarting";
     const pids = `pid ${found.pid}, engine ${found.engine?.pid ?? "-"}, daemon ${found.daemon?.pid ?? "-"}`;
-    io.stdout.write(`${state} on ${found.address} (${pids}; started again ${found.restarts} times)\n`);
+    io.stdout.write(`${state} on ${found.address} (${pids}; restarted ${found.restarts} times)\n`);
   }
   return found === undefined ? 1 : 0;
 }
@@ -96,11 +96,11 @@ function toJson(found: UpStatus | undefined, home: string): object {
 
 function describe(address: string, link: string | null, keyFile: string): string {
   const first = `Caisson listens on ${address}\n`;
-  if (link === null) return `${first}The administrator's key is in ${keyFile}\n`;
-  return `${first}Open once for an administrator's key: ${link}\nOr take the one in ${keyFile}\n`;
+  if (link === null) return `${first}The administrator key is in ${keyFile}\n`;
+  return `${first}Open this link once to get an administrator key: ${link}\nOr use the key in ${keyFile}\n`;
 }
 
-/** A second signal ends this process at once; what it started then ends by itself. */
+/** A second signal ends this process at once; its child processes then end on their own. */
 function signalled(): Promise<void> {
   return new Promise((resolve) => {
     let count = 0;

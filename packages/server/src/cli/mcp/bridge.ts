@@ -16,7 +16,7 @@ interface BridgeParts {
   log: (text: string) => void;
 }
 
-/** Carries messages between a client on standard input and output and the daemon, unread but for what says where they belong. */
+/** Carries messages between a client on standard input and output and the daemon. Reads only what routes them. */
 export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts): AsyncDisposable {
   const session = `stdio-${randomId(9, "hex")}`;
   const tell = async (message: RpcMessage) => void (await writeOut(stdout, `${JSON.stringify(message)}\n`));
@@ -55,15 +55,15 @@ export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts):
       try {
         for await (const sandbox of caisson.listSandboxes({ session_key: session })) await sandbox.destroy();
       } catch (error) {
-        log(`the session's sandbox was not ended: ${messageOf(error)}`); // its daemon ends it when it is idle
+        log(`cannot destroy the session's sandbox: ${messageOf(error)}`); // the daemon stops it when it is idle
       }
     },
   };
 }
 
-/** A message, or why there is none. */
+/** A message, or the reason why it is invalid. */
 function readMessage(line: string): RpcMessage | string {
-  const wrong = "this is no message of JSON-RPC";
+  const wrong = "not a JSON-RPC message";
   try {
     const message: unknown = parseJson(line, jsonLimits.data);
     const isObject = typeof message === "object" && message !== null && !Array.isArray(message);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** How a client starts a server. */
+/** The command that a client runs to start a server. */
 export interface ServerEntry {
   command: string;
   args: readonly string[];
@@ -9,16 +9,16 @@ export interface ServerEntry {
 
 interface McpClientProgram {
   title: string;
-  /** Its configuration, below the user's home folder or the folder of configurations. */
+  /** Path of its configuration file, below the user's home or configuration folder. */
   file: (place: { home: string; config: string }) => string;
-  /** The object in it that has servers by their names. */
+  /** Key of the object that maps server names to servers. */
   key: string;
   entry: (entry: ServerEntry) => object;
 }
 
 const typed = (entry: ServerEntry) => ({ type: "stdio", ...entry });
 
-/** Clients whose configuration `caisson mcp install` writes, as they have it on Linux. */
+/** Clients that `caisson mcp install` can configure, with their paths on Linux. */
 export const mcpClients = {
   "claude-desktop": {
     title: "Claude Desktop",

@@ -6,7 +6,7 @@ import { mcpOptionSpecs } from "./options.ts";
 
 export const installOptionSpecs = {
   tools: mcpOptionSpecs.tools,
-  print: { type: "boolean", help: "show what would be written, and write nothing" },
+  print: { type: "boolean", help: "print the entry and write nothing" },
   help: helpOption,
 } as const satisfies OptionSpecs;
 
@@ -18,7 +18,7 @@ export interface InstallPlan {
 
 const names = Object.keys(mcpClients).join("|");
 
-/** Undefined when help was asked for. */
+/** Undefined when --help is given. */
 export function parseInstall(args: readonly string[]): InstallPlan | undefined {
   const {
     rest: [client = "", ...after],
@@ -28,15 +28,14 @@ export function parseInstall(args: readonly string[]): InstallPlan | undefined {
   const last = parseOptions(after, installOptionSpecs);
   if (first.flag("help") || last.flag("help")) return undefined;
   const [extra] = last.rest;
-  if (extra !== undefined) throw new AppError("invalid", `'${extra}' is not expected here`, { hint: names });
+  if (extra !== undefined)
+    throw new AppError("invalid", `unexpected argument '${extra}'`, {
+      hint: `caisson mcp install ${names}`,
+    });
   if (!isMcpClient(client))
-    throw new AppError(
-      "invalid",
-      client === "" ? "which client?" : `there is no client '${client}' that is known here`,
-      {
-        hint: `caisson mcp install ${names}; for any other, --print shows what most take`,
-      },
-    );
+    throw new AppError("invalid", client === "" ? "missing client" : `unknown client '${client}'`, {
+      hint: `caisson mcp install ${names}; most other clients accept the entry of caisson mcp install --print cursor`,
+    });
   const tools = last.text("tools") ?? first.text("tools");
   return { client, print: first.flag("print") || last.flag("print"), ...(tools === undefined ? {} : { tools }) };
 }
@@ -44,8 +43,8 @@ export function parseInstall(args: readonly string[]): InstallPlan | undefined {
 export function installHelpText(): string {
   return `usage: caisson mcp install [OPTIONS] ${names}
 
-Writes an entry into the client's configuration, so that it starts caisson mcp. What else is in there stays, and a copy of
-what was before is kept beside it. No key is written: the client's server is the daemon of this user, or needs none.
+Adds Caisson to the client's configuration, so that the client starts caisson mcp. Other entries are kept, and the old file
+is saved beside it. No API key is written: caisson mcp uses the daemon of the user who starts it, or starts its own sandboxes.
 
 ${formatOptions(installOptionSpecs)}
 `;

@@ -11,7 +11,7 @@ import type { InstallPlan } from "./install-options.ts";
 
 const serverName = "caisson";
 
-/** `caisson mcp install`: one entry more in a client's configuration; all else in it stays as it is. */
+/** `caisson mcp install`: adds an entry to a client's configuration and keeps everything else in it. */
 export async function installMcp(environment: Environment, plan: InstallPlan, io: RunIo): Promise<number> {
   const { title, file, key, entry } = mcpClients[plan.client];
   const home = environment.variables.HOME ?? homedir();
@@ -24,19 +24,19 @@ export async function installMcp(environment: Environment, plan: InstallPlan, io
   const before = await readConfiguration(path, key, plan.client);
   const known = before.found[key] as Record<string, unknown> | undefined;
   if (isDeepStrictEqual(known?.[serverName], servers[serverName])) {
-    io.stdout.write(`${path} has Caisson already\n`);
+    io.stdout.write(`Caisson is already configured in ${path}\n`);
     return 0;
   }
   const after = { ...before.found, [key]: { ...known, ...servers } };
   const backup = before.exists ? `${before.path}.before-caisson` : undefined;
   if (backup !== undefined) await copyFile(before.path, backup);
   await replace(before.path, `${JSON.stringify(after, null, 2)}\n`, before.mode);
-  io.stdout.write(`${title} has Caisson from its next start on: ${path}\n`);
-  if (backup !== undefined) io.stdout.write(`What it was before: ${backup}\n`);
+  io.stdout.write(`Added Caisson to ${path}. Restart ${title} to use it.\n`);
+  if (backup !== undefined) io.stdout.write(`Backup of the previous file: ${backup}\n`);
   return 0;
 }
 
-/** No key goes into it: what it starts finds the daemon of its user, or needs none. */
+/** Holds no key: `caisson mcp` uses the daemon of its user, or needs none. */
 function ownEntry({ root, home, homeOrigin }: Environment, { tools }: InstallPlan): ServerEntry {
   const args = ["mcp", ...(tools === undefined ? [] : ["--tools", tools])];
   const env = homeOrigin === "default" ? {} : { env: { CAISSON_HOME: home } };
@@ -44,7 +44,7 @@ function ownEntry({ root, home, homeOrigin }: Environment, { tools }: InstallPla
 }
 
 interface Found {
-  /** Where the file really lies, if the name is a link. */
+  /** Resolved path, if the name is a link. */
   path: string;
   exists: boolean;
   mode: number;
@@ -62,24 +62,24 @@ async function readConfiguration(named: string, key: string, client: McpClientNa
     text = await readFile(path, "utf8");
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return { path, exists: false, mode: 0o600, found: {} };
-    throw new AppError("unavailable", `${named} cannot be read: ${errnoOf(error)}`, { cause: error });
+    throw new AppError("unavailable", `cannot read ${named}: ${errnoOf(error)}`, { cause: error });
   }
   const refuse = (why: string): AppError =>
-    new AppError("conflict", `${path} ${why}, and stays as it is`, {
-      hint: `caisson mcp install --print ${client} shows what to put into it`,
+    new AppError("conflict", `cannot change ${path}: ${why}`, {
+      hint: `add the entry by hand: caisson mcp install --print ${client} prints it`,
     });
   let found: unknown;
   try {
     found = text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    throw refuse("is not plain JSON");
+    throw refuse("it is not plain JSON");
   }
-  if (!isObject(found)) throw refuse("holds no object");
-  if (found[key] !== undefined && !isObject(found[key])) throw refuse(`has a '${key}' that is no object`);
+  if (!isObject(found)) throw refuse("it is not a JSON object");
+  if (found[key] !== undefined && !isObject(found[key])) throw refuse(`'${key}' is not an object`);
   return { path, exists: true, mode: (await stat(path)).mode & 0o777, found };
 }
 
-/** Whole or not at all: a client may read it meanwhile. */
+/** Replaces the file in one step: a client may read it at the same time. */
 async function replace(path: string, text: string, mode: number): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomId(6, "hex")}`;

@@ -10,14 +10,14 @@ import type { RunIo } from "../run.ts";
 import { version } from "../version.ts";
 import type { McpPlan } from "./options.ts";
 
-/** `caisson mcp`: until the client closes standard input, or somebody ends this process. */
+/** `caisson mcp`: serves until the client closes standard input or a signal ends this process. */
 export async function serveMcp(
   configuration: Configuration,
   variables: Variables,
   plan: McpPlan,
   { stdin, stdout, stderr }: RunIo,
 ): Promise<number> {
-  // Standard output is the protocol's alone.
+  // Standard output carries only the protocol.
   const log = (text: string) => void stderr.write(`caisson: ${text}\n`);
   const ended = leaving({ stdin, stdout });
   const given = { stdin, stdout, log, ...(plan.tools === undefined ? {} : { tools: plan.tools }) };
@@ -25,12 +25,12 @@ export async function serveMcp(
     ? await openBridged(configuration, variables, given)
     : await openAlone(configuration, variables, given);
   await ended;
-  // What hangs in the end must not outlive its client: sandboxes end by themselves once their owner is gone.
+  // A close that hangs must not outlive the client: sandboxes end on their own once their owner is gone.
   setTimeout(() => process.exit(exitCodes.failed), 5_000).unref();
   return 0;
 }
 
-/** Sets of tools: those that an option names, else the configured ones, else the usual ones of the command. */
+/** Tool sets: those of the option, else the configured ones, else the default of the command. */
 export function toolsOf(
   { settings, origins }: Configuration,
   { tools }: McpPlan,
@@ -39,7 +39,7 @@ export function toolsOf(
   return tools ?? (origins["mcp.tools"] === "default" ? usual : settings["mcp.tools"]);
 }
 
-/** What serves the client is loaded while its first sandbox starts. */
+/** Loads the service while the first sandbox starts. */
 async function openAlone(
   configuration: Configuration,
   variables: Variables,
