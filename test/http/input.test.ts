@@ -61,6 +61,11 @@ describe("what a run is given over REST", () => {
     const count = ["bash", "-c", 'printf %s "$@" "$big0" "$big5" | wc -c', "bash"];
     const ran = await api.post(`${at}/exec`, { command: [...count, ...words], env });
     expect(ran.json.stdout ?? ran.json).toBe(`${10 * 120_000 + 2 * 125_000}\n`);
+    const long = await api.post(`${at}/exec`, { command: ["echo", "x".repeat(131_072)] });
+    expect([long.status, long.json.detail]).toEqual([
+      413,
+      "an argument or variable has 131073 bytes; Linux takes 131072",
+    ]);
     const more = await api.post(`${at}/exec`, { command: [...count, ...words, ...words], env });
     expect([more.status, more.json.code]).toEqual([413, "too_large"]);
     expect(more.json.detail).toMatch(/arguments and environment have \d+ bytes; Linux takes 2097152/);

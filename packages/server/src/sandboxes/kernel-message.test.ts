@@ -63,4 +63,9 @@ describe("a kernel's message", () => {
   ])("refuses %j", (sent, reason) => {
     expect(() => parse(sent)).toThrow(reason);
   });
+
+  it("[S84] is refused with more names than anybody reads, before a parser sees them", () => {
+    const names = Array.from({ length: 60_001 }, (_, n) => `"${n}":1`);
+    expect(() => parse(`{"type":"ready",${names}}`)).toThrow("no JSON");
+  });
 });
