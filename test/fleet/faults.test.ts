@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { toCommand } from "../../packages/server/src/core/command.ts";
 import { callerOf, makeHome } from "./fixture.ts";
 
 const alice = callerOf("alice");
-const job = { id: "run_1", kind: "command", command: "true" } as const;
+const job = toCommand({ what: { line: "true" } });
 
 describe("a fleet whose store cannot be written", () => {
   it("[LIF-12] does nothing that it cannot log, says so, and goes on once it can", async () => {
@@ -19,16 +20,14 @@ describe("a fleet whose store cannot be written", () => {
       expect(fleet.create(alice, {})).rejects.toMatchObject(refused),
       expect(fleet.create(alice, { sessionKey: "s" })).rejects.toMatchObject(refused),
       expect(fleet.destroy(alice, id)).rejects.toMatchObject(refused),
-      expect(
-        fleet.run(alice, id, job, (sandbox) => sandbox.exec({ id: job.id, command: "true" })),
-      ).rejects.toMatchObject(refused),
+      expect(fleet.run(alice, id, job, {}, (sandbox) => sandbox.run())).rejects.toMatchObject(refused),
     ]);
     expect((await caisson.keptSandboxes()).map((kept) => kept.id)).toEqual([id]);
     expect((await fleet.list(alice, { limit: 10 })).map((record) => record.status)).toEqual(["running"]);
     other.exec("ROLLBACK");
     other.close();
     const again = (await fleet.create(alice, { sessionKey: "s" })).record.id;
-    expect(await fleet.run(alice, id, job, (sandbox) => sandbox.exec({ id: job.id, command: "true" }))).toMatchObject({
+    expect(await fleet.run(alice, id, job, {}, (sandbox) => sandbox.run())).toMatchObject({
       exit_code: 0,
     });
     for (const one of [id, again]) await fleet.destroy(alice, one);

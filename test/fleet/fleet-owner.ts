@@ -1,3 +1,4 @@
+import { toCommand } from "../../packages/server/src/core/command.ts";
 import { callerOf, openFleet } from "./fixture.ts";
 
 /**
@@ -23,10 +24,8 @@ for (let number = 0; ; number++) {
     await fleet.destroy(caller(request), id);
     say("destroyed", request, id);
   } else {
-    const command = `echo ${request} >> log`;
-    await fleet.run(caller(request), id, { id: `run_${request}`, kind: "command", command }, (sandbox) =>
-      sandbox.exec({ id: `run_${request}`, command }),
-    );
+    const line = `echo ${request} >> log`;
+    await fleet.run(caller(request), id, toCommand({ what: { line } }), {}, (sandbox) => sandbox.run());
     say("ran", request, id);
   }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { toCommand } from "../../packages/server/src/core/command.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import { serviceLimits } from "../../packages/server/src/core/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
@@ -8,7 +9,7 @@ import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } 
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
-const echo = { id: "run_1", kind: "command", command: "echo" } as const;
+const echo = toCommand({ what: { line: "echo" } });
 
 describe.each(engines)("a fleet (%s)", (engine) => {
   let home: FleetHome;
@@ -37,8 +38,8 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     await fleet.use(alice, id, (sandbox) => sandbox.files.write("note", "kept"));
     await fleet.pause(alice, id);
     expect(await fleet.get(alice, id)).toMatchObject({ status: "paused", pausedAtMs: expect.any(Number) });
-    const { stdout } = await fleet.run(alice, id, echo, (sandbox) =>
-      sandbox.exec({ id: "run_1", command: "cat note" }),
+    const { stdout } = await fleet.run(alice, id, toCommand({ what: { line: "cat note" } }), {}, (sandbox) =>
+      sandbox.run(),
     );
     expect(stdout).toBe("kept");
     expect(await fleet.get(alice, id)).toMatchObject({ status: "running", pausedAtMs: null });
@@ -69,7 +70,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
       () => fleet.reset(bob, id),
       () => fleet.destroy(bob, id),
       () => fleet.use(bob, id, async () => 1),
-      () => fleet.run(bob, id, echo, async () => ({})),
+      () => fleet.run(bob, id, echo, {}, async () => ({})),
       () => fleet.stats(bob, id),
     ])
       await expect(ask()).rejects.toMatchObject(missing);
@@ -144,10 +145,8 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     await using own = await makeHome();
     await using strict = await own.open({ engine, commands: { allow: [], deny: ["category:network"], ask: [] } });
     const { id } = (await strict.fleet.create(alice, {})).record;
-    const run = (command: string) =>
-      strict.fleet.run(alice, id, { id: "run_1", kind: "command", command }, (sandbox) =>
-        sandbox.exec({ id: "run_1", command }),
-      );
+    const run = (line: string) =>
+      strict.fleet.run(alice, id, toCommand({ what: { line } }), {}, (sandbox) => sandbox.run());
     await expect(run("ls; curl x")).rejects.toMatchObject({ code: "forbidden", details: { rule: "category:network" } });
     expect((await run("echo well")).stdout).toBe("well\n");
     const log = await strict.store.audit.search({ sandboxId: id, after: 0 });
@@ -164,16 +163,15 @@ describe.each(engines)("a fleet (%s)", (engine) => {
     {
       await using first = await own.open({ engine });
       id = (await first.fleet.create(alice, { sessionKey: "s" })).record.id;
-      const command = "echo begun > note; read line; echo $line >> note";
+      const line = "echo begun > note; read line; echo $line >> note";
+      const reading = toCommand({ what: { line }, stdin: "stream" });
       const began = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<string>();
       async function* typed() {
         began.resolve();
         yield Buffer.from(await gate.promise);
       }
-      const running = first.fleet.run(alice, id, echo, (sandbox) =>
-        sandbox.exec({ id: "run_1", command, stdin: typed() }),
-      );
+      const running = first.fleet.run(alice, id, reading, {}, (sandbox) => sandbox.run({ input: typed() }));
       await began.promise;
       const drained = first.fleet.drain(serviceLimits.drainMs);
       const refused = { code: "unavailable", retryAfterMs: expect.any(Number) };

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { CreateRequest } from "../../packages/server/src/core/fleet.ts";
 import { fleetLimits, queueLimits } from "../../packages/server/src/core/fleet-limits.ts";
 import { callerOf, makeHome, until } from "./fixture.ts";
 
 const alice = callerOf("alice");
 const bob = callerOf("bob");
-const job = { id: "run_1", kind: "command", command: "true" } as const;
+const job = toCommand({ what: { line: "true" } });
 
 describe("jobs of a fleet", () => {
   it("[LIF-11] wait for a place, can be cancelled, and are refused with a time to come again when too many wait", async () => {
@@ -16,16 +17,16 @@ describe("jobs of a fleet", () => {
     const gate = Promise.withResolvers<void>();
     const order: string[] = [];
     const run = (name: string, caller = alice, id = mine, more = {}) =>
-      fleet.run(caller, id, { ...job, ...more }, async (sandbox) => {
+      fleet.run(caller, id, toCommand({ id: `run_${name}`, what: { line: "true" } }), more, async (sandbox) => {
         order.push(name);
         if (name === "first") await gate.promise;
-        return sandbox.exec({ command: "true" });
+        return sandbox.run();
       });
     const first = run("first");
     await until(() => order.length === 1);
     const cancel = new AbortController();
     const cancelled = run("cancelled", alice, mine, { signal: cancel.signal });
-    const later = [run("low", alice, mine, { priority: -1 }), run("plain", alice, mine, { id: "run_plain" })];
+    const later = [run("low", alice, mine, { priority: -1 }), run("plain")];
     const theirs = run("theirs", bob, other);
     cancel.abort(new Error("not any more"));
     await expect(cancelled).rejects.toThrow("not any more");
@@ -54,7 +55,7 @@ describe("jobs of a fleet", () => {
     const { fleet } = test;
     const { id } = (await fleet.create(alice, {})).record;
     const gate = Promise.withResolvers<void>();
-    const running = fleet.run(alice, id, job, async () => gate.promise.then(() => ({})));
+    const running = fleet.run(alice, id, job, {}, async () => gate.promise.then(() => ({})));
     await until(() => fleet.queue().running === 1);
     const left = new AbortController();
     const first = fleet.create({ ...alice, gone: left.signal, requestId: "first" }, { sessionKey: "shared" });
@@ -78,17 +79,17 @@ describe("jobs of a fleet", () => {
     await using test = await own.open();
     const { id } = (await test.fleet.create(alice, {})).record;
     const log = async () => (await test.store.audit.search({ sandboxId: id, after: 1 })).map(({ type }) => type);
-    await test.fleet.run(alice, id, { ...job, streams: true }, async () => {
+    await test.fleet.run(alice, id, job, { streams: true }, async () => {
       expect(await log()).toEqual(["execution.started"]);
       return {};
     });
-    const broken = test.fleet.run(alice, id, job, async () => {
+    const broken = test.fleet.run(alice, id, job, {}, async () => {
       throw new Error("broken");
     });
     await expect(broken).rejects.toThrow("broken");
     expect(await log()).toEqual(["execution.started", "execution.completed", "execution.failed"]);
     const [, completed] = await test.store.audit.search({ sandboxId: id, after: 1 });
-    expect(completed).toMatchObject({ actor: "key-alice", runId: "run_1", detail: { categories: "other" } });
+    expect(completed).toMatchObject({ actor: "key-alice", runId: job.id, detail: { categories: "other" } });
     await test.fleet.destroy(alice, id);
   });
 });

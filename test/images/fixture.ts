@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
+import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
 import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
@@ -20,7 +21,7 @@ export const admin: Caller = {
   principal: { id: "key-admin", name: "admin", namespace: "default", role: "admin" },
   requestId: "request",
 };
-export const command = (line: string) => ({ id: "run_1", kind: "command", command: line }) as const;
+export const command = (line: string) => toCommand({ what: { line } });
 
 /** The registries of one machine, for daemons in this process and in others. */
 export interface TestRegistries extends AsyncDisposable {
@@ -103,7 +104,7 @@ export function logOf({ images }: Pick<Service, "images">, id: string): Promise<
 export async function runIn(service: Service, image: string, engine: "container" | "gvisor", line: string) {
   const { record } = await service.fleet.create(admin, { image, engine });
   try {
-    const done = await service.fleet.run(admin, record.id, command(line), (sandbox) => sandbox.exec({ command: line }));
+    const done = await service.fleet.run(admin, record.id, command(line), {}, (sandbox) => sandbox.run());
     return { ...done, record };
   } finally {
     await service.fleet.destroy(admin, record.id);

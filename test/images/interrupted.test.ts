@@ -118,9 +118,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using service = await openImages(home.home, registries, { maxConcurrent: 1 });
     const { record: box } = await service.fleet.create(admin, {});
     const stop = new AbortController();
-    const job = service.fleet.run(admin, box.id, command("sleep 1000"), (sandbox) =>
-      sandbox.exec({ command: "sleep 1000", signal: stop.signal, limits: { timeoutMs: 0 } }),
-    );
+    const job = service.fleet.run(admin, box.id, command("sleep 1000"), {}, (sandbox) => sandbox.run());
     await until(() => service.fleet.queue().running === 1);
     const first = await service.images.importSpec(admin, ending);
     const second = await service.images.importSpec(admin, endless);

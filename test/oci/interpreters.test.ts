@@ -21,12 +21,10 @@ it.skipIf(ordinary).each(engines)(
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
     for (const warm of ["first-use", "start"] as const) {
       const { record: sandbox } = await service.fleet.create(admin, { image: "evil", engine, warm });
-      const job = { id: "run_1", kind: "command", command: "python and node" } as const;
-      await service.fleet.run(admin, sandbox.id, job, async (box) => {
+      await service.fleet.use(admin, sandbox.id, async (box) => {
         for (const language of ["python", "node", "python", "node"] as const)
           expect(await box.executeCode({ language, code: "1" })).toMatchObject({ exit_code: 0, warm: false });
         expect((await box.exec({ command: "cat /tmp/who" })).stdout).toBe("1000\n".repeat(4));
-        return {};
       });
       await service.fleet.destroy(admin, sandbox.id);
     }

@@ -34,13 +34,11 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
     const done = await runIn(service, "with-sh", engine, "echo $0; ls /bin/bash; exit 3");
     expect(done).toMatchObject({ stdout: "/bin/sh\n", exit_code: 3 });
     const { record } = await service.fleet.create(admin, { image: "with-sh", engine });
-    const job = { id: "run_1", kind: "command", command: "x" } as const;
-    await service.fleet.run(admin, record.id, job, async (sandbox) => {
+    await service.fleet.use(admin, record.id, async (sandbox) => {
       const process = await sandbox.processes.start({ command: "echo in the background; exit 4" });
       expect(await process.wait()).toMatchObject({ exit_code: 4 });
       // A list is taken as it is.
       await expect(sandbox.exec({ command: ["/bin/bash", "-c", "echo x"] })).rejects.toThrow("cannot run '/bin/bash'");
-      return {};
     });
     await service.fleet.destroy(admin, record.id);
   });
@@ -52,11 +50,9 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
       hint: expect.stringContaining("list of words"),
     });
     const { record } = await service.fleet.create(admin, { image: "with-none", engine });
-    const job = { id: "run_1", kind: "command", command: "x" } as const;
-    await service.fleet.run(admin, record.id, job, async (sandbox) => {
+    await service.fleet.use(admin, record.id, async (sandbox) => {
       await expect(sandbox.processes.start({ command: "echo x" })).rejects.toThrow("/bin/bash or /bin/sh");
       expect((await sandbox.exec({ command: ["/usr/bin/id", "-u"] })).stdout).toBe("1000\n");
-      return {};
     });
     await service.fleet.destroy(admin, record.id);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sharedContext, toCommand } from "../../packages/server/src/core/command.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { makeHome, type TestFleet, until } from "../fleet/fixture.ts";
 import { engines } from "../harness.ts";
@@ -11,11 +12,8 @@ const caller: Caller = {
 const code = "import os, random, time; at = time.time_ns(); seen = os.environ.get('KIND')";
 
 async function told({ fleet }: TestFleet, id: string, expression: string): Promise<unknown> {
-  const job = { id: "run_1", kind: "code", command: expression } as const;
-  const done = await fleet.run(caller, id, job, async (sandbox) => {
-    const { context } = await sandbox.contexts.shared("python");
-    return context.run(expression);
-  });
+  const command = toCommand({ what: { code: expression, language: "python", context: sharedContext } });
+  const done = await fleet.run(caller, id, command, {}, (sandbox) => sandbox.runInContext());
   return done.results[0]?.json;
 }
 

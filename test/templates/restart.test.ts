@@ -1,6 +1,7 @@
 import { open as openFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedContext, toCommand } from "../../packages/server/src/core/command.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { type FleetHome, makeHome, type TestFleet, until } from "../fleet/fixture.ts";
 import { engines } from "../harness.ts";
@@ -19,12 +20,9 @@ async function made({ templates }: TestFleet, name: string, code: string = warmU
 }
 
 async function value({ fleet }: TestFleet, id: string): Promise<unknown> {
-  const job = { id: "run_1", kind: "code", command: "at" } as const;
-  const done = await fleet.run(caller, id, job, async (sandbox) => {
-    const { context, isNew } = await sandbox.contexts.shared("python");
-    expect(isNew).toBe(false);
-    return context.run("at");
-  });
+  const command = toCommand({ what: { code: "at", language: "python", context: sharedContext } });
+  const done = await fleet.run(caller, id, command, {}, (sandbox) => sandbox.runStateful());
+  expect(done.state).toBe("kept");
   return done.results[0]?.json;
 }
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { warmUpCommand } from "../../packages/server/src/core/template.ts";
 import { KeptSeeds } from "../../packages/server/src/sandboxes/fleet/kept-seeds.ts";
 import { Seeds } from "../../packages/server/src/sandboxes/fleet/seeds.ts";
 import { Slots } from "../../packages/server/src/sandboxes/fleet/slots.ts";
@@ -24,7 +25,7 @@ it("[IMG-06] memory of a template that has to make room goes when those who begi
   await until(() => names.every((name) => templates.get(caller, name).state === "ready"));
   const ready = names.map((name) => {
     const code = `mine = ${JSON.stringify(name)}`;
-    return { ...templates.choose(caller, name), without: null, warmUp: { language: "python" as const, code } };
+    return { ...templates.choose(caller, name), without: null, warmUp: warmUpCommand({ language: "python", code }) };
   });
   const errors: unknown[] = [];
   const seeds = new Seeds({

@@ -23,7 +23,7 @@ export interface QueueInfo {
 /** A job that waits. */
 export interface QueuedJob {
   id: string;
-  kind: "create" | "start" | "fork" | "checkpoint" | "restore" | "build" | "command" | "code" | "process";
+  kind: "create" | "start" | "fork" | "checkpoint" | "restore" | "build" | "command" | "code" | "process" | "context";
   sandbox_id: string | null;
   request_id: string;
   priority: number;

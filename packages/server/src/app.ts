@@ -24,6 +24,7 @@ import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { noRefusals } from "./core/network-refusal.ts";
 import { Once } from "./core/once.ts";
+import type { BackgroundPolicy } from "./core/process.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
 import type { RunLedger } from "./core/run-observer.ts";
@@ -75,6 +76,7 @@ export class Caisson implements AsyncDisposable {
   #ledger: RunLedger | undefined;
   /** Whether code may listen in sandboxes that start now (EXE-13). */
   readonly listeners: boolean;
+  readonly background: BackgroundPolicy;
   readonly copies: Copies;
   #imageOf: (root: LayerId) => ImageRecord | undefined = () => undefined;
 
@@ -87,11 +89,10 @@ export class Caisson implements AsyncDisposable {
         home,
         bin: join(root, ".build/bin"),
         onError: this.#onError,
-        ...(guestPath === undefined ? {} : { guestPath }),
-        ...(runtimePaths === undefined ? {} : { runtimePaths }),
-        ...(options.onLaunch === undefined ? {} : { onLaunch: options.onLaunch }),
+        ...defined({ guestPath, runtimePaths, onLaunch: options.onLaunch }),
       });
     this.listeners = options.listeners ?? true;
+    this.background = options.background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max };
     this.copies = new Copies({
       open: (name) => this.#engines.open(name),
       partsOf: (engine, rooted) => this.#sandboxParts(engine, rooted),
@@ -222,7 +223,6 @@ export class Caisson implements AsyncDisposable {
   ): Promise<SandboxParts> {
     const searchPath = root === undefined ? await this.#engines.searchPath() : usualSearchPath;
     const policies = await this.policies();
-    const { background } = this.#options;
     const redactor = new ValueRedactor();
     let own: Gate | undefined;
     const records = this.#options.records && {
@@ -249,7 +249,7 @@ export class Caisson implements AsyncDisposable {
       runLimits: this.#options.runLimits ?? {},
       redactor,
       openRun: async (id, domains) => policies.open(id, "run", { allow: await readRules(domains) }),
-      background: background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max },
+      background: this.background,
       chronicle: new Chronicle({
         engine: engine.name,
         events: this.#events,

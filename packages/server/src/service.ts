@@ -387,7 +387,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
     validation: service.validation,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
-    counts: new ToolCounts(),
+    ...{ counts: new ToolCounts(), background: caisson.background },
     strongestEngine: () => caisson.chooseEngine("auto"),
   };
 }

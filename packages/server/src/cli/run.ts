@@ -37,7 +37,7 @@ async function startScript(sandbox: Sandbox, plan: RunPlan, script: Buffer, opti
 async function startStandardInput(sandbox: Sandbox, plan: RunPlan, code: string, options: RunOptions): Promise<Run> {
   if (plan.args.length > 0)
     throw new AppError("invalid", `unexpected argument '${plan.args[0]}': code from standard input takes no arguments`);
-  return sandbox.startCode({ ...options, language: plan.language, code });
+  return sandbox.start({ ...options, language: plan.language, code });
 }
 
 type Ending = Pick<RunResult, "exit_code" | "timed_out" | "oom_killed" | "cpu_limit">;

@@ -1,7 +1,7 @@
 import type { NetworkRefusals } from "./network-refusal.ts";
 import type { Outcome } from "./outcome.ts";
 import type { ResourceLimits } from "./resource-limits.ts";
-import type { RunLimits } from "./run.ts";
+import type { RunLimits, RunResult } from "./run.ts";
 
 /** Languages whose interpreters can live on between runs. */
 export const contextLanguages = ["python", "node"] as const;
@@ -76,4 +76,21 @@ export interface ContextRunResult extends Outcome, NetworkRefusals {
   cpu_limit: boolean;
   /** Set when the context ended during this run. */
   ended?: ContextEnd;
+}
+
+/** A run in a context with a result like that of other runs. What it used cannot be told apart from what its interpreter uses. */
+export interface StatefulResult
+  extends Omit<RunResult, "cpu_ms" | "max_rss">,
+    Pick<ContextRunResult, "results" | "error"> {
+  /** Whether variables of earlier calls were there. */
+  state: "new" | "kept";
+}
+
+export interface ContextInfo {
+  readonly id: string;
+  readonly language: ContextLanguage;
+  /** It lives and runs nothing. */
+  readonly idle: boolean;
+  /** Why the interpreter is gone; undefined while it lives. */
+  readonly ended: ContextEnd | undefined;
 }

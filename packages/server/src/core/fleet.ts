@@ -1,4 +1,6 @@
 import type { FleetCheckpoints } from "./checkpoint.ts";
+import type { Command } from "./command.ts";
+import type { CommandHandle } from "./command-handle.ts";
 import type { CommandPolicy } from "./command-policy.ts";
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
@@ -78,26 +80,11 @@ export interface SandboxChanges {
   limits?: Partial<Omit<SandboxLimits, "storageBytes">>;
 }
 
-/** One run, as the queue, the command policy and the audit log see it. */
-export interface Job {
-  /** The run's (run-id.ts): its place in the queue has it too. */
-  id: string;
-  kind: "command" | "code" | "process" | "terminal";
-  /** A shell line, a program with its arguments, or code; the log has its hash. */
-  command: string | readonly string[];
-  /** What else decides what it does: a human who is asked about the one is asked about the other. */
-  beside?: {
-    language?: string;
-    cwd?: string;
-    env?: Readonly<Record<string, string>>;
-    stdin?: string;
-    stdin_base64?: string;
-  };
+/** How a command waits for its turn and is reported. Nothing of it decides what runs. */
+export interface JobOptions {
   /** Higher goes first in the queue, within its namespace. */
   priority?: number;
-  /** Names that may be reached while it runs. */
-  allowedDomains?: readonly string[];
-  /** Its caller hears of it before it ends: the log says that it started before `act` is called. */
+  /** The caller hears of it before it ends: the log says that it started before `act` is called. */
   streams?: boolean;
   /** Gives its place in the queue up; what runs already is ended by whoever started it. */
   signal?: AbortSignal;
@@ -134,6 +121,7 @@ export const queuedKinds = [
   "command",
   "code",
   "process",
+  "context",
 ] as const;
 export type QueuedKind = (typeof queuedKinds)[number];
 
@@ -182,10 +170,16 @@ export interface Fleet<Handle> {
   /** Lends the running sandbox, started or resumed if need be. While lent it is not idle. */
   use<T>(caller: Caller, id: string, act: (sandbox: Handle) => Promise<T>): Promise<T>;
   /**
-   * As `use`, for what runs in it: refused by the command policy or a full queue, and in the audit log, with its exit code,
-   * before this resolves.
+   * As `use`, for a command: refused by the command policy or a full queue, and in the audit log, with its exit code, before
+   * this resolves. `act` gets the sandbox for this command alone.
    */
-  run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Handle) => Promise<T>): Promise<T>;
+  run<T extends object>(
+    caller: Caller,
+    id: string,
+    command: Command,
+    options: JobOptions,
+    act: (sandbox: CommandHandle) => Promise<T>,
+  ): Promise<T>;
   stats(caller: Caller, id: string): Promise<SandboxStats>;
   /** A place in the queue for the making of an image; rejects at once when it is full. */
   build<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T>;

@@ -11,6 +11,9 @@ export type RootEntry =
 /** Folder of Caisson's own programs in every sandbox, first in the search path. */
 export const ownPrograms = "/.caisson/bin";
 
+/** Folder of those that install packages for a caller. Outside the search path: a user's own `pip` stays what it is. */
+export const installPrograms = `${ownPrograms}/install`;
+
 /** A read-only root that engines can build for a sandbox. */
 export interface RootImage {
   name: string;

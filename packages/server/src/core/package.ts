@@ -23,6 +23,9 @@ export const pinnedPackages: Readonly<Record<PackageManager, RegExp>> = {
   npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
 };
 
+/** Where pip reports what it installed. */
+export const pipReport = "/workspace/.packages/pip-report.json";
+
 /** A part of a path: any name but `..`. */
 const part = "(?:[^./\\u0000\\n][^/\\u0000\\n]*|\\.(?:[^./\\u0000\\n][^/\\u0000\\n]*)?|\\.\\.[^/\\u0000\\n]+)";
 

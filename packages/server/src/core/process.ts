@@ -4,9 +4,6 @@ import type { ResourceLimits } from "./resource-limits.ts";
 import type { RunLimits } from "./run.ts";
 import type { OutputChannel, TerminalSize } from "./wire.ts";
 
-/** Limits of a background process, inside those of its sandbox. Its log has a limit of its own. */
-export type ProcessLimits = Omit<RunLimits, "outputBytes">;
-
 export interface ProcessRequest {
   /** The run's id (run-id.ts); drawn unless given. */
   runId?: string;

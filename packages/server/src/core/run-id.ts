@@ -2,6 +2,3 @@ import { randomId } from "./random-id.ts";
 
 /** Draws the id of a run, before the run starts: its place in the queue, its audit entries, events, record and result have it. */
 export const newRunId = (): string => `run_${randomId(8, "hex")}`;
-
-/** A request whose run has an id. */
-export type Identified<R extends { id?: string }> = R & { id: string };

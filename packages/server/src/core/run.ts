@@ -4,7 +4,7 @@ import type { NetworkRefusals } from "./network-refusal.ts";
 import type { Outcome } from "./outcome.ts";
 import type { ProcessResult } from "./process-result.ts";
 import type { ResourceLimits } from "./resource-limits.ts";
-import type { OutputChannel, TerminalSize, WarmInterpreter } from "./wire.ts";
+import type { OutputChannel, TerminalSize } from "./wire.ts";
 
 /** Limits of one run, inside those of its sandbox. */
 export interface RunLimits {
@@ -20,7 +20,24 @@ export interface RunLimits {
   cpus?: number;
 }
 
-export interface RunOptions {
+/** What a caller does with a run beside choosing what runs: it decides nothing about the run itself. */
+export interface RunIo {
+  /**
+   * Output as it is produced, with back-pressure: a window's worth comes before the promises must be done. A
+   * listener that returns no promise is done with its chunk, which is then written again. With a listener the result
+   * holds no output of its own.
+   */
+  onOutput?: (channel: OutputChannel, chunk: Buffer) => Promise<void> | undefined;
+  /** Ends the run's whole process tree. */
+  signal?: AbortSignal;
+  /** Looks for files_changed. Default: true. */
+  trackFiles?: boolean;
+  /** Input for a command whose stdin is a stream. */
+  input?: AsyncIterable<Uint8Array>;
+}
+
+/** A run as users of the library ask for it. */
+export interface RunOptions extends Omit<RunIo, "input"> {
   /** The run's id (run-id.ts); drawn unless given. */
   id?: string;
   cwd?: string;
@@ -38,23 +55,11 @@ export interface RunOptions {
   allowed_domains?: readonly string[];
   /** Limits by the names of settings; `limits` win. */
   resource_limits?: ResourceLimits;
-  /**
-   * Output as it is produced, with back-pressure: a window's worth comes before the promises must be done. A
-   * listener that returns no promise is done with its chunk, which is then written again. With a listener the result
-   * holds no output of its own.
-   */
-  onOutput?: (channel: OutputChannel, chunk: Buffer) => Promise<void> | undefined;
-  /** Ends the run's whole process tree. */
-  signal?: AbortSignal;
-  /** Whether files_changed is looked for; on unless told. */
-  trackFiles?: boolean;
 }
 
 export interface RunRequest extends RunOptions {
   /** A string is for /bin/bash, or /bin/sh where an image has none; a list is taken as it is. */
   command: string | readonly string[];
-  /** The command is an interpreter's inline option and code, which one that waits may run instead. */
-  warm?: WarmInterpreter;
 }
 
 export interface CodeRequest extends RunOptions {

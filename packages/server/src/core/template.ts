@@ -1,13 +1,14 @@
 import type { Batch } from "./batch.ts";
+import { type Command, sharedContext, toCommand } from "./command.ts";
 /** Where sandboxes of a kind begin: an image, files, packages, limits, rules, and what a warm-up left in memory (IMG-06). */
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { EngineName, SandboxLimits } from "./engine.ts";
-import type { Job } from "./fleet.ts";
 import type { ChosenImage } from "./image-record.ts";
 import type { LayerId } from "./layer.ts";
 import type { PackageManager } from "./package.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
+import { templateLimits } from "./template-limits.ts";
 
 export const templateStates = ["building", "ready", "failed"] as const;
 export type TemplateState = (typeof templateStates)[number];
@@ -25,11 +26,11 @@ export interface WarmUp {
   code: string;
 }
 
-/** As the command policy sees it. */
-export function warmUpJob({ language, code }: WarmUp): Omit<Job, "id"> {
-  return language === "shell"
-    ? { kind: "command", command: code }
-    : { kind: "code", command: code, beside: { language } };
+/** The command that policy judges and that every sandbox of the template runs. */
+export function warmUpCommand({ language, code }: WarmUp): Command {
+  const limits = { timeoutMs: templateLimits.warmUpMs, cpuTimeMs: templateLimits.warmUpMs };
+  const what = language === "shell" ? { line: code } : { code, language, context: sharedContext };
+  return toCommand({ what, limits });
 }
 
 type TemplatePackages = Readonly<Record<PackageManager, readonly string[]>>;
@@ -97,10 +98,8 @@ export interface TemplateRecords {
 
 /** A template as whoever makes a sandbox of it needs it. */
 export interface ReadyTemplate
-  extends Pick<
-    TemplateRecord,
-    "id" | "namespace" | "name" | "image" | "engine" | "limits" | "env" | "network" | "warmUp"
-  > {
+  extends Pick<TemplateRecord, "id" | "namespace" | "name" | "image" | "engine" | "limits" | "env" | "network"> {
+  warmUp: Command | null;
   layerId: LayerId;
   /** Why its memory must not be saved; null: it may. */
   without: string | null;
@@ -111,7 +110,7 @@ export interface TemplateChoice {
   /** By name or id, of the caller's namespace; refuses what is not there or not ready. */
   choose(caller: Caller, template: string): ReadyTemplate;
   /** Of one by its id; null where it has none, or is gone. */
-  readonly warmUpOf: (templateId: string) => WarmUp | null;
+  readonly warmUpOf: (templateId: string) => Command | null;
 }
 
 /** How the memory of a template's sandboxes begins. */

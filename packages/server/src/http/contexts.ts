@@ -1,13 +1,13 @@
 import { z } from "zod";
+import { type Command, contextCommand, toCommand } from "../core/command.ts";
 import { contextLanguages } from "../core/context.ts";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import { newRunId } from "../core/run-id.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";
-import { toRunLimits } from "../schemas/run.ts";
+import { commandFields, toRunLimits } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { runHeaders, runHeadersDescribed } from "./headers.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
@@ -58,18 +58,17 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       tag,
       summary: "Starts an interpreter whose variables live on",
       permission: "use",
-      audit: ["context.created"],
+      audit: "fleet",
       params: sandboxId,
       body: createBody,
       idempotent: true,
       responses: { 201: { description: "it waits for code", schema: context } },
-      handler: async ({ caller, params, body, note }) => {
+      handler: async ({ caller, params, body, signal }) => {
         const { language, cwd, env } = body;
-        const limits = toRunLimits(body);
-        const json = await fleet.use(caller, params.id, async (sandbox) =>
-          showContext(await sandbox.contexts.create({ language, limits, ...defined({ cwd, env }) })),
+        const command = contextCommand({ language, limits: toRunLimits(body), ...defined({ cwd, env }) });
+        const json = await fleet.run(caller, params.id, command, { signal }, async (sandbox) =>
+          showContext(await sandbox.createContext()),
         );
-        note({ type: "context.created", sandboxId: params.id, detail: { context_id: json.id, language } });
         return { status: 201, json };
       },
     }),
@@ -130,39 +129,34 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
   ];
 }
 
-function toOptions(body: RunCall["body"]) {
-  return { limits: toRunLimits(body), ...defined({ stdin: body.stdin }) };
+/** The code with the context that it runs in, whose folder, variables and limits are a part of what is judged. */
+function commandOf(fleet: Fleet<Sandbox>, { caller, params, body }: RunCall): Promise<Command> {
+  const { code, ...fields } = body;
+  return fleet.use(caller, params.id, async ({ contexts }) => {
+    const { language, use } = contexts.get(params.context);
+    return toCommand({ ...commandFields(fields), what: { code, language, context: use } });
+  });
 }
 
-async function run(fleet: Fleet<Sandbox>, { caller, params, body, signal }: RunCall): Promise<Answer> {
-  const id = newRunId();
-  const job = { id, kind: "code", command: body.code, beside: defined({ stdin: body.stdin }), signal } as const;
-  const json = await fleet.run(caller, params.id, job, (sandbox) =>
-    sandbox.contexts.get(params.context).run(body.code, { id, ...toOptions(body), signal }),
-  );
-  return { status: 200, json, headers: runHeaders(id) };
+async function run(fleet: Fleet<Sandbox>, call: RunCall): Promise<Answer> {
+  const { caller, params, signal } = call;
+  const command = await commandOf(fleet, call);
+  const json = await fleet.run(caller, params.id, command, { signal }, (sandbox) => sandbox.runInContext({ signal }));
+  return { status: 200, json, headers: runHeaders(command.id) };
 }
 
 /** A client that goes away interrupts its code; the context lives on. */
-function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Promise<Answer> {
+async function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Promise<Answer> {
   const { caller, params, body, signal } = call;
-  const id = newRunId();
+  const command = await commandOf(fleet, call);
   const work = async (begin: () => LiveStream) => {
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
-    const beside = defined({ stdin: body.stdin });
-    const job = { id, kind: "code", command: body.code, beside, streams: true, signal } as const;
-    const result = await fleet.run(caller, params.id, job, (sandbox) =>
-      sandbox.contexts.get(params.context).run(body.code, {
-        id,
-        ...toOptions(body),
-        signal,
-        onStdout: (chunk) => output.send("stdout", chunk),
-        onStderr: (chunk) => output.send("stderr", chunk),
-      }),
+    const result = await fleet.run(caller, params.id, command, { signal, streams: true }, (sandbox) =>
+      sandbox.runInContext({ signal, onOutput: output.send }),
     );
     output.end();
     const { stdout: _, stderr: __, ...shown } = result;
     await begin().send("result", shown);
   };
-  return streamed(call, format, work, runHeaders(id));
+  return streamed(call, format, work, runHeaders(command.id));
 }

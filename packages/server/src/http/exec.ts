@@ -1,12 +1,12 @@
 import { z } from "zod";
+import { type Command, lineOrArgv, toCommand, type What } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
-import type { Fleet, Job } from "../core/fleet.ts";
+import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { languages } from "../core/language.ts";
-import type { Run, RunOptions, RunResult } from "../core/run.ts";
-import { newRunId } from "../core/run-id.ts";
+import type { RunResult } from "../core/run.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { command, runFields, runResult, toRunLimits, toStdin } from "../schemas/run.ts";
+import { command, commandFields, runFields, runResult } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { runHeaders, runHeadersDescribed } from "./headers.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
@@ -22,7 +22,6 @@ const codeBody = z
 
 type Fields = Omit<z.output<typeof execBody>, "command">;
 type RunCall = Call<z.output<typeof sandboxId>, undefined, Fields>;
-type Start = (sandbox: Sandbox, options: RunOptions) => Promise<Run>;
 
 /** What was written has come before. */
 const { stdout: _, stderr: __, ...ended } = runResult.shape;
@@ -36,45 +35,27 @@ const responses = {
   },
 };
 
-function toOptions(body: Fields): RunOptions {
-  return defined({
-    cwd: body.cwd,
-    env: body.env,
-    stdin: toStdin(body),
-    limits: toRunLimits(body),
-    trackFiles: body.track_files,
-  });
-}
-
-async function run(fleet: Fleet<Sandbox>, call: RunCall, job: Job, start: Start): Promise<Answer> {
-  const { caller, params, body } = call;
-  const options = toOptions(body);
-  const { cwd, env, stdin, stdin_base64 } = body;
+async function run(fleet: Fleet<Sandbox>, call: RunCall, what: What): Promise<Answer> {
+  const { caller, params, body, signal } = call;
+  const command = toCommand({ what, ...commandFields(body) });
   const format = askedFormat(body.stream, call.request.headers.accept);
-  const beside = { ...job.beside, ...defined({ cwd, env, stdin, stdin_base64 }) };
-  const asked = defined({ priority: body.priority, allowedDomains: body.allowed_domains });
-  const queued = { ...job, ...asked, beside, signal: call.signal };
-  if (format !== undefined) return stream(fleet, call, { ...queued, streams: true }, options, start, format);
-  const result = await fleet.run(caller, params.id, queued, async (sandbox) => {
-    return (await start(sandbox, { ...options, id: job.id, signal: call.signal })).result;
-  });
-  return { status: 200, json: result, headers: runHeaders(job.id) };
+  if (format !== undefined) return stream(fleet, call, command, format);
+  const { priority, track_files: trackFiles } = body;
+  const result = await fleet.run(caller, params.id, command, defined({ priority, signal }), (sandbox) =>
+    sandbox.run(defined({ signal, trackFiles })),
+  );
+  return { status: 200, json: result, headers: runHeaders(command.id) };
 }
 
 /** A client that goes away ends its run. */
-function stream(
-  fleet: Fleet<Sandbox>,
-  call: RunCall,
-  job: Job,
-  options: RunOptions,
-  start: Start,
-  format: StreamFormat,
-) {
-  const { caller, params, body } = call;
+function stream(fleet: Fleet<Sandbox>, call: RunCall, command: Command, format: StreamFormat): Promise<Answer> {
+  const { caller, params, body, signal } = call;
+  const { priority, track_files: trackFiles } = body;
   const work = async (begin: () => LiveStream) => {
     const output = new OutputMessages(begin, body.encoding ?? "utf8");
-    const result: RunResult = await fleet.run(caller, params.id, job, async (sandbox) => {
-      const started = await start(sandbox, { ...options, id: job.id, signal: call.signal, onOutput: output.send });
+    const options = defined({ priority, signal, streams: true });
+    const result: RunResult = await fleet.run(caller, params.id, command, options, async (sandbox) => {
+      const started = await sandbox.start(defined({ signal, trackFiles, onOutput: output.send }));
       const live: LiveStream = begin();
       live.gone.addEventListener("abort", () => started.kill(), { once: true });
       if (live.gone.aborted) started.kill();
@@ -84,7 +65,7 @@ function stream(
     const { stdout: _, stderr: __, ...shown } = result;
     await begin().send("result", shown);
   };
-  return streamed(call, format, work, runHeaders(job.id));
+  return streamed(call, format, work, runHeaders(command.id));
 }
 
 export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
@@ -100,10 +81,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       body: execBody,
       bodyBytes: httpLimits.codeBodyBytes,
       responses,
-      handler: (call) =>
-        run(fleet, call, { id: newRunId(), kind: "command", command: call.body.command }, (sandbox, options) =>
-          sandbox.start({ ...options, command: call.body.command }),
-        ),
+      handler: (call) => run(fleet, call, lineOrArgv(call.body.command)),
     }),
     defineRoute({
       method: "POST",
@@ -118,8 +96,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses,
       handler: (call) => {
         const { language, code } = call.body;
-        const job = { id: newRunId(), kind: "code", command: code, beside: { language } } as const;
-        return run(fleet, call, job, (sandbox, options) => sandbox.startCode({ ...options, language, code }));
+        return run(fleet, call, { language, code });
       },
     }),
   ];

@@ -6,10 +6,16 @@ import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
-import { newRunId } from "../core/run-id.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { outputPiece, processId, processInfo, showProcess, startBody, terminalSize } from "../schemas/process.ts";
-import { toRunLimits } from "../schemas/run.ts";
+import {
+  outputPiece,
+  processCommand,
+  processId,
+  processInfo,
+  showProcess,
+  startBody,
+  terminalSize,
+} from "../schemas/process.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { written } from "../schemas/written.ts";
 import { type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
@@ -82,14 +88,11 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       idempotent: true,
       responses: { 201: { description: "it runs", schema: processInfo } },
       handler: async ({ caller, params, body, signal }) => {
-        const { command, cwd, env, stdin, terminal, priority } = body;
-        const limits = toRunLimits(body);
-        const beside = defined({ cwd, env });
-        const job = { id: newRunId(), kind: "process", command, beside, ...defined({ priority }), signal } as const;
-        const info = await fleet.run(caller, params.id, job, async (sandbox) => {
-          const request = defined({ runId: job.id, command, cwd, env, stdin, terminal, limits });
-          return showProcess((await sandbox.processes.start(request)).info());
-        });
+        const { priority } = body;
+        const options = defined({ priority, signal });
+        const info = await fleet.run(caller, params.id, processCommand(body), options, async (sandbox) =>
+          showProcess((await sandbox.startProcess()).info()),
+        );
         return {
           status: 201,
           json: info,

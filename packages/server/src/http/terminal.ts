@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { toCommand } from "../core/command.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { terminalLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { Principal } from "../core/principal.ts";
-import { newRunId } from "../core/run-id.ts";
 import type { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { terminalSize } from "../schemas/process.ts";
@@ -87,18 +87,20 @@ async function serve(fleet: Fleet<Sandbox>, call: TerminalCall, socket: Socket):
   const release = call.openStream();
   socket.pause(); // nothing is read before there is somebody to type to
   try {
-    const { rows, columns, command = "exec bash -l" } = call.query;
+    const { rows, columns, command: line = "exec bash -l" } = call.query;
     const closed = new AbortController();
     socket.once("close", () => closed.abort());
-    const job = { id: newRunId(), kind: "terminal", command, streams: true, signal: closed.signal } as const;
-    const result = await fleet.run(call.caller, call.params.id, job, async (sandbox) => {
+    const command = toCommand({
+      what: { line },
+      as: "terminal",
+      terminal: { rows, columns },
+      limits: { timeoutMs: 0 },
+      env: { TERM: "xterm-256color" },
+    });
+    const options = { streams: true, signal: closed.signal };
+    const result = await fleet.run(call.caller, call.params.id, command, options, async (sandbox) => {
       const run = await sandbox.start({
-        id: job.id,
-        command,
-        terminal: { rows, columns },
-        limits: { timeoutMs: 0 },
         trackFiles: false,
-        env: { TERM: "xterm-256color" },
         signal: closed.signal,
         onOutput: (_, chunk) => show(socket, chunk),
       });

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { errnoOf } from "../core/errors.ts";
-import { ownPrograms } from "../core/image.ts";
+import { installPrograms, ownPrograms } from "../core/image.ts";
 import { imageLimits } from "../core/image-limits.ts";
 import { aptProgram } from "./apt-program.ts";
 import { copyPublic, makeFolder } from "./copy-public.ts";
+import { pipProgram } from "./pip-program.ts";
 
 /** Written, not copied: nothing here says anything of the host. */
 const written: Record<string, string> = {
@@ -21,8 +22,12 @@ const written: Record<string, string> = {
   "profile.d/caisson.sh": `PATH=${ownPrograms}:$PATH\n`,
 };
 
-/** Programs of every sandbox, found before those of its image. */
-const programs: Record<string, string> = { apt: aptProgram, "apt-get": aptProgram };
+/** Programs of every sandbox, by their paths below the folder that comes first in the search path. */
+const programs: Record<string, string> = {
+  apt: aptProgram,
+  "apt-get": aptProgram,
+  [relative(ownPrograms, `${installPrograms}/pip`)]: pipProgram,
+};
 
 /** In place of the host's EXTERNALLY-MANAGED (PEP 668), which names packages of the host: pip prints it when it refuses. */
 const externallyManaged = {
@@ -145,6 +150,7 @@ async function build(etc: string): Promise<void> {
 async function writePrograms(folder: string): Promise<void> {
   await makeFolder(folder);
   for (const [name, text] of Object.entries(programs)) {
+    await makeFolder(dirname(join(folder, name)));
     await writeFile(join(folder, name), text);
     await chmod(join(folder, name), 0o755);
   }

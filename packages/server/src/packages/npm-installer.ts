@@ -14,11 +14,8 @@ function words(request: InstallRequest): string[] {
 }
 
 export const npmInstaller: Installer = {
-  command: (request) => ["npm", ...words(request)],
-  run: (request) => {
-    const [verb = "", ...rest] = words(request);
-    return { command: ["npm", verb, "--prefix", folderOf(request), "--no-progress", "--no-color", ...rest] };
-  },
+  argv: (request) => ["npm", ...words(request), "--prefix", folderOf(request), "--no-progress", "--no-color"],
+  variables: {},
   follow: async (sandbox, request) => {
     const before = new Set((await installed(sandbox, request)).map(keyOf));
     return async () => (await installed(sandbox, request)).filter((one) => !before.has(keyOf(one)));

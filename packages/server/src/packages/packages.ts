@@ -1,6 +1,9 @@
 /** Installs packages into sandboxes: the registries of this machine can be reached while that goes on, and not after it (S54). */
 import { type Audit, entryOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
+import { type Command, toCommand } from "../core/command.ts";
+import type { CommandHandle } from "../core/command-handle.ts";
+import { defined } from "../core/defined.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Feed } from "../core/feed.ts";
@@ -17,17 +20,16 @@ import type {
 import { packageLimits } from "../core/package-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RunResult } from "../core/run.ts";
-import { newRunId } from "../core/run-id.ts";
 import { certificatePath } from "./certificates.ts";
 import { checkRequest } from "./check-request.ts";
-import type { Installer, Workspace } from "./installer.ts";
+import type { Installer } from "./installer.ts";
 import { npmInstaller } from "./npm-installer.ts";
 import { pipInstaller } from "./pip-installer.ts";
 
 const installers: Record<PackageManager, Installer> = { pip: pipInstaller, npm: npmInstaller };
 
 export interface PackageParts {
-  fleet: Pick<Fleet<Workspace>, "get" | "run">;
+  fleet: Pick<Fleet<unknown>, "get" | "run">;
   registries: () => Promise<Registries>;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
@@ -63,17 +65,13 @@ export class Packages {
     const registry = (await registries())[request.manager];
     if (registry.problem !== null)
       throw new AppError("unsupported", registry.problem, { hint: "An operator configures it for the daemon." });
-    const command = installers[request.manager].command(request);
-    const job = {
-      id: newRunId(),
-      kind: "command" as const,
-      command,
-      ...(request.signal && { signal: request.signal }),
-    };
+    const keepsFiles = this.#parts.keepsFiles && registry.keepsFiles;
+    const command = commandOf(request, registry, keepsFiles);
+    const { signal } = request;
     return this.#alone(sandboxId, () =>
-      fleet.run(caller, sandboxId, job, async (sandbox) => {
-        const outcome = await this.#install(sandbox, job.id, request, registry);
-        if (outcome.installed.length > 0) await this.#record(caller, sandbox.id, request, outcome.installed);
+      fleet.run(caller, sandboxId, command, defined({ signal }), async (sandbox) => {
+        const outcome = await this.#install(sandbox, request, registry, keepsFiles);
+        if (outcome.installed.length > 0) await this.#record(caller, sandboxId, request, outcome.installed);
         return outcome;
       }),
     );
@@ -97,23 +95,16 @@ export class Packages {
     }
   }
 
-  async #install(sandbox: Workspace, id: string, request: InstallRequest, registry: Registry): Promise<InstallOutcome> {
-    const installer = installers[request.manager];
-    const keepsFiles = this.#parts.keepsFiles && registry.keepsFiles;
+  async #install(
+    sandbox: CommandHandle,
+    request: InstallRequest,
+    registry: Registry,
+    keepsFiles: boolean,
+  ): Promise<InstallOutcome> {
     if (registry.certificates !== null) await sandbox.files.write(certificatePath, registry.certificates);
-    const tell = await installer.follow(sandbox, request);
-    const { command, env = {} } = installer.run(request);
-    using _open = await this.#parts.open(sandbox.id, registry.hosts, { keepsFiles });
-    const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
-    const result = await sandbox.exec({
-      id,
-      command,
-      cwd: "/workspace",
-      env: { ...env, ...registry.variables, ...(keepsFiles ? {} : registry.trust) },
-      limits: { timeoutMs, cpuTimeMs: timeoutMs },
-      trackFiles: false,
-      ...(request.signal && { signal: request.signal }),
-    });
+    const tell = await installers[request.manager].follow(sandbox, request);
+    using _open = await this.#parts.open(sandbox.sandboxId, registry.hosts, { keepsFiles });
+    const result = await sandbox.run({ trackFiles: false, ...defined({ signal: request.signal }) });
     const { exit_code, timed_out, oom_killed, duration_ms, stdout, stderr } = result;
     const output = `${stdout}${stderr}`.slice(-packageLimits.outputCharacters);
     const installed = exit_code === 0 ? await tell() : [];
@@ -141,4 +132,15 @@ export class Packages {
     for (const { name, version, hash } of installed.slice(0, packageLimits.noted))
       feed.publish({ type: "package.installed", namespace, sandboxId, data: { manager, name, version, hash } });
   }
+}
+
+function commandOf(request: InstallRequest, { variables, trust }: Registry, keepsFiles: boolean): Command {
+  const { argv, variables: own } = installers[request.manager];
+  const timeoutMs = request.timeoutMs ?? packageLimits.timeoutMs.default;
+  return toCommand({
+    what: { argv: argv(request) },
+    cwd: "/workspace",
+    env: { ...own, ...variables, ...(keepsFiles ? {} : trust) },
+    limits: { timeoutMs, cpuTimeMs: timeoutMs },
+  });
 }

@@ -1,40 +1,25 @@
-import type { InstalledPackage, InstallRequest } from "../core/package.ts";
+import { installPrograms } from "../core/image.ts";
+import { type InstalledPackage, type InstallRequest, pipReport } from "../core/package.ts";
 import { packageLimits } from "../core/package-limits.ts";
 import type { Installer } from "./installer.ts";
 import { asPackage, dig, readReport } from "./read-report.ts";
-
-const reportPath = "/workspace/.packages/pip-report.json";
-
-/**
- * Python looks for a user's packages in ~/.local, which here is a folder of the workspace: what is installed goes with
- * snapshots, and every run finds it. A ~/.local of the user's own stays what it is.
- */
-const script = `mkdir -p /workspace/.packages "$TMPDIR" && rm -f ${reportPath} || exit 1
-[ -e "$HOME/.local" ] || ln -s /workspace/.packages "$HOME/.local" || exit 1
-exec python3 -m pip "$@"`;
 
 function words({ packages, lockfile }: InstallRequest): string[] {
   return lockfile === undefined ? [...packages] : ["--require-hashes", "-r", lockfile];
 }
 
 export const pipInstaller: Installer = {
-  command: (request) => ["pip", "install", ...words(request)],
-  run: (request) => {
-    const options = ["--user", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"];
-    return {
-      command: ["/bin/sh", "-c", script, "pip", "install", ...options, "--report", reportPath, ...words(request)],
-      // Wheels are larger than a /tmp in memory should be.
-      env: {
-        TMPDIR: "/workspace/.packages/tmp",
-        PIP_BREAK_SYSTEM_PACKAGES: "1",
-        PIP_PROGRESS_BAR: "off",
-        PIP_NO_COLOR: "1",
-      },
-    };
+  argv: (request) => [`${installPrograms}/pip`, "install", ...words(request)],
+  // Wheels are larger than a /tmp in memory should be.
+  variables: {
+    TMPDIR: "/workspace/.packages/tmp",
+    PIP_BREAK_SYSTEM_PACKAGES: "1",
+    PIP_PROGRESS_BAR: "off",
+    PIP_NO_COLOR: "1",
   },
   follow: async (sandbox) => async () => {
-    const report = await readReport(sandbox, reportPath);
-    await sandbox.files.remove(reportPath).catch(() => undefined); // the user may have been faster
+    const report = await readReport(sandbox, pipReport);
+    await sandbox.files.remove(pipReport).catch(() => undefined); // the user may have been faster
     const rows = dig(report, "install");
     return (Array.isArray(rows) ? rows.slice(0, packageLimits.installed) : []).flatMap(toPackage);
   },

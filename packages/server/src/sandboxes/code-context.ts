@@ -1,16 +1,21 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Command, ContextUse } from "../core/command.ts";
 import type {
   ContextEnd,
+  ContextInfo,
   ContextLanguage,
   ContextOptions,
   ContextRunOptions,
   ContextRunResult,
 } from "../core/context.ts";
+import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
-import { type CheckedRun, ContextRun, checkRun } from "./context-run.ts";
+import { type CodeRun, type ContextIo, ContextRun, toCodeRun } from "./context-run.ts";
 import { type Adopted, Kernel, type KernelListener, type KernelState } from "./kernel.ts";
 import { observeContextRun } from "./observe-context.ts";
+import { readContextRun } from "./read-context-options.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** What the context of a copy goes on from. */
@@ -22,7 +27,7 @@ export interface ContextState {
 }
 
 interface Waiting {
-  request: CheckedRun;
+  request: CodeRun;
   gate: PromiseWithResolvers<ContextRunResult>;
 }
 
@@ -51,7 +56,7 @@ class IdleListener implements KernelListener {
 }
 
 /** An interpreter whose variables live on. Runs wait for each other, in the order they were asked for. */
-export class CodeContext implements AsyncDisposable {
+export class CodeContext implements ContextInfo, AsyncDisposable {
   readonly id: string;
   readonly language: ContextLanguage;
   readonly #sandbox: Sandbox;
@@ -116,8 +121,24 @@ export class CodeContext implements AsyncDisposable {
     );
   }
 
+  /** What code in this context has of it. */
+  get use(): ContextUse {
+    const { cwd, env, limits: { memoryBytes, processes } = {} } = this.#options;
+    return { id: this.id, ...defined({ cwd, env }), limits: defined({ memoryBytes, processes }) };
+  }
+
   async run(code: string, options: ContextRunOptions = {}): Promise<ContextRunResult> {
-    const request = checkRun(code, options, this.#sandbox);
+    const { command, io } = readContextRun(code, { language: this.language, context: this.use }, options);
+    return this.runCommand(command, io);
+  }
+
+  /** Refuses code that was judged for another interpreter: a context of a later start may have the same id. */
+  async runCommand(command: Command, io: ContextIo): Promise<ContextRunResult> {
+    const { what } = command;
+    const judged = "code" in what ? { language: what.language, limits: {}, ...what.context, id: this.id } : undefined;
+    if (!isDeepStrictEqual(judged, { language: this.language, ...this.use }))
+      throw new AppError("conflict", `the context ${this.id} has been replaced by another`);
+    const request = toCodeRun(this.#sandbox, command, io);
     if (this.#queue.length >= contextLimits.queuedRuns)
       throw new AppError("limit_exceeded", `more than ${contextLimits.queuedRuns} runs wait for this context`);
     const gate = Promise.withResolvers<ContextRunResult>();
@@ -167,7 +188,7 @@ export class CodeContext implements AsyncDisposable {
     this.#busy = false;
   }
 
-  async #runNow(request: CheckedRun): Promise<ContextRunResult> {
+  async #runNow(request: CodeRun): Promise<ContextRunResult> {
     // Only then: an interrupt right after this call must find the run. A restart that fails is told to its caller.
     if (this.#restarting !== undefined) await this.#restarting.catch(() => undefined);
     if (this.#disposed || this.#kernel === undefined || this.#end !== undefined) throw this.#gone();
@@ -177,7 +198,7 @@ export class CodeContext implements AsyncDisposable {
     return observeContextRun(this.#sandbox.observer, about, request, (observed) => this.#complete(observed, kernel));
   }
 
-  async #complete(request: CheckedRun, kernel: Kernel): Promise<ContextRunResult> {
+  async #complete(request: CodeRun, kernel: Kernel): Promise<ContextRunResult> {
     const run = new ContextRun(++this.#lastRun, request, this.#sandbox, kernel);
     this.#idle.handTo(run);
     this.#current = run;

@@ -1,60 +1,42 @@
-import type { ContextEnd, ContextError, ContextResult, ContextRunOptions, ContextRunResult } from "../core/context.ts";
+import type { Command } from "../core/command.ts";
+import type { ContextEnd, ContextError, ContextResult, ContextRunResult } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
-import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
+import { contextLimits } from "../core/limits.ts";
 import type { NetworkRefusals } from "../core/network-refusal.ts";
 import { outcomeOf } from "../core/outcome.ts";
-import { newRunId } from "../core/run-id.ts";
-import { checkRange, showBytes, showSeconds } from "../core/size.ts";
+import type { RunLimits } from "../core/run.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
+import { type LimitingSandbox, limitsOf } from "./command-limits.ts";
 import { contextExit } from "./context-exit.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import type { Kernel, KernelListener } from "./kernel.ts";
 import type { KernelMessage } from "./kernel-message.ts";
-import { readContextRunLimits } from "./read-context-options.ts";
-import { checkCores } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-export interface CheckedRun {
-  id: string;
-  code: string;
-  stdin?: Buffer;
-  timeoutMs: number;
-  cpuTimeMs: number;
-  outputBytes: number;
+export interface ContextIo {
   listeners: Record<OutputChannel, ((chunk: Buffer) => Promise<void> | undefined) | undefined>;
   signal?: AbortSignal;
 }
 
-/** Refuses at the door what a context would not take. */
-export function checkRun(code: string, options: ContextRunOptions, sandbox: Sandbox): CheckedRun {
-  const limits = readContextRunLimits(options);
-  checkCores(limits, sandbox);
-  const size = Buffer.byteLength(code);
-  if (size > sandboxLimits.codeBytes)
-    throw new AppError("too_large", `code of ${size} bytes is past ${sandboxLimits.codeBytes}`);
-  const stdin = options.stdin === undefined ? undefined : Buffer.from(options.stdin as string);
-  if (stdin !== undefined && stdin.length > contextLimits.stdinBytes)
-    throw new AppError("too_large", `input of ${stdin.length} bytes is past ${contextLimits.stdinBytes}`);
-  const timeoutMs = limits.timeoutMs ?? requestLimits.timeoutMs.default;
-  if (timeoutMs !== 0) checkRange(timeoutMs, requestLimits.timeoutMs, "timeout", showSeconds);
-  const { cpuTimeMs, outputBytes } = requestLimits;
-  return {
-    id: options.id ?? newRunId(),
-    code,
-    ...(stdin === undefined ? {} : { stdin }),
-    timeoutMs,
-    cpuTimeMs: checkRange(limits.cpuTimeMs ?? cpuTimeMs.default, cpuTimeMs, "cpu time", showSeconds),
-    outputBytes: checkRange(limits.outputBytes ?? outputBytes.default, outputBytes, "output", showBytes),
-    listeners: { stdout: options.onStdout, stderr: options.onStderr },
-    ...(options.signal && { signal: options.signal }),
-  };
+/** Code for a context, with everything that its run needs. */
+export interface CodeRun extends ContextIo, Pick<RunLimits, "timeoutMs" | "cpuTimeMs" | "outputBytes"> {
+  id: string;
+  code: string;
+  stdin?: Uint8Array;
+}
+
+export function toCodeRun(sandbox: LimitingSandbox, command: Command, io: ContextIo): CodeRun {
+  const { id, what, stdin } = command;
+  if (!("code" in what) || stdin === "stream") throw new AppError("internal", "this command is no code for a context");
+  const { timeoutMs, cpuTimeMs, outputBytes } = limitsOf(sandbox, command);
+  return { id, code: what.code, ...(stdin && { stdin }), timeoutMs, cpuTimeMs, outputBytes, ...io };
 }
 
 /** One run of a context, from its request to its end: the kernel's, or the kernel's answer. */
 export class ContextRun implements KernelListener {
   readonly #id: number;
-  readonly #request: CheckedRun;
+  readonly #request: CodeRun;
   readonly #sandbox: Sandbox;
   readonly #kernel: Kernel;
   readonly #captures: Record<OutputChannel, Capture>;
@@ -70,7 +52,7 @@ export class ContextRun implements KernelListener {
   #timedOut = false;
   #interruptTimer: NodeJS.Timeout | undefined;
 
-  constructor(id: number, request: CheckedRun, sandbox: Sandbox, kernel: Kernel) {
+  constructor(id: number, request: CodeRun, sandbox: Sandbox, kernel: Kernel) {
     this.#id = id;
     this.#request = request;
     this.#sandbox = sandbox;
@@ -98,7 +80,11 @@ export class ContextRun implements KernelListener {
     const cancel = () => stop("the code went on after it was cancelled");
     signal?.addEventListener("abort", cancel, { once: true });
     try {
-      const sent = this.#kernel.send({ id: this.#id, code, ...(stdin && { stdin: stdin.toString("base64") }) });
+      const sent = this.#kernel.send({
+        id: this.#id,
+        code,
+        ...(stdin && { stdin: Buffer.from(stdin).toString("base64") }),
+      });
       sent.catch(() => undefined); // a kernel that takes no request has ended, or is ended by the time limit
       const end = await Promise.race([this.#answered.promise.then(() => undefined), this.#kernel.ended]);
       if (end === undefined) await Promise.allSettled(this.#waits); // a dead context waits for no listener

@@ -1,3 +1,4 @@
+import { type Command, contextOptionsOf } from "../core/command.ts";
 import { type ContextLanguage, type ContextOptions, contextLanguages } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
@@ -5,7 +6,6 @@ import { checkBackground } from "../core/process.ts";
 import type { Adopt } from "../core/wire.ts";
 import { CodeContext, type ContextState } from "./code-context.ts";
 import { readContextOptions } from "./read-context-options.ts";
-import { checkCores } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** The code contexts of one sandbox. */
@@ -39,13 +39,16 @@ export class Contexts {
     return this.list().flatMap((context) => context.state(shared.has(context)) ?? []);
   }
 
-  async create(given: ContextOptions): Promise<CodeContext> {
-    const options = readContextOptions(given);
+  async create(options: ContextOptions): Promise<CodeContext> {
+    return this.createFor(readContextOptions(options));
+  }
+
+  async createFor(command: Command): Promise<CodeContext> {
+    const options = contextOptionsOf(command);
     if (!contextLanguages.includes(options.language))
       throw new AppError("invalid", `there are no contexts for '${options.language}'`, {
         hint: `languages: ${contextLanguages.join(", ")}`,
       });
-    checkCores(options.limits ?? {}, this.#sandbox);
     checkBackground(this.#sandbox.background, "code contexts: they live on between runs");
     if (this.#contexts.size >= contextLimits.contexts)
       throw new AppError("limit_exceeded", `more than ${contextLimits.contexts} contexts in one sandbox`);

@@ -1,30 +1,18 @@
 import { randomBytes } from "node:crypto";
-import type { ContextEnd, ContextLanguage, ContextOptions } from "../core/context.ts";
+import { contextCommand } from "../core/command.ts";
+import type { ContextEnd, ContextOptions } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
-import { contextLimits, requestLimits, sandboxLimits } from "../core/limits.ts";
-import { checkRange, showBytes, showSeconds } from "../core/size.ts";
-import type {
-  ExitRecord,
-  HeldStream,
-  OutputChannel,
-  OutputListener,
-  StreamSpec,
-  StreamState,
-  WireStream,
-} from "../core/wire.ts";
+import { contextLimits, requestLimits } from "../core/limits.ts";
+import { showBytes, showSeconds } from "../core/size.ts";
+import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, WireStream } from "../core/wire.ts";
 import { CleanOutput } from "./clean-output.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
 import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";
 import { signalName } from "./process-result.ts";
-import { environment, tellLoss } from "./run.ts";
+import { tellLoss } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-/** Node cannot move descriptors: the shell leaves the requests at 3 and the two streams at 4 and 5. */
-const commands: Record<ContextLanguage, readonly string[]> = {
-  python: ["python3", "/.caisson/kernels/python.py"],
-  node: ["/bin/sh", "-c", "exec 3<&0 0</dev/null 4>&1 5>&2; exec node /.caisson/kernels/node.mjs"],
-};
+import { toSpec } from "./spec.ts";
 
 const seedBytes = 32;
 
@@ -66,23 +54,6 @@ export interface Adopted {
 }
 
 const channels = ["stdout", "stderr"] as const;
-
-function toSpec(sandbox: Sandbox, options: ContextOptions): StreamSpec {
-  const { memoryBytes, processes = sandbox.limits.processes } = options.limits ?? {};
-  if (memoryBytes !== undefined) checkRange(memoryBytes, requestLimits.memoryBytes, "memory", showBytes);
-  checkRange(processes, requestLimits.processes, "processes", String);
-  return {
-    arguments: commands[options.language],
-    environment: environment(sandbox, options.env ?? {}),
-    folder: options.cwd ?? sandbox.folder,
-    timeoutMs: sandbox.background.mostMs,
-    cpuMs: requestLimits.cpuTimeMs.max,
-    processes: Math.max(1, processes - sandbox.processSlack),
-    openFiles: sandboxLimits.openFiles,
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
-    stdin: true,
-  };
-}
 
 /**
  * The interpreter process of a context. User code runs in it, so all that comes out of it is hostile: it is parsed,
@@ -128,7 +99,8 @@ export class Kernel {
     this.#clean = new CleanOutput(cleaned, (channel, piece) => this.#listener().output(channel, piece));
     const streams = { stdout: this.#marked("stdout", stdout?.rest), stderr: this.#marked("stderr", stderr?.rest) };
     this.#streams = streams;
-    this.#stream = from?.adopted.stream ?? sandbox.wire.open("process", toSpec(sandbox, options), this.listener);
+    this.#stream =
+      from?.adopted.stream ?? sandbox.wire.open("process", toSpec(sandbox, contextCommand(options)), this.listener);
     this.ended = this.#stream.exit
       .then(
         (exit) => {

@@ -3,12 +3,12 @@ import type { ObservedResult, RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
 import { contextExit } from "./context-exit.ts";
-import type { CheckedRun } from "./context-run.ts";
+import type { CodeRun } from "./context-run.ts";
 
 type Seen = Record<OutputChannel, Capture>;
 
 /** Its error stands behind what it wrote to stderr. */
-function toResult(done: ContextRunResult, { listeners }: CheckedRun, seen: Seen): ObservedResult {
+function toResult(done: ContextRunResult, { listeners }: CodeRun, seen: Seen): ObservedResult {
   const { error } = done;
   const written = (channel: OutputChannel) => (listeners[channel] === undefined ? done[channel] : seen[channel].text());
   const failure = error === undefined ? "" : error.traceback || `${error.name}: ${error.message}`;
@@ -30,8 +30,8 @@ function toResult(done: ContextRunResult, { listeners }: CheckedRun, seen: Seen)
 export function observeContextRun(
   observer: RunObserver,
   context: { sandboxId: string; language: ContextLanguage },
-  request: CheckedRun,
-  complete: (request: CheckedRun) => Promise<ContextRunResult>,
+  request: CodeRun,
+  complete: (request: CodeRun) => Promise<ContextRunResult>,
 ): Promise<ContextRunResult> {
   const seen = { stdout: new Capture(observer.outputBytes), stderr: new Capture(observer.outputBytes) };
   const listen = (channel: OutputChannel) => {

@@ -1,8 +1,8 @@
 import type { ProcessResult } from "../core/process-result.ts";
+import { quote } from "../core/quote.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import type { ChannelLog } from "./channel-log.ts";
-import { quote } from "./observe-run.ts";
 import type { ProcessRecord } from "./process-record.ts";
 
 /** A background process as those see it who watch runs. */

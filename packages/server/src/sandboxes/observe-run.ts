@@ -1,41 +1,36 @@
-import type { CodeRequest, Run, RunRequest } from "../core/run.ts";
-import { type Identified, newRunId } from "../core/run-id.ts";
+import { type Command, textOf } from "../core/command.ts";
+import type { Run, RunIo } from "../core/run.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import { Capture } from "./capture.ts";
 
-export function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-function describe(sandboxId: string, request: Identified<RunRequest | CodeRequest>): ObservedRun {
-  const run = { id: request.id, sandboxId, startedAtMs: Date.now() };
-  if ("code" in request) return { ...run, command: request.code, language: request.language };
-  const { command } = request;
-  return { ...run, command: typeof command === "string" ? command : command.map(quote).join(" "), language: null };
+function observedRun(sandboxId: string, command: Command): ObservedRun {
+  const { id, what } = command;
+  const language = "code" in what ? what.language : null;
+  return { id, sandboxId, startedAtMs: Date.now(), command: textOf(command), language };
 }
 
 /** Starts a run under the eyes of the observer, which sees what the caller gets and holds up nothing but the result. */
-export async function observeRun<R extends RunRequest | CodeRequest>(
+export async function observeRun(
   observer: RunObserver,
   sandboxId: string,
-  request: R,
-  start: (request: Identified<R>) => Promise<Run>,
+  command: Command,
+  io: RunIo,
+  start: (io: RunIo) => Promise<Run>,
 ): Promise<Run> {
-  const id = request.id ?? newRunId();
   const seen = { stdout: new Capture(observer.outputBytes), stderr: new Capture(observer.outputBytes) };
-  const { onOutput } = request;
-  const observed: R =
+  const { onOutput } = io;
+  const observed: RunIo =
     onOutput === undefined
-      ? request
+      ? io
       : {
-          ...request,
+          ...io,
           onOutput: (channel, chunk) => {
             seen[channel].add(chunk);
             return onOutput(channel, chunk);
           },
         };
-  const run = await start({ ...observed, id });
-  const described = describe(sandboxId, { ...request, id });
+  const run = await start(observed);
+  const described = observedRun(sandboxId, command);
   const started = observer.started(described);
   const result = run.result.then(
     async (done) => {

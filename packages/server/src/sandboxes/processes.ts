@@ -2,44 +2,27 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import type { Command } from "../core/command.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { processLimits, requestLimits } from "../core/limits.ts";
+import { processLimits } from "../core/limits.ts";
 import {
   checkBackground,
   type ProcessInfo,
-  type ProcessLimits,
   type ProcessRequest,
   type SandboxProcess,
   type SandboxProcesses,
 } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
-import type { RunLimits } from "../core/run.ts";
 import { newRunId } from "../core/run-id.ts";
-import { checkRange, showBytes, showSeconds } from "../core/size.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
+import { limitsOf } from "./command-limits.ts";
 import { BackgroundProcess, type Logs } from "./process.ts";
 import { type ProcessRecord, readProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { readProcessRequest } from "./read-process-request.ts";
-import { checkCores, notStarted, toSpec } from "./run.ts";
+import { notStarted } from "./run.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-function resolveLimits(asked: Partial<RunLimits>, sandbox: Sandbox): ProcessLimits {
-  const { processCpuTimeMs, processes, memoryBytes } = requestLimits;
-  checkBackground(sandbox.background, "background processes");
-  checkCores(asked, sandbox);
-  const { mostMs } = sandbox.background;
-  const { default: usualMs, min, max } = requestLimits.processTimeMs;
-  const time = { default: Math.min(usualMs, mostMs), min: Math.min(min, mostMs), max: Math.min(max, mostMs) };
-  const limits: ProcessLimits = {
-    timeoutMs: checkRange(asked.timeoutMs ?? time.default, time, "timeout", showSeconds),
-    cpuTimeMs: checkRange(asked.cpuTimeMs ?? processCpuTimeMs.default, processCpuTimeMs, "cpu time", showSeconds),
-    processes: checkRange(asked.processes ?? sandbox.limits.processes, processes, "processes", String),
-  };
-  if (asked.memoryBytes !== undefined)
-    limits.memoryBytes = checkRange(asked.memoryBytes, memoryBytes, "memory", showBytes);
-  return limits;
-}
+import { toSpec } from "./spec.ts";
 
 const isProcessId = (name: string) => /^p[0-9a-f]{12}$/.test(name);
 
@@ -67,15 +50,18 @@ export class Processes implements SandboxProcesses {
     return process;
   }
 
-  async start(given: ProcessRequest): Promise<SandboxProcess> {
-    const request = readProcessRequest(given);
-    const limits = resolveLimits(request.limits ?? {}, this.#sandbox);
-    const { stdin = false, limits: _, runId = newRunId(), ...rest } = request;
-    const spec: StreamSpec = { ...toSpec(this.#sandbox, rest, limits), stdin };
+  async start(request: ProcessRequest): Promise<SandboxProcess> {
+    return this.startCommand(readProcessRequest(request));
+  }
+
+  async startCommand(command: Command): Promise<SandboxProcess> {
+    checkBackground(this.#sandbox.background, "background processes");
+    const { cpuTimeMs } = limitsOf(this.#sandbox, command);
+    const spec = toSpec(this.#sandbox, command);
     this.#checkRoom();
     this.#starting++;
     try {
-      const process = await this.#start(runId, spec, limits);
+      const process = await this.#start(command.id, spec, cpuTimeMs);
       this.#known.set(process.id, process);
       await this.#evict();
       return process;
@@ -84,12 +70,12 @@ export class Processes implements SandboxProcesses {
     }
   }
 
-  async #start(runId: string, spec: StreamSpec, limits: ProcessLimits): Promise<BackgroundProcess> {
+  async #start(runId: string, spec: StreamSpec, cpuTimeMs: number): Promise<BackgroundProcess> {
     const id = `p${randomBytes(6).toString("hex")}`;
     const folder = join(this.#folder, id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     try {
-      return await this.#open({ id, runId }, folder, spec, limits);
+      return await this.#open({ id, runId, cpuTimeMs }, folder, spec);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -98,10 +84,9 @@ export class Processes implements SandboxProcesses {
 
   /** An owner that dies before the record is written leaves a stream that its follower does not know, and ends. */
   async #open(
-    ids: Pick<ProcessRecord, "id" | "runId">,
+    about: Pick<ProcessRecord, "id" | "runId" | "cpuTimeMs">,
     folder: string,
     spec: StreamSpec,
-    limits: ProcessLimits,
   ): Promise<BackgroundProcess> {
     const { redactor } = this.#sandbox;
     const logs = {
@@ -110,12 +95,11 @@ export class Processes implements SandboxProcesses {
     };
     const stream = this.#sandbox.wire.openHeld("process", spec, (channel, chunk) => logs[channel].append(chunk));
     const record: ProcessRecord = {
-      ...ids,
+      ...about,
       stream: stream.id,
       pid: null,
       command: spec.arguments ?? [],
       startedAt: new Date().toISOString(),
-      cpuTimeMs: limits.cpuTimeMs,
       stdin: (spec.stdin ?? false) || spec.terminal !== undefined,
       terminal: spec.terminal !== undefined,
       inputClosed: false,
@@ -128,7 +112,7 @@ export class Processes implements SandboxProcesses {
       const pid = await stream.started.catch(async (error: unknown) => {
         const exit = await stream.exit.catch(() => undefined);
         if (exit?.startError == null) throw error;
-        throw notStarted(exit.startError, spec.shell ? (spec.arguments?.[2] ?? "") : record.command, spec.folder ?? "");
+        throw notStarted(exit.startError, spec);
       });
       await process.confirm(pid > 0 ? pid : null);
     } catch (error) {

@@ -1,18 +1,15 @@
-import { AppError } from "../core/errors.ts";
+import { type Command, lineOrArgv, toCommand } from "../core/command.ts";
 import type { ProcessRequest } from "../core/process.ts";
 import { checkNames } from "../core/resource-limits.ts";
 import { readLimits } from "./read-run-request.ts";
 
 const names = ["runId", "command", "cwd", "env", "stdin", "terminal", "limits", "resource_limits"];
 
-/** A process in the background, under one name for each option. Refuses a limit that only a run has. */
-export function readProcessRequest(given: ProcessRequest): ProcessRequest {
+/** A process in the background as a user of the library asks for it, under one name for each option. */
+export function readProcessRequest(given: ProcessRequest): Command {
   checkNames(given, names, "a process");
-  const { resource_limits: _, ...rest } = given;
+  const { runId: id, command, cwd, env, terminal } = given;
+  const stdin = given.stdin === true ? "stream" : undefined;
   const limits = readLimits(given, "a process");
-  if (limits.outputBytes !== undefined)
-    throw new AppError("unsupported", "a process has no limit of output: its log keeps the newest bytes", {
-      hint: "omit max_output_bytes",
-    });
-  return { ...rest, limits };
+  return toCommand({ id, what: lineOrArgv(command), as: "process", cwd, env, stdin, terminal, limits });
 }

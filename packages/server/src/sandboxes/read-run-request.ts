@@ -1,9 +1,10 @@
+import { type Command, lineOrArgv, toCommand } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { checkNames, type ResourceLimits, runLimitsOf } from "../core/resource-limits.ts";
-import type { RunLimits, RunOptions } from "../core/run.ts";
+import type { CodeRequest, RunIo, RunLimits, RunOptions, RunRequest } from "../core/run.ts";
 
 const options = [
-  ...["command", "language", "code", "warm", "cwd", "env", "stdin", "limits", "resource_limits", "terminal"],
+  ...["command", "language", "code", "cwd", "env", "stdin", "limits", "resource_limits", "terminal"],
   ...["id", "allowedDomains", "allowed_domains", "onOutput", "signal", "trackFiles"],
 ];
 const limitNames = ["timeoutMs", "cpuTimeMs", "processes", "outputBytes", "memoryBytes", "cpus"];
@@ -19,15 +20,22 @@ export function readLimits({ limits = {}, resource_limits = {} }: Limited, what:
   return { ...defined(runLimitsOf(resource_limits)), ...limits };
 }
 
-/** A run as its caller asked for it, under one name for each option. An option that does not exist is refused. */
-export function readRunRequest<R extends RunOptions>(given: R): R {
+/** A run as a user of the library asks for it, under one name for each option. An option that does not exist is refused. */
+export function readRunRequest(given: RunRequest | CodeRequest): { command: Command; io: RunIo } {
   checkNames(given, options, "a run");
-  const limits = readLimits(given, "a run");
-  const { allowed_domains, resource_limits, ...rest } = given;
-  if (allowed_domains === undefined && resource_limits === undefined) return given;
-  return {
-    ...(rest as R),
-    ...(allowed_domains && { allowedDomains: [...(given.allowedDomains ?? []), ...allowed_domains] }),
-    limits,
-  };
+  const { id, cwd, env, terminal, onOutput, signal, trackFiles, allowedDomains = [], allowed_domains = [] } = given;
+  const { stdin, input } = readInput(given.stdin);
+  const command = toCommand({
+    ...{ id, cwd, env, stdin, terminal, as: terminal === undefined ? "run" : "terminal" },
+    what: "code" in given ? { code: given.code, language: given.language } : lineOrArgv(given.command),
+    limits: readLimits(given, "a run"),
+    domains: [...allowedDomains, ...allowed_domains],
+  });
+  return { command, io: defined({ onOutput, signal, trackFiles, input }) };
+}
+
+function readInput(given: RunOptions["stdin"]): Pick<Command, "stdin"> & Pick<RunIo, "input"> {
+  if (given === undefined) return {};
+  if (typeof given === "string") return { stdin: Buffer.from(given) };
+  return given instanceof Uint8Array ? { stdin: given } : { stdin: "stream", input: given };
 }

@@ -1,12 +1,12 @@
 import type { Redactor } from "../core/redaction.ts";
-import type { RunRequest, RunResult } from "../core/run.ts";
+import type { RunIo, RunResult } from "../core/run.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { Capture } from "./capture.ts";
 import { CleanOutput } from "./clean-output.ts";
 
 interface OutputOptions {
   outputBytes: number;
-  onOutput: RunRequest["onOutput"];
+  onOutput: RunIo["onOutput"];
   redactor: Redactor;
   /** What the listener throws; it is not called again. */
   fail: (error: unknown) => void;

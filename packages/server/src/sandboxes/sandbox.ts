@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import type { Command } from "../core/command.ts";
+import type { CommandHandle } from "../core/command-handle.ts";
 import { checkDiskRoom } from "../core/disk-room.ts";
 import type {
   Changes,
@@ -17,7 +19,7 @@ import type { SandboxFiles } from "../core/file.ts";
 import type { FreezeOptions, LayerInfo } from "../core/layer.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { RefusalWatch } from "../core/network-refusal.ts";
-import type { BackgroundPolicy, SandboxProcesses } from "../core/process.ts";
+import type { BackgroundPolicy } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { changeLimits } from "../core/request.ts";
 import type { CodeRequest, Run, RunLimits, RunRequest, RunResult } from "../core/run.ts";
@@ -28,16 +30,14 @@ import type { Adopt } from "../core/wire.ts";
 import { Artifacts } from "./artifacts.ts";
 import type { ContextState } from "./code-context.ts";
 import { Contexts } from "./contexts.ts";
-import { startCode } from "./execute-code.ts";
 import { FileTracking } from "./file-tracking.ts";
 import { WireFiles } from "./files.ts";
 import type { LentFiles } from "./lent-files.ts";
-import { observeRun } from "./observe-run.ts";
-import { withDomains } from "./open-domains.ts";
+import { OneCommand, type OpenDomains } from "./one-command.ts";
 import { openWire } from "./open-wire.ts";
 import { pause, resume } from "./pause.ts";
 import { Processes } from "./processes.ts";
-import { startRun } from "./run.ts";
+import { readRunRequest } from "./read-run-request.ts";
 import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
@@ -58,7 +58,7 @@ export class Sandbox implements AsyncDisposable {
   readonly listeners: boolean;
   /** Where its owners keep what they must know of it. */
   readonly ownerFolder: string;
-  readonly processes: SandboxProcesses;
+  readonly processes: Processes;
   readonly wire: SandboxWire;
   readonly #parts: SandboxParts;
   readonly #processes: Processes;
@@ -172,24 +172,22 @@ export class Sandbox implements AsyncDisposable {
     await this.#processes.giveUpMissing(why);
   }
 
-  start(request: RunRequest): Promise<Run> {
-    const start = (asked: RunRequest) =>
-      observeRun(this.#parts.chronicle, this.id, asked, (observed) => startRun(this, observed));
-    return withDomains(this.#parts.openRun, this.id, request, start);
+  /** This sandbox for one command. Names that the command asks for are open while it runs. */
+  command(command: Command, openDomains?: OpenDomains): CommandHandle {
+    return new OneCommand(this, command, openDomains ?? ((domains) => this.#parts.openRun(this.id, domains)));
+  }
+
+  async start(request: RunRequest | CodeRequest): Promise<Run> {
+    const { command, io } = readRunRequest(request);
+    return this.command(command).start(io);
   }
 
   async exec(request: RunRequest): Promise<RunResult> {
     return (await this.start(request)).result;
   }
 
-  startCode(request: CodeRequest): Promise<Run> {
-    const start = (asked: CodeRequest) =>
-      observeRun(this.#parts.chronicle, this.id, asked, (observed) => startCode(this, observed));
-    return withDomains(this.#parts.openRun, this.id, request, start);
-  }
-
   async executeCode(request: CodeRequest): Promise<RunResult> {
-    return (await this.startCode(request)).result;
+    return (await this.start(request)).result;
   }
 
   get limits(): SandboxLimits {

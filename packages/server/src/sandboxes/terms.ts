@@ -1,10 +1,8 @@
 import type { CreatedSandbox, EngineName, SandboxLimits } from "../core/engine.ts";
+import { checkEnvironment, type Environment } from "../core/environment.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { checkSecret } from "./namespaces.ts";
-import { checkEnvironment } from "./run.ts";
-
-type Environment = Readonly<Record<string, string>>;
 
 /** What the runs of a sandbox may use and what they find, as it is now: both change when it is handed to somebody. */
 export class Terms {

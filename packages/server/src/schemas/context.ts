@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { contextLanguages } from "../core/context.ts";
-import type { CodeContext } from "../sandboxes/code-context.ts";
+import { type ContextInfo, contextLanguages } from "../core/context.ts";
 import { endedBy, networkRefusals, outcome, runFields, runId } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
@@ -72,6 +71,6 @@ export const contextRunResult = z
   })
   .meta({ id: "ContextRunResult" });
 
-export function showContext({ id, language, idle, ended }: CodeContext): z.output<typeof context> {
+export function showContext({ id, language, idle, ended }: ContextInfo): z.output<typeof context> {
   return { id, language, idle, ended: ended ?? null };
 }

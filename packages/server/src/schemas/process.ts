@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { type Command, lineOrArgv, toCommand } from "../core/command.ts";
 import { requestLimits, terminalLimits } from "../core/limits.ts";
 import type { ProcessInfo } from "../core/process.ts";
 import { seconds } from "./amount.ts";
-import { command, processResult, runFields, runId } from "./run.ts";
+import { command, commandFields, processResult, runFields, runId } from "./run.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const { rows, columns } = terminalLimits;
@@ -28,6 +29,13 @@ export const startBody = z
     terminal: terminalSize.optional().describe("a terminal in place of pipes"),
   })
   .meta({ id: "StartProcess" });
+
+type StartBody = Omit<z.output<typeof startBody>, "priority">;
+
+export function processCommand({ command, stdin, terminal, ...body }: StartBody): Command {
+  const input = stdin === true ? "stream" : undefined;
+  return toCommand({ ...commandFields(body), what: lineOrArgv(command), as: "process", stdin: input, terminal });
+}
 
 export const processId = sandboxId.extend({ process: z.string().min(1).max(64).describe("of the process") });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { CommandDraft } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { containments } from "../core/engine.ts";
@@ -59,18 +60,6 @@ export const runFields = {
   stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),
   encoding: z.enum(["utf8", "base64"]).optional().describe("of streamed output"),
 };
-
-interface InputFields {
-  stdin?: string | undefined;
-  stdin_base64?: string | undefined;
-}
-
-/** Standard input of a run, as text or base64. */
-export function toStdin({ stdin, stdin_base64 }: InputFields): string | Buffer | undefined {
-  if (stdin_base64 === undefined) return stdin;
-  if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 are two forms of one field: give one");
-  return Buffer.from(stdin_base64, "base64");
-}
 
 export const processResult = {
   exit_code: z.number().int(),
@@ -160,4 +149,25 @@ export function toRunLimits({ timeout_seconds, resource_limits: asked = {} }: Li
     outputBytes: asked.max_output_bytes,
     memoryBytes: toBytes(either(asked.memory_mb, asked.max_ram_mb, "memory_mb and max_ram_mb")),
   });
+}
+
+interface CommandFields extends LimitFields {
+  cwd?: string | undefined;
+  env?: Readonly<Record<string, string>> | undefined;
+  stdin?: string | undefined;
+  stdin_base64?: string | undefined;
+  allowed_domains?: readonly string[] | undefined;
+}
+
+/** The fields of a request that decide how its command runs. */
+export function commandFields(body: CommandFields): Pick<CommandDraft, "cwd" | "env" | "stdin" | "limits" | "domains"> {
+  const { cwd, env, allowed_domains: domains } = body;
+  return { cwd, env, stdin: toStdin(body), limits: toRunLimits(body), domains };
+}
+
+/** Standard input as text or base64. */
+function toStdin({ stdin, stdin_base64 }: CommandFields): Uint8Array | undefined {
+  if (stdin_base64 === undefined) return stdin === undefined ? undefined : Buffer.from(stdin);
+  if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 are two forms of one field: give one");
+  return Buffer.from(stdin_base64, "base64");
 }

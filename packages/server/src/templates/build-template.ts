@@ -4,9 +4,7 @@ import type { Fleet, TemplateBench } from "../core/fleet.ts";
 import type { LayerInfo } from "../core/layer.ts";
 import { type InstallRequest, packageManagers } from "../core/package.ts";
 import type { Caller } from "../core/principal.ts";
-import { newRunId } from "../core/run-id.ts";
 import type { TemplateChanges, TemplateFile, TemplateMemory, TemplateRecord, TemplateStep } from "../core/template.ts";
-import { warmUpJob } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
 import { readyTemplate } from "./ready-template.ts";
 
@@ -38,7 +36,7 @@ export async function buildTemplate(
   parts: BuildParts,
   caller: Caller,
   builderId: string,
-  { packages, warmUp }: TemplateRecord,
+  { packages }: TemplateRecord,
   files: readonly TemplateFile[],
   { signal, begin, holds }: Progress,
 ): Promise<TemplateMemory> {
@@ -59,9 +57,9 @@ export async function buildTemplate(
   await begin("freeze");
   const { id: layerId, bytes }: LayerInfo = await bench.freeze(caller, builderId);
   const frozen = await holds({ layerId, bytes });
-  if (warmUp === null) return { memory: false, why: "it has no warm-up" };
+  const ready = readyTemplate(frozen, layerId, null);
+  if (ready.warmUp === null) return { memory: false, why: "it has no warm-up" };
   await begin("warm-up");
-  // A job of the builder's: in the queue, in the log, and by the command policy.
-  const job = { id: newRunId(), ...warmUpJob(warmUp), signal };
-  return fleet.run(caller, builderId, job, () => bench.prime(readyTemplate(frozen, layerId, null), signal));
+  // Judged and logged for the builder; it runs in another sandbox on the builder's files.
+  return fleet.run(caller, builderId, ready.warmUp, { signal }, () => bench.prime(ready, signal));
 }

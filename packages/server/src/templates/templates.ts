@@ -1,5 +1,6 @@
 import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
+import type { Command } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Feed, FeedNews } from "../core/feed.ts";
@@ -9,16 +10,16 @@ import type { LayerId, LayerInfo } from "../core/layer.ts";
 import { type Caller, unattended } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import type {
-  ReadyTemplate,
-  TemplateChanges,
-  TemplateChoice,
-  TemplateFile,
-  TemplateMemory,
-  TemplateRecord,
-  TemplateRecords,
-  TemplateRequest,
-  WarmUp,
+import {
+  type ReadyTemplate,
+  type TemplateChanges,
+  type TemplateChoice,
+  type TemplateFile,
+  type TemplateMemory,
+  type TemplateRecord,
+  type TemplateRecords,
+  type TemplateRequest,
+  warmUpCommand,
 } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
 import { type BuildParts, buildTemplate } from "./build-template.ts";
@@ -99,7 +100,10 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     return readyTemplate(record, layerId, memory ? null : why);
   }
 
-  readonly warmUpOf = (templateId: string): WarmUp | null => this.#records.get(templateId)?.warmUp ?? null;
+  readonly warmUpOf = (templateId: string): Command | null => {
+    const warmUp = this.#records.get(templateId)?.warmUp ?? null;
+    return warmUp && warmUpCommand(warmUp);
+  };
 
   /** Layers that templates need: their files, and the roots of their images. */
   layerIds(): LayerId[] {

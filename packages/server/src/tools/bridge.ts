@@ -1,13 +1,12 @@
+import { sharedContext, toCommand } from "../core/command.ts";
 import type { ContextLanguage } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
 import { isDeeper } from "../core/json-depth.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
-import { newRunId } from "../core/run-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { sessionLimits } from "../core/session-limits.ts";
-import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** Names that are variables in both languages; what begins with two underscores is an interpreter's own. */
@@ -73,12 +72,9 @@ function tooLarge(): AppError {
 
 async function runQuietly(call: ToolCall, { id }: SandboxRecord, language: ContextLanguage, code: string) {
   const { caller, parts, signal } = call;
-  const job = { id: newRunId(), kind: "code" as const, command: code, signal, beside: { language } };
-  const options = { id: job.id, limits: { timeoutMs: sessionLimits.bridgeMs }, signal };
-  const done = await parts.fleet.run(caller, id, job, async (sandbox) => {
-    const { context }: { context: CodeContext } = await sandbox.contexts.shared(language);
-    return context.run(code, options);
-  });
+  const limits = { timeoutMs: sessionLimits.bridgeMs };
+  const command = toCommand({ what: { code, language, context: sharedContext }, limits });
+  const done = await parts.fleet.run(caller, id, command, { signal }, (sandbox) => sandbox.runInContext({ signal }));
   if (done.error === undefined) return done;
   throw new AppError("invalid", `${language} says: ${done.error.name}: ${done.error.message}`, {
     hint: "inspect_state lists the variables that there are",

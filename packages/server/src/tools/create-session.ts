@@ -89,10 +89,6 @@ export const createSession = defineTool({
       ...defined({ idleTimeoutMs: toMs(input.idle_timeout_seconds), lifetimeMs: toMs(input.lifetime_seconds) }),
     });
     call.using?.(record.id);
-    if (language !== "shell")
-      await parts.fleet.use(caller, record.id, async (sandbox) => {
-        if (sandbox.background.allowed) await sandbox.contexts.shared(language);
-      });
     return { structured: { ...whereOf(record), language, created: isNew, ...shown.parse(showSandbox(record)) } };
   },
 });

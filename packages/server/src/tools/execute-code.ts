@@ -1,17 +1,16 @@
 import { z } from "zod";
+import type { StatefulResult } from "../core/context.ts";
 import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
 import { explainRun, type LimitNames } from "../core/run-end.ts";
-import { newRunId } from "../core/run-id.ts";
 import { toolLimits } from "../core/tool-limits.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { contextRunResult } from "../schemas/context.ts";
-import { processResult, runFields, runResult, toRunLimits, toStdin } from "../schemas/run.ts";
+import { processResult, runFields, runResult } from "../schemas/run.ts";
 import { finding, policy } from "../schemas/validation.ts";
+import { codeCommand, isStateful } from "./code-command.ts";
 import { admitCode, adviseOn } from "./code-policy.ts";
 import { LiveOutput } from "./live-output.ts";
-import { runInContext, type StatefulResult } from "./run-in-context.ts";
 import { languageOf, sessionId, sessionOf, timeoutOf, where, whereOf } from "./session.ts";
 import { showFiles } from "./show-files.ts";
 import { showResults } from "./show-results.ts";
@@ -77,57 +76,20 @@ export const executeCode = defineTool({
     const language = input.language ?? languageOf(record);
     await admitCode(call, language, code, input.policy);
     const outputBytes = input.resource_limits?.max_output_bytes ?? toolLimits.outputBytes.default;
-    const limits = {
-      ...toRunLimits({
-        ...input,
-        timeout_seconds:
-          input.timeout_seconds ??
-          (input.resource_limits?.timeout_seconds === undefined ? timeoutOf(record) : undefined),
-      }),
-      outputBytes,
-    };
-    const stdin = toStdin(input);
+    // Where policy lets nothing live on, code that did not ask for that runs all the same.
+    const { stateful = session_id !== undefined && parts.background.allowed } = input;
+    const timeout_seconds =
+      input.timeout_seconds ?? (input.resource_limits?.timeout_seconds === undefined ? timeoutOf(record) : undefined);
+    const resource_limits = { ...input.resource_limits, max_output_bytes: outputBytes };
+    const command = codeCommand(code, language, stateful, { ...input, timeout_seconds, resource_limits });
     const live = progress === undefined ? undefined : new LiveOutput(progress, outputBytes);
-    const id = newRunId();
-    const job = {
-      id,
-      kind: "code" as const,
-      command: code,
-      signal,
-      beside: {
-        language,
-        ...defined({ cwd: input.cwd, env: input.env, stdin: input.stdin, stdin_base64: input.stdin_base64 }),
-      },
-      ...defined({ allowedDomains: input.allowed_domains }),
-      streams: live !== undefined,
-    };
-    const start = async (sandbox: Sandbox): Promise<RunResult | StatefulResult> => {
-      const { cwd, env } = input;
-      // Where policy lets nothing live on, code that did not ask for that runs all the same.
-      const { stateful = session_id !== undefined && sandbox.background.allowed } = input;
-      if (!stateful || language === "shell")
-        return sandbox.executeCode({
-          id,
-          language,
-          code,
-          limits,
-          signal,
-          ...defined({ cwd, env, stdin, onOutput: live?.take }),
-        });
-      const onStdout = live && ((chunk: Buffer) => live.take("stdout", chunk));
-      const onStderr = live && ((chunk: Buffer) => live.take("stderr", chunk));
-      const ofProcess = { cwd, env };
-      return runInContext(sandbox, language, code, {
-        id,
-        limits,
-        signal,
-        ofProcess,
-        ...defined({ stdin, onStdout, onStderr }),
-      });
-    };
+    const options = { signal, streams: live !== undefined };
+    const io = defined({ signal, onOutput: live?.take });
     let left: ToolContent[] = [];
-    const result = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
-      const ran = await start(sandbox);
+    const result = await parts.fleet.run(caller, record.id, command, options, async (sandbox) => {
+      const ran: RunResult | StatefulResult = isStateful(command)
+        ? await sandbox.runStateful(io)
+        : await sandbox.run(io);
       left = await showFiles(sandbox.files, whereOf(record).session_id, ran.files_changed);
       return ran;
     });

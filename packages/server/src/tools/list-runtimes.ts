@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { toCommand } from "../core/command.ts";
 import type { ImageRecord } from "../core/image-record.ts";
 import { languages } from "../core/language.ts";
 import { engineChoices } from "../core/request.ts";
-import { newRunId } from "../core/run-id.ts";
 import { sandbox } from "../schemas/sandbox.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
@@ -49,9 +49,9 @@ export const listRuntimes = defineTool({
   run: async (call, { session_id }) => {
     const { caller, parts, signal } = call;
     const record = await sessionOf(call, session_id);
-    const job = { id: newRunId(), kind: "command" as const, command: script, signal };
-    const { stdout } = await parts.fleet.run(caller, record.id, job, (sandbox) =>
-      sandbox.exec({ id: job.id, command: script, trackFiles: false, signal }),
+    const command = toCommand({ what: { line: script } });
+    const { stdout } = await parts.fleet.run(caller, record.id, command, { signal }, (sandbox) =>
+      sandbox.run({ trackFiles: false, signal }),
     );
     const lines = stdout.split("\n");
     const found = languages.map((language, at) => ({

@@ -1,8 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
-import { newRunId } from "../core/run-id.ts";
-import { processInfo, showProcess, startBody } from "../schemas/process.ts";
-import { toRunLimits } from "../schemas/run.ts";
+import { processCommand, processInfo, showProcess, startBody } from "../schemas/process.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -27,14 +24,12 @@ export const startProcess = defineTool({
   output: processInfo.omit({ id: true }).extend({ process_id: z.string(), ...where }),
   run: async (call, input) => {
     const { caller, parts, signal } = call;
-    const { command, cwd, env, stdin, terminal } = input;
-    const limits = toRunLimits(input);
-    const record = await sessionOf(call, input.session_id);
-    const job = { id: newRunId(), kind: "process" as const, command, beside: defined({ cwd, env }), signal };
-    const info = await parts.fleet.run(caller, record.id, job, async (sandbox) => {
-      const request = defined({ runId: job.id, command, cwd, env, stdin, terminal, limits });
-      return showProcess((await sandbox.processes.start(request)).info());
-    });
+    const { session_id, ...body } = input;
+    const command = processCommand(body);
+    const record = await sessionOf(call, session_id);
+    const info = await parts.fleet.run(caller, record.id, command, { signal }, async (sandbox) =>
+      showProcess((await sandbox.startProcess()).info()),
+    );
     const { id: process_id, ...rest } = info;
     return { structured: { process_id, ...rest, ...whereOf(record) } };
   },

@@ -5,6 +5,7 @@ import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
 import type { Signer } from "../core/manifest.ts";
+import type { BackgroundPolicy } from "../core/process.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
@@ -36,6 +37,8 @@ export interface ToolParts {
   runs: (sandboxId: string) => Promise<RunRecord[]>;
   signer: () => Promise<Signer>;
   counts: ToolCounts;
+  /** Policy about what outlives a call. */
+  background: BackgroundPolicy;
   /** That has really started a sandbox on this machine. */
   strongestEngine: () => Promise<EngineName>;
 }

@@ -4,7 +4,7 @@ import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
-import { quote } from "../../sandboxes/observe-run.ts";
+import { quote } from "../../core/quote.ts";
 import { atTerminal } from "../at-terminal.ts";
 import type { Interrupt } from "../interrupt.ts";
 import { makeRaw, terminalSizeOf } from "../raw-terminal.ts";

@@ -1,9 +1,9 @@
 import type { Approvals, Question } from "../../core/approval.ts";
 import { approvalLimits } from "../../core/approval-limits.ts";
+import type { Command } from "../../core/command.ts";
 import type { CommandDecision } from "../../core/command-policy.ts";
-import { defined } from "../../core/defined.ts";
+import { describe } from "../../core/describe-command.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Job } from "../../core/fleet.ts";
 import { type Refusal, refused, whyOf } from "../../core/refusal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 
@@ -11,17 +11,18 @@ import type { SandboxRecord } from "../../core/sandbox-record.ts";
 export async function askCommand(
   approvals: Approvals,
   sandbox: Pick<SandboxRecord, "id" | "namespace">,
-  job: Job,
+  command: Command,
   { rule, categories }: CommandDecision,
+  signal?: AbortSignal,
 ): Promise<string> {
   const refusal = { kind: "command", what: "this command", rule, details: { categories } } as const;
-  const question = questionOf(sandbox, job, { rule, categories: categories.join(",") });
+  const question = questionOf(sandbox, command, { rule, categories: categories.join(",") });
   const asked = await approvals.ask(question).catch((error: unknown) => {
     if (error instanceof AppError && error.code === "too_large")
       throw refused({ ...refusal, why: "it takes a human's approval, and is too long to be shown to one" });
     throw explained(error, refusal);
   });
-  const waits = [AbortSignal.timeout(approvals.holdMs), ...(job.signal === undefined ? [] : [job.signal])];
+  const waits = [AbortSignal.timeout(approvals.holdMs), ...(signal === undefined ? [] : [signal])];
   const answer = asked.state === "pending" ? await approvals.settled(asked.id, AbortSignal.any(waits)) : asked;
   if (answer.state === "approved") return answer.id;
   throw refused({ ...refusal, why: whyOf(answer), approval: answer });
@@ -39,35 +40,23 @@ function explained(error: unknown, { rule, details }: Omit<Refusal, "why">): unk
   });
 }
 
-/** All that decides what runs is shown, each part in a place of its own, and compared. */
+/** Shows everything that decides what runs. The same is compared: an answer is for what was shown. */
 function questionOf(
   { id, namespace }: Pick<SandboxRecord, "id" | "namespace">,
-  { id: runId, kind, command, beside = {} }: Job,
-  detail: Question["detail"],
+  command: Command,
+  why: Question["detail"],
 ): Question {
-  const text = typeof command === "string" ? command : command.map(quoted).join(" ");
-  const { language, cwd, env = {}, stdin, stdin_base64 } = beside;
-  const variables = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`);
+  const { text, detail } = describe(command);
   return {
     kind: "command",
     namespace,
     sandboxId: id,
-    runId,
+    runId: command.id,
     subject: shorten(text) || "(nothing)",
     text,
-    compared: JSON.stringify([kind, command, language, cwd, env, stdin, stdin_base64]),
-    detail: {
-      run: kind,
-      ...detail,
-      ...defined({ language, cwd, stdin, stdin_base64 }),
-      ...defined({ variables: variables.length === 0 ? undefined : variables.join(" ") }),
-    },
+    compared: JSON.stringify([text, detail]),
+    detail: { ...detail, ...why },
   };
-}
-
-/** As a shell would take it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function shorten(text: string): string {

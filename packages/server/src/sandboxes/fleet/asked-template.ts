@@ -1,3 +1,4 @@
+import type { Command } from "../../core/command.ts";
 import type { CommandPolicy } from "../../core/command-policy.ts";
 import { defined } from "../../core/defined.ts";
 import type { FleetEgress, PolicyDraft } from "../../core/egress-policies.ts";
@@ -5,7 +6,7 @@ import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import type { ChosenImage, ImageChoice } from "../../core/image-record.ts";
 import type { Caller } from "../../core/principal.ts";
-import { type ReadyTemplate, type TemplateChoice, type WarmUp, warmUpJob } from "../../core/template.ts";
+import type { ReadyTemplate, TemplateChoice } from "../../core/template.ts";
 import { type Asked, resolveCreate } from "./asked.ts";
 import { decideCommand } from "./decide-command.ts";
 import { denied } from "./jobs.ts";
@@ -70,9 +71,9 @@ const words: Record<(typeof decided)[number], string> = {
 };
 
 /** The policy may have become stricter since it was made (S78). Who was to be asked was asked then. */
-export function allowedWarmUp(policy: CommandPolicy, warmUp: WarmUp | null): WarmUp | null {
+export function allowedWarmUp(policy: CommandPolicy, warmUp: Command | null): Command | null {
   if (warmUp === null) return null;
-  const decision = decideCommand(policy, warmUpJob(warmUp));
+  const decision = decideCommand(policy, warmUp);
   if (decision.verdict === "deny") throw denied(decision);
   return warmUp;
 }

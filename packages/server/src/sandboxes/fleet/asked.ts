@@ -1,6 +1,7 @@
 import type { EgressPolicy } from "../../core/egress.ts";
 import type { PolicyDraft } from "../../core/egress-policies.ts";
 import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
+import { checkEnvironment } from "../../core/environment.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
@@ -10,7 +11,6 @@ import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
 import { keptArtifactLimits } from "../../core/snapshot-limits.ts";
 import type { ReadyTemplate } from "../../core/template.ts";
-import { checkEnvironment } from "../run.ts";
 
 export interface Asked
   extends Required<Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "keepArtifactsMs">> {

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { lineOrArgv, toCommand } from "../../core/command.ts";
 import { policyLimits } from "../../core/fleet-limits.ts";
 import { decideCommand } from "./decide-command.ts";
 import { simpleCommands } from "./simple-commands.ts";
 
 const none = { allow: [], deny: [], ask: [] };
-const command = (text: string | string[]) => ({ kind: "command", command: text }) as const;
+const command = (text: string | string[]) => toCommand({ what: lineOrArgv(text) });
+const code = (text: string) => toCommand({ what: { code: text, language: "python" } });
+const terminal = (line: string) => toCommand({ what: { line }, as: "process", terminal: { rows: 24, columns: 80 } });
 
 describe("the command policy", () => {
   it.each([
@@ -37,11 +40,11 @@ describe("the command policy", () => {
     expect(decideCommand(policy, command("ls -l && python3 x.py"))).toMatchObject({ verdict: "allow" });
     expect(decideCommand(policy, command("ls -l && touch x"))).toMatchObject({ verdict: "deny", rule: null });
     expect(decideCommand(policy, command("python3 -c pass"))).toMatchObject({ verdict: "deny", rule: "python3 -c *" });
-    expect(decideCommand(policy, { kind: "code", command: "ls" })).toMatchObject({
+    expect(decideCommand(policy, code("ls"))).toMatchObject({
       verdict: "deny",
       categories: ["code"],
     });
-    expect(decideCommand({ ...none, deny: ["category:terminal"] }, { kind: "terminal", command: "ls" })).toMatchObject({
+    expect(decideCommand({ ...none, deny: ["category:terminal"] }, terminal("ls"))).toMatchObject({
       verdict: "deny",
     });
   });
@@ -61,9 +64,7 @@ describe("the command policy", () => {
       expect(decideCommand(policy, command(long)).verdict).toBe("deny");
       expect(decideCommand(policy, command(long.split(" "))).verdict).toBe("deny");
     }
-    expect(
-      decideCommand({ allow: ["category:code"], deny: [], ask: [] }, { kind: "code", command: long }).verdict,
-    ).toBe("allow");
+    expect(decideCommand({ allow: ["category:code"], deny: [], ask: [] }, code(long)).verdict).toBe("allow");
   });
 
   it("takes lines apart without a shell", () => {
@@ -96,7 +97,7 @@ describe("a rule that asks", () => {
   it("allows the rest where no rule allows", () => {
     const only = { allow: [], deny: [], ask: ["category:code"] };
     expect(decideCommand(only, command("ls"))).toMatchObject({ verdict: "allow" });
-    expect(decideCommand(only, { kind: "code", command: "ls" })).toMatchObject({
+    expect(decideCommand(only, code("ls"))).toMatchObject({
       verdict: "ask",
       rule: "category:code",
     });

@@ -1,22 +1,25 @@
+import type { Command } from "../../core/command.ts";
 import {
   type CommandCategory,
   type CommandDecision,
   type CommandPolicy,
   commandCategories,
 } from "../../core/command-policy.ts";
-import type { Job } from "../../core/fleet.ts";
 import { policyLimits } from "../../core/fleet-limits.ts";
+import { installPrograms } from "../../core/image.ts";
 import { programsOf, simpleCommands } from "./simple-commands.ts";
+
+type Judged = Pick<Command, "what" | "terminal">;
 
 interface Part {
   text: string;
   categories: CommandCategory[];
 }
 
-/** Whether policy lets a job run (EXE-12). Every simple command of a line must pass. */
-export function decideCommand(policy: CommandPolicy, job: Pick<Job, "kind" | "command">): CommandDecision {
-  if (lengthOf(job) > policyLimits.commandChars) return tooLong(policy, job);
-  const parts = partsOf(job);
+/** Decides by policy about a command (EXE-12). Every simple command of a line must pass. */
+export function decideCommand(policy: CommandPolicy, command: Judged): CommandDecision {
+  if (lengthOf(command) > policyLimits.commandChars) return tooLong(policy, command);
+  const parts = partsOf(command);
   const categories = [...new Set(parts.flatMap((part) => part.categories))].sort();
   const rule = policy.deny.find((denied) => parts.some((part) => matches(denied, part)));
   if (rule !== undefined) return { verdict: "deny", categories, rule };
@@ -28,23 +31,30 @@ export function decideCommand(policy: CommandPolicy, job: Pick<Job, "kind" | "co
 }
 
 /** Code is not read. */
-function lengthOf({ kind, command }: Pick<Job, "kind" | "command">): number {
-  if (kind === "code") return 0;
-  return typeof command === "string" ? command.length : command.reduce((sum, word) => sum + word.length + 1, 0);
+function lengthOf({ what }: Judged): number {
+  if ("line" in what) return what.line.length;
+  return "argv" in what ? what.argv.reduce((sum, word) => sum + word.length + 1, 0) : 0;
 }
 
-function tooLong({ allow, deny, ask }: CommandPolicy, { kind }: Pick<Job, "kind">): CommandDecision {
-  const categories: CommandCategory[] = kind === "terminal" ? ["other", "terminal"] : ["other"];
+function tooLong({ allow, deny, ask }: CommandPolicy, { terminal }: Judged): CommandDecision {
+  const categories: CommandCategory[] = terminal === undefined ? ["other"] : ["other", "terminal"];
   const isFree = allow.length + deny.length + ask.length === 0;
   return { verdict: isFree ? "allow" : "deny", categories, rule: null };
 }
 
-function partsOf({ kind, command }: Pick<Job, "kind" | "command">): Part[] {
-  if (kind === "code") return [{ text: "", categories: ["code"] }];
-  const commands = typeof command === "string" ? simpleCommands(command) : [[...command], ...inner(command)];
-  const parts = commands.map((words) => ({ text: words.join(" "), categories: categoriesOf(words) }));
-  if (kind === "terminal") parts.push({ text: "", categories: ["terminal"] });
+/** A context runs code from its start on. */
+function partsOf({ what, terminal }: Judged): Part[] {
+  if ("code" in what || "interpreter" in what) return [{ text: "", categories: ["code"] }];
+  const commands = "line" in what ? simpleCommands(what.line) : [[...what.argv], ...inner(what.argv)];
+  const parts = commands.map((words) => ({ text: namedText(words), categories: categoriesOf(words) }));
+  if (terminal !== undefined) parts.push({ text: "", categories: ["terminal"] });
   return parts.length === 0 ? [{ text: "", categories: ["other"] }] : parts;
+}
+
+/** A program of Caisson's own is written by its name, as people write rules. */
+function namedText([program = "", ...others]: readonly string[]): string {
+  const isOwn = program.startsWith(`${installPrograms}/`);
+  return [isOwn ? program.slice(installPrograms.length + 1) : program, ...others].join(" ");
 }
 
 /** `bash -c LINE` is its line too. */

@@ -1,10 +1,12 @@
+import type { Command } from "../../core/command.ts";
+import type { CommandHandle } from "../../core/command-handle.ts";
 import type { SandboxStats } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type {
   Created,
   CreateRequest,
   Fleet,
-  Job,
+  JobOptions,
   PoolStatus,
   QueuedJob,
   QueueStatus,
@@ -294,23 +296,21 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     }
   }
 
-  async run<T extends object>(caller: Caller, id: string, job: Job, act: (sandbox: Sandbox) => Promise<T>): Promise<T> {
+  async run<T extends object>(
+    caller: Caller,
+    id: string,
+    command: Command,
+    options: JobOptions,
+    act: (sandbox: CommandHandle) => Promise<T>,
+  ): Promise<T> {
     this.uses.checkOpen();
     const member = this.#registry.find(caller, id);
-    const parts = {
-      queue: this.#queue,
-      runs: this.#parts.runs,
-      policy: this.#parts.settings.commands,
-      approvals: this.#parts.approvals,
-    };
-    return runJob(parts, caller, member, job, async () => {
-      using _open = this.#openRun(caller, id, job.allowedDomains ?? []);
-      return await this.#lend(member, caller, act, false);
-    });
-  }
-
-  #openRun(caller: Caller, id: string, domains: readonly string[]): Disposable | undefined {
-    return domains.length === 0 ? undefined : (this.#parts.egress ?? noEgress).openRun(caller, id, domains);
+    const { settings, approvals, runs, egress = noEgress } = this.#parts;
+    const parts = { queue: this.#queue, runs, policy: settings.commands, approvals };
+    const openDomains = (domains: readonly string[]) => egress.openRun(caller, id, domains);
+    return runJob(parts, caller, member, command, options, () =>
+      this.#lend(member, caller, (sandbox) => act(sandbox.command(command, openDomains)), false),
+    );
   }
 
   async stats(caller: Caller, id: string): Promise<SandboxStats> {

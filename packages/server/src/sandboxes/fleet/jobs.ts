@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
 import type { Approvals } from "../../core/approval.ts";
+import { type Command, type CommandKind, kindOf, textOf } from "../../core/command.ts";
 import type { CommandDecision, CommandPolicy } from "../../core/command-policy.ts";
+import type { ContextInfo } from "../../core/context.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Job } from "../../core/fleet.ts";
+import type { JobOptions } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
 import { refused } from "../../core/refusal.ts";
 import { askCommand } from "./ask-command.ts";
@@ -25,24 +27,28 @@ export async function runJob<T extends object>(
   { queue, runs, policy, approvals }: JobParts,
   caller: Caller,
   member: Member,
-  job: Job,
+  command: Command,
+  { priority, signal, streams }: JobOptions,
   act: () => Promise<T>,
 ): Promise<T> {
-  const { id, kind, priority, signal } = job;
-  const decision = decideCommand(policy, job);
-  const about: Detail = { ...describeJob(job), categories: decision.categories.join(",") };
-  const run: ExpectedRun = { job, sandbox: member.record, actor: caller, detail: about, isWritten: false };
+  const { id } = command;
+  const kind = kindOf(command);
+  const decision = decideCommand(policy, command);
+  const about: Detail = { ...describeCommand(command), categories: decision.categories.join(",") };
+  const run: ExpectedRun = { id, kind, sandbox: member.record, actor: caller, detail: about, isWritten: false };
   if (decision.verdict === "deny") {
     await runs.note(run, "execution.denied", { rule: decision.rule });
     throw denied(decision);
   }
   if (decision.verdict === "ask") {
-    about.approval_id = await askCommand(approvals, member.record, job, decision).catch(async (error: unknown) => {
-      const approval = error instanceof AppError ? error.details?.approval_id : undefined;
-      const approval_id = String(approval ?? "") || null;
-      await runs.note(run, "execution.denied", { rule: decision.rule, approval_id });
-      throw error;
-    });
+    about.approval_id = await askCommand(approvals, member.record, command, decision, signal).catch(
+      async (error: unknown) => {
+        const approval = error instanceof AppError ? error.details?.approval_id : undefined;
+        const approval_id = String(approval ?? "") || null;
+        await runs.note(run, "execution.denied", { rule: decision.rule, approval_id });
+        throw error;
+      },
+    );
   }
   // Somebody sits at a terminal: it may be open for a day, and does nothing for most of it.
   const inTurn = <R>(work: () => Promise<R>) =>
@@ -50,15 +56,14 @@ export async function runJob<T extends object>(
       ? work()
       : queue.with({ id, caller, kind, sandboxId: member.record.id, priority, signal }, work);
   return inTurn(async () => {
-    if (job.streams === true) await runs.note(run, "execution.started", {});
+    if (streams === true) await runs.note(run, "execution.started", {});
     using _expected = runs.expect(run);
     const result = await act().catch(async (error) => {
       const error_code = error instanceof AppError ? error.code : "internal";
       if (!run.isWritten) await runs.note(run, "execution.failed", { error_code });
       throw error;
     });
-    // What is done without a run of the sandbox's own.
-    if (!run.isWritten) await runs.note(run, "execution.completed", {});
+    if (!run.isWritten) await runs.note(run, ...describeDone(kind, result));
     return result;
   });
 }
@@ -69,8 +74,16 @@ export function denied({ rule, categories }: CommandDecision): AppError {
   return refused({ kind: "command", what: "this command", why, rule, details: { categories: [...categories] } });
 }
 
-/** Of the command its hash alone: it may hold what the log must not. */
-function describeJob({ kind, command }: Job): Detail {
-  const text = typeof command === "string" ? command : JSON.stringify(command);
-  return { kind, command_sha256: hash("sha256", text) };
+/** The command's hash alone: the command may hold what the log must not. */
+function describeCommand(command: Command): Detail {
+  const { what } = command;
+  const text = "argv" in what ? JSON.stringify(what.argv) : textOf(command);
+  return { kind: kindOf(command), command_sha256: hash("sha256", text) };
+}
+
+/** A command that was done without a run: a context that was made. */
+function describeDone(kind: CommandKind, result: object): [type: string, detail: Detail] {
+  if (kind !== "context") return ["execution.completed", {}];
+  const { id, language } = result as ContextInfo;
+  return ["context.created", { id, language }];
 }

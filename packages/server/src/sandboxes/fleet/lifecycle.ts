@@ -1,8 +1,8 @@
+import type { Command } from "../../core/command.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
 import type { LayerId, LayerInfo } from "../../core/layer.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
-import type { WarmUp } from "../../core/template.ts";
 import { isBusy } from "../lent-files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
@@ -22,7 +22,7 @@ export interface LifecycleParts extends HarvestParts {
   /** Boundaries that are made at the same time. */
   starts: Slots;
   /** What a new sandbox of that template runs; null for one that is gone. Refused where the policy has become stricter. */
-  warmUpOf: (templateId: string) => WarmUp | null;
+  warmUpOf: (templateId: string) => Command | null;
 }
 
 /** What can happen to a member. Each transition waits for its turn, and is done when store and log have it. */
@@ -44,7 +44,7 @@ export class Lifecycle {
     return member.ready ?? member.turn.take(() => this.#running(member, actor));
   }
 
-  async #running(member: Member, actor: Actor, warmUp: WarmUp | null = null): Promise<Sandbox> {
+  async #running(member: Member, actor: Actor, warmUp: Command | null = null): Promise<Sandbox> {
     member.checkThere();
     const { status, id, limits } = member.record;
     const { maker, ledger, starts } = this.#parts;
@@ -69,7 +69,7 @@ export class Lifecycle {
     await this.#parts.equipment.refresh(actor, sandbox, member.record);
   }
 
-  async #took(member: Member, sandbox: Sandbox, actor: Actor, warmUp: WarmUp | null): Promise<void> {
+  async #took(member: Member, sandbox: Sandbox, actor: Actor, warmUp: Command | null): Promise<void> {
     try {
       sandbox.setEnvironment(member.record.env);
       if (warmUp !== null) await runWarmUp(sandbox, warmUp);

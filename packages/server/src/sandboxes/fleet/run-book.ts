@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Audit } from "../../core/audit.ts";
-import type { Job } from "../../core/fleet.ts";
+import type { CommandKind } from "../../core/command.ts";
 import type { EndedRun, ObservedResult, ObservedRun, RunLedger } from "../../core/run-observer.ts";
 import type { RunRecord } from "../../core/run-record.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
@@ -12,9 +12,10 @@ export interface RunBookParts {
   sandboxes: Pick<SandboxRecords, "get">;
 }
 
-/** A job whose run is expected: what the entries about it say beside the run's own facts. */
+/** A command whose run is expected: what the entries about it say beside the run's own facts. */
 export interface ExpectedRun extends Pick<Noted, "actor" | "detail"> {
-  job: Pick<Job, "id" | "kind">;
+  id: string;
+  kind: CommandKind;
   sandbox: SandboxRecord;
   /** The log has what became of it. */
   isWritten: boolean;
@@ -31,18 +32,18 @@ export class RunBook implements RunLedger {
 
   /** Until it is disposed of, entries about the run name who asked for it. */
   expect(run: ExpectedRun): Disposable {
-    this.#expected.set(run.job.id, run);
-    return { [Symbol.dispose]: () => void this.#expected.delete(run.job.id) };
+    this.#expected.set(run.id, run);
+    return { [Symbol.dispose]: () => void this.#expected.delete(run.id) };
   }
 
-  async note({ job, sandbox, actor, detail }: ExpectedRun, type: string, more: Noted["detail"]): Promise<void> {
-    await this.#parts.audit.record(entryOf(sandbox, { type, actor, runId: job.id, detail: { ...detail, ...more } }));
+  async note({ id, sandbox, actor, detail }: ExpectedRun, type: string, more: Noted["detail"]): Promise<void> {
+    await this.#parts.audit.record(entryOf(sandbox, { type, actor, runId: id, detail: { ...detail, ...more } }));
   }
 
   /** A run that streams is in the log already, and any other is not told of before it ends. */
   async started({ id, processId = "" }: ObservedRun): Promise<void> {
     const expected = this.#expected.get(id);
-    if (expected?.job.kind === "process") await this.#write(expected, "process.started", { id: processId });
+    if (expected?.kind === "process") await this.#write(expected, "process.started", { id: processId });
   }
 
   /** The end of a process in the background is nobody's request: its start has who asked for it. */

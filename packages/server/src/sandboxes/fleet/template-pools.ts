@@ -1,8 +1,9 @@
 import { freemem } from "node:os";
 import { isDeepStrictEqual } from "node:util";
+import type { Command } from "../../core/command.ts";
 import { AppError } from "../../core/errors.ts";
 import { hasLimits } from "../../core/request.ts";
-import type { ReadyTemplate, TemplateMemory, WarmUp } from "../../core/template.ts";
+import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
 import { templateLimits } from "../../core/template-limits.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
@@ -12,7 +13,7 @@ import type { Started } from "./template-start.ts";
 interface TemplatePoolParts {
   pools: Pick<Pools, "add" | "get" | "remove">;
   make: (template: ReadyTemplate) => Promise<Started>;
-  warmUpOf: (templateId: string) => WarmUp | null;
+  warmUpOf: (templateId: string) => Command | null;
   onError: (error: unknown) => void;
 }
 

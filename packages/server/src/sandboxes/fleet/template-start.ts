@@ -1,3 +1,4 @@
+import { runAgain } from "../../core/command.ts";
 import { defined } from "../../core/defined.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
@@ -64,7 +65,7 @@ export async function beginTemplate(
   const sandbox = await starts.with(() => pools.makeRoom(() => maker.createSandbox({ ...options, ...folder })));
   try {
     sandbox.setEnvironment(asked.env);
-    if (warmUp !== null) await runWarmUp(sandbox, warmUp); // before it has secrets, as where memory is saved
+    if (warmUp !== null) await runWarmUp(sandbox, runAgain(warmUp)); // before it has secrets, as where memory is saved
   } catch (error) {
     await parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
     throw error;

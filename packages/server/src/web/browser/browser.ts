@@ -5,14 +5,13 @@ import { AppError } from "../../core/errors.ts";
 import type { Fleet } from "../../core/fleet.ts";
 import { keepNewest } from "../../core/keep-newest.ts";
 import type { Caller } from "../../core/principal.ts";
-import { newRunId } from "../../core/run-id.ts";
 import { Turn } from "../../core/turn.ts";
-import { type BrowserRequest, type BrowserSandbox, commandOf, drive } from "./drive.ts";
+import { type BrowserRequest, commandOf, drive } from "./drive.ts";
 import type { Failed, Shown } from "./read-answer.ts";
 import { type BlockedHost, destinationOf, Way, type WayParts } from "./way.ts";
 
 export interface BrowserParts extends WayParts {
-  fleet: Pick<Fleet<BrowserSandbox>, "run" | "reset">;
+  fleet: Pick<Fleet<unknown>, "run" | "reset">;
 }
 
 export interface BrowserPlace {
@@ -68,8 +67,8 @@ export class Browser {
     // What the last page left in it, if it broke out of the browser, ends here.
     if (!isClean) await fleet.reset(caller, id);
     await way.begin();
-    const job = { id: newRunId(), kind: "command", command: commandOf(request), signal: request.signal } as const;
-    const found = await fleet.run(caller, id, job, (sandbox) => drive(sandbox, job.id, request));
+    const { signal } = request;
+    const found = await fleet.run(caller, id, commandOf(request), { signal }, (sandbox) => drive(sandbox, signal));
     if ("error" in found) throw await failureOf(found, way);
     const at = destinationOf(new URL(found.url));
     if (isRefusal(found)) {

@@ -1,6 +1,7 @@
 import { browserLimits } from "../../core/browser-limits.ts";
+import { type Command, toCommand } from "../../core/command.ts";
+import type { CommandHandle } from "../../core/command-handle.ts";
 import { AppError } from "../../core/errors.ts";
-import type { RunRequest, RunResult } from "../../core/run.ts";
 import { webLimits } from "../../core/web-limits.ts";
 import { type Failed, readAnswer, type Shown } from "./read-answer.ts";
 
@@ -17,21 +18,10 @@ export interface BrowserRequest {
   signal: AbortSignal;
 }
 
-/** A sandbox in which there is a browser. */
-export interface BrowserSandbox {
-  readonly id: string;
-  exec(request: RunRequest): Promise<RunResult>;
-}
-
 /** native/guest/kernels/browser.py, which is in every sandbox. */
 const program = ["python3", "-I", "/.caisson/kernels/browser.py"] as const;
 
-export function commandOf({ url }: Pick<BrowserRequest, "url">): string[] {
-  return [...program, url.href];
-}
-
-/** Opens a page, with a browser that is there for it alone. */
-export async function drive(sandbox: BrowserSandbox, id: string, request: BrowserRequest): Promise<Failed | Shown> {
+export function commandOf(request: BrowserRequest): Command {
   const { aroundMs, settleMs, nodes, width, height, wholeHeight, pictureBytes, cpus } = browserLimits;
   const asked = {
     wait_for: request.waitFor ?? null,
@@ -45,14 +35,16 @@ export async function drive(sandbox: BrowserSandbox, id: string, request: Browse
     ...{ width, height, whole_height: wholeHeight },
   };
   const timeoutMs = request.timeoutMs + aroundMs;
-  const result = await sandbox.exec({
-    id,
-    command: commandOf(request),
-    stdin: JSON.stringify(asked),
+  return toCommand({
+    what: { argv: [...program, request.url.href] },
+    stdin: Buffer.from(JSON.stringify(asked)),
     limits: { timeoutMs, cpuTimeMs: timeoutMs * cpus, outputBytes: mostBytes },
-    trackFiles: false,
-    signal: request.signal,
   });
+}
+
+/** Opens a page, with a browser that is there for it alone. */
+export async function drive(sandbox: CommandHandle, signal: AbortSignal): Promise<Failed | Shown> {
+  const result = await sandbox.run({ trackFiles: false, signal });
   if (result.oom_killed) throw tooMuch();
   if (result.timed_out || result.cpu_limit) throw new AppError("timeout", "the browser has not ended in time");
   if (result.exit_code === 127)
