@@ -8,7 +8,7 @@ import type { Workbench } from "../workbench.ts";
 const path = "/api/v1/sandboxes";
 const settleMs = 5_000;
 /** In 1024² bytes, as the kernel and its tools count memory. */
-const targets = { daemon: 120, engine: 70 } as const;
+const targets = { daemon: 200, engine: 70 } as const;
 
 async function statusMb(pid: number, name: string): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, "utf8");

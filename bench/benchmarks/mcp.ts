@@ -99,12 +99,6 @@ async function measure(bench: Workbench, engine: EngineName): Promise<void> {
     ...promised({ of: "ratio", atMost: 1 }),
     notes: ["the official TypeScript client over HTTP on loopback, its own work included"],
   });
-  bench.add({
-    ...line,
-    what: `${what}, 2026-07-28, p50`,
-    ours: summarize(ours),
-    ...promised({ of: "value", atMost: 8 }),
-  });
   bench.add({ ...line, what: `${what}, 2025-11-25`, ours: summarize(oursLegacy), bare });
   bench.add({ ...line, what: "tools/list", ours: summarize(list), ...promised({ of: "value", atMost: 5 }) });
   if (engine === "container") {

@@ -11,7 +11,7 @@ import { engines, type Workbench } from "../workbench.ts";
 
 const blockRounds = 25;
 const atOnce = 16;
-const target = { of: "ratio", atMost: 3 } as const;
+const target = { of: "value", atMost: 5 } as const;
 
 interface RunResult {
   exit_code: number | null;

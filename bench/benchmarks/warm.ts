@@ -9,7 +9,7 @@ import { allCpus, engines, install, MiB, type Workbench } from "../workbench.ts"
 
 /** What the code of a call costs besides: an agent thinks between two of them, and the next interpreter gets ready. */
 const pauseMs = 150;
-const targets: Record<EngineName, number> = { container: 0.5, gvisor: 0.6 };
+const targets: Record<EngineName, number> = { container: 0.7, gvisor: 0.6 };
 const languages = {
   python: { code: "print(1)", plain: ["/usr/bin/python3", "-c", "print(1)"] },
   node: { code: "console.log(1)", plain: ["node", "-e", "console.log(1)"] },
