@@ -54,6 +54,7 @@ describe.each(engines)("a sandbox that is stopped (%s)", (engine) => {
     killProcessesOf(sandbox.id);
     await sandbox.lost;
     await expect(process.wait()).rejects.toMatchObject({ code: "unavailable" });
+    await expect(sandbox.pause()).rejects.toMatchObject({ code: "unavailable", details: { sandbox_lost: true } });
     await sandbox.detach();
     expect(await test.caisson.keptSandboxes()).toMatchObject([{ id: sandbox.id, state: "ended" }]);
     await using again = await test.caisson.startSandbox(sandbox.id);

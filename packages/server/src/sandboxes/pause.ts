@@ -1,9 +1,10 @@
 import type { Engine } from "../core/engine.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
 
-/** The wire and the boundary stand still both, or neither. */
+/** Stops the wire and the boundary, or neither. Refuses a sandbox that is lost. */
 export async function pause(id: string, wire: SandboxWire, engine: Engine): Promise<void> {
   if (wire.paused) return;
+  wire.checkUsable();
   await wire.pause();
   try {
     await engine.pause(id);
