@@ -40,7 +40,7 @@ export class OneCommand implements CommandHandle {
     if ((as !== "run" && as !== "terminal") || ("code" in what && what.context !== undefined)) throw notSuch("run");
     const { observer, id } = this.#sandbox;
     using opening = new DisposableStack();
-    opening.use(await this.#open());
+    if (this.#command.domains.length > 0) opening.use(await this.#open());
     const start = (observed: RunIo) => startCommand(this.#sandbox, this.#command, observed);
     const run = await observeRun(observer, id, this.#command, io, start);
     const open = opening.move();
