@@ -385,11 +385,11 @@ describe("the command line of a daemon", () => {
     });
     expect(await caisson(["inspect", "nosuchsandbox"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("there is no sandbox"),
+      stderr: expect.stringContaining("unknown sandbox"),
     });
     expect(await caisson(["ls"], "", { CAISSON_URL: "http://127.0.0.1:9" })).toMatchObject({
       code: 125,
-      stderr: expect.stringContaining("cannot be reached"),
+      stderr: expect.stringContaining("cannot reach"),
     });
     expect(await caisson(["create", "--memory", "1T"])).toMatchObject({ code: 2 });
     expect(await caisson(["create", "--memory", "9G"])).toMatchObject({

@@ -81,7 +81,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     });
     expect(await refused("update", "aaaaaaaaaaaaaaaa", "--idle", "90")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("\n  hint: caisson ls has those of the namespace\n"),
+      stderr: expect.stringContaining("\n  hint: caisson ls lists those of the namespace\n"),
     });
     expect(await told("rm", id)).toEqual({});
   });
@@ -148,7 +148,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     ])
       expect(await refused("webhook", ...words)).toEqual({
         code: 2,
-        stderr: "caisson: there is no webhook none\n  hint: caisson webhook list has those of the namespace\n",
+        stderr: "caisson: unknown webhook none\n  hint: caisson webhook list lists those of the namespace\n",
       });
     expect(await refused("webhook", "retry", "none")).toEqual({
       code: 2,

@@ -106,7 +106,7 @@ describe("caisson shell in a sandbox of a daemon", () => {
   it("[CLI-03] says which sandbox is not there, what does not go with one, and that it needs a terminal", async () => {
     const unknown = sit("nosuchsandbox");
     expect(await unknown.ended).toEqual({ code: 2, raw: false, restored: true });
-    expect(unknown.text).toContain('there is no sandbox "nosuchsandbox"');
+    expect(unknown.text).toContain('unknown sandbox "nosuchsandbox"');
     const daemonless = new Desk(folder, { ...variables, CAISSON_HOME: join(folder, "none") }, ["python3"]);
     expect(await daemonless.ended).toMatchObject({ code: 125, raw: false });
     expect(daemonless.text).toMatch(/no daemon is running for .*[\s\S]*caisson shell -- COMMAND/);

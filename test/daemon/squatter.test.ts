@@ -72,7 +72,7 @@ describe("the ports of a daemon", { timeout: upTimeoutMs }, () => {
     await vi.waitFor(() => expect(squatter.said).toContain("bound"), { timeout: 60_000, interval: 50 });
     const listed = await caisson(["ls", "--json"], up.variables);
     expect(listed).toMatchObject({ code: 125, stdout: "" });
-    expect(listed.stderr).toContain(`no daemon of ${up.home} runs`);
+    expect(listed.stderr).toContain(`no daemon is running for ${up.home}`);
     expect(squatter.said.filter((line) => line !== "bound")).toEqual(["trying"]);
   });
 });

@@ -61,7 +61,7 @@ describe("caisson up", { timeout: upTimeoutMs }, () => {
   it("refuses a second one of the same data folder, and a port that is taken, with one line each", async () => {
     const second = await caisson(["up"], up.variables);
     expect(second).toMatchObject({ code: 125, stdout: "" });
-    expect(second.stderr).toContain(`a daemon of ${up.home} runs already`);
+    expect(second.stderr).toContain(`a daemon is already running for ${up.home}`);
     const home = await mkdtemp("/var/tmp/caisson-up-");
     const taken = await caisson(["up"], { ...up.variables, CAISSON_HOME: home });
     await rm(home, { recursive: true });

@@ -39,7 +39,7 @@ describe("the web, through a daemon of its own user", () => {
       const home = { CAISSON_HOME: "/nonexistent/caisson-test" };
       const { code, stderr } = await caisson(["up"], { ...home, CAISSON_WEB_SEARCH: "gogle" });
       expect(code).not.toBe(0);
-      expect(stderr).toContain('there is no search provider "gogle"');
+      expect(stderr).toContain('unknown search provider "gogle"');
     },
     upTimeoutMs,
   );

@@ -96,9 +96,9 @@ describe.skipIf(ordinary)("images over the doors", () => {
     await writeFile(join(folder, "wrong.yaml"), "name: wrong\ndebian: [no-such-package]\n");
     const failed = await caisson("image", "import", "wrong.yaml");
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain("wrong could not be made\ndebian: download: exit code 100");
+    expect(failed.stderr).toContain("cannot build image wrong\ndebian: download: exit code 100");
     expect((await caisson("image", "log", "wrong")).code).toBe(1);
     for (const name of ["own", "wrong"]) expect((await caisson("image", "rm", name)).code).toBe(0);
-    expect((await caisson("image", "show", "own")).stderr).toContain("there is no image");
+    expect((await caisson("image", "show", "own")).stderr).toContain("unknown image");
   }, 300_000);
 });

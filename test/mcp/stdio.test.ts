@@ -112,7 +112,7 @@ describe("caisson mcp without a daemon", () => {
       return { code, stdout, stderr };
     };
     const unknown = await start("mcp", "--tools", "core,magic");
-    expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("no tool set 'magic'") });
+    expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unknown tool set 'magic'") });
     const sse = await start("serve", "--transport", "sse");
     expect(sse).toMatchObject({ stdout: "", stderr: expect.stringContaining("--transport http") });
     expect(sse.code).not.toBe(0);
@@ -154,7 +154,7 @@ describe.skipIf(!engines.includes("gvisor"))("caisson mcp on gVisor", () => {
       await expect(client.callTool({ name: "web_search", arguments: { query: "x" } })).rejects.toThrow(
         `the tool 'web_search' is in the set web, which you do not have: it comes with caisson mcp --tools ${sets},web `,
       );
-      await expect(client.callTool({ name: "no_such", arguments: {} })).rejects.toThrow("there is no tool 'no_such'");
+      await expect(client.callTool({ name: "no_such", arguments: {} })).rejects.toThrow("unknown tool 'no_such'");
       await client.close();
     }
   });

@@ -94,6 +94,6 @@ describe.skipIf(noBrowser !== undefined)(`the SDK in a browser${noBrowser ? `: $
 
   it("reaches nothing from a page of another origin", async () => {
     const other = origin.replace("127.0.0.1", "localhost");
-    await expect(inPage(`${other}/`, script(server.base))).rejects.toThrow(/cannot be reached/);
+    await expect(inPage(`${other}/`, script(server.base))).rejects.toThrow(/cannot reach/);
   });
 });

@@ -166,8 +166,8 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
     const error = await refusal(openLocal({ home: up.home, variables: {} }));
     await rename(`${key}.away`, key);
     expect(error).toBeInstanceOf(LocalError);
-    expect(error).toMatchObject({ code: "unauthenticated", hint: "CAISSON_API_KEY names another" });
-    expect(String(error)).toContain(`the key in ${key} cannot be read (ENOENT)`);
+    expect(error).toMatchObject({ code: "unauthenticated", hint: "set CAISSON_API_KEY to use another key" });
+    expect(String(error)).toContain(`cannot read the key in ${key} (ENOENT)`);
   });
 
   it("says so where no daemon runs, and looks where the daemon has its data", async () => {
@@ -175,7 +175,7 @@ describe("openLocal", { timeout: upTimeoutMs }, () => {
     const error = await refusal(openLocal({ variables: { CAISSON_HOME: empty } }));
     await rm(empty, { recursive: true });
     expect(error).toBeInstanceOf(LocalError);
-    expect(error).toMatchObject({ code: "unavailable", message: `no daemon of ${empty} runs` });
+    expect(error).toMatchObject({ code: "unavailable", message: `no daemon is running for ${empty}` });
     expect((error as LocalError).hint).toContain("caisson up --detach");
     // Somebody may have a daemon there.
     const said = await refusal(openLocal({ variables: {} }));

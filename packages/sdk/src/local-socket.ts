@@ -25,7 +25,12 @@ export async function findSocket(home: string): Promise<string | undefined> {
     if (error instanceof LocalError) throw error;
     const errno = error instanceof Error && "code" in error ? String(error.code) : String(error);
     if (errno === "ENOENT" || errno === "ENOTDIR") return undefined;
-    throw new LocalError("forbidden", `${path} cannot be checked (${errno})`, "run as the user who started it", error);
+    throw new LocalError(
+      "forbidden",
+      `cannot check ${path} (${errno})`,
+      "run this as the user who started the daemon",
+      error,
+    );
   }
 }
 
@@ -33,8 +38,8 @@ function checkLength(home: string, path: string): void {
   if (Buffer.byteLength(path) > socketPathBytes)
     throw new LocalError(
       "invalid",
-      `the data folder ${home} has too long a path for the sockets in it`,
-      "set CAISSON_HOME to a shorter one",
+      `the path of the data folder ${home} is too long for its sockets`,
+      "set CAISSON_HOME to a shorter path",
     );
 }
 
@@ -57,6 +62,6 @@ function checkOwner(path: string, info: Info, kind: "parent" | "folder" | "socke
   throw new LocalError(
     "forbidden",
     `no key is sent to the daemon of this data folder: ${path} ${why}`,
-    "use a data folder of root or of your own, or set CAISSON_URL and CAISSON_API_KEY",
+    "use a data folder that belongs to you or root, or set CAISSON_URL and CAISSON_API_KEY",
   );
 }

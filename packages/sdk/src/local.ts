@@ -23,17 +23,17 @@ const maxAnswerCharacters = 65_536;
 const defaultTimeoutMs = 60_000;
 
 /**
- * The daemon that CAISSON_URL and CAISSON_API_KEY name, or that of the data folder, with its administrator's key. That key
- * goes to the Unix socket in the data folder, and to no address.
+ * Connects to the daemon of CAISSON_URL and CAISSON_API_KEY, or to the one of the data folder with its administrator key.
+ * That key is sent only to the Unix socket in the data folder, never to an address.
  */
 export async function openLocal(options: LocalOptions = {}): Promise<Caisson> {
   const found = await findLocal(options);
   if (found !== undefined) return found;
-  const hint = "caisson up --detach starts one; CAISSON_URL names one elsewhere";
-  throw new LocalError("unavailable", `no daemon of ${homeOf(options)} runs`, hint);
+  const hint = "start one: caisson up --detach; or set CAISSON_URL to use another";
+  throw new LocalError("unavailable", `no daemon is running for ${homeOf(options)}`, hint);
 }
 
-/** The same; undefined where none is named and none runs. */
+/** Like openLocal, but undefined if CAISSON_URL is not set and no daemon is running. */
 export async function findLocal(options: LocalOptions = {}): Promise<Caisson | undefined> {
   const { home: _, variables = process.env, ...rest } = options;
   const home = homeOf(options);
@@ -55,7 +55,7 @@ function defaultHome(): string {
   return process.geteuid?.() === 0 ? "/var/lib/caisson" : join(homedir(), ".caisson");
 }
 
-/** As `caisson up` tells it, whatever port it has. */
+/** The address that `caisson up` reports, with its current port. */
 async function addressOf(home: string, timeoutMs = defaultTimeoutMs): Promise<string | undefined> {
   try {
     return (await askStatus(join(home, "run/control"), timeoutMs)).address;
@@ -63,8 +63,8 @@ async function addressOf(home: string, timeoutMs = defaultTimeoutMs): Promise<st
     if (error instanceof LocalError) throw error;
     const errno = errnoOf(error);
     if (["ENOENT", "ECONNREFUSED", "ENOTDIR"].includes(errno)) return undefined;
-    const why = `the daemon of this data folder cannot be asked (${errno})`;
-    throw new LocalError("forbidden", why, "ask as the user who started it", error);
+    const why = `cannot connect to the daemon of this data folder (${errno})`;
+    throw new LocalError("forbidden", why, "run this as the user who started the daemon", error);
   }
 }
 
@@ -82,7 +82,7 @@ function askStatus(path: string, timeoutMs: number): Promise<{ address: string }
       try {
         resolve(JSON.parse(text));
       } catch (cause) {
-        const hint = "caisson status says whether it runs";
+        const hint = "check that it is running: caisson status";
         reject(new LocalError("unavailable", "the daemon of this data folder did not answer", hint, cause));
       }
     });
@@ -94,8 +94,8 @@ async function adminKeyOf(home: string): Promise<string> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    const why = `the key in ${path} cannot be read (${errnoOf(error)})`;
-    throw new LocalError("unauthenticated", why, "CAISSON_API_KEY names another", error);
+    const why = `cannot read the key in ${path} (${errnoOf(error)})`;
+    throw new LocalError("unauthenticated", why, "set CAISSON_API_KEY to use another key", error);
   }
 }
 

@@ -149,7 +149,7 @@ describe("a call whose connection is lost", () => {
     const { port } = nobody.address() as AddressInfo;
     await new Promise((closed) => nobody.close(closed));
     const { end, waitsMs } = await waitsOf(() => client({ url: `http://127.0.0.1:${port}` }).send("GET", "/", quick));
-    expect(String(end)).toBe(`ConnectionError: http://127.0.0.1:${port} cannot be reached`);
+    expect(String(end)).toBe(`ConnectionError: cannot reach http://127.0.0.1:${port}`);
     expect(waitsMs).toEqual([100, 400]);
   });
 

@@ -126,7 +126,7 @@ export class Transport {
     } catch (error) {
       if (call.signal?.aborted) throw call.signal.reason;
       if (timeout.signal.aborted) throw new TimeoutError(`no answer within ${timeoutMs} ms`, { cause: error });
-      throw new ConnectionError(`${this.#base.origin} cannot be reached`, { cause: error });
+      throw new ConnectionError(`cannot reach ${this.#base.origin}`, { cause: error });
     } finally {
       clearTimeout(timer);
     }

@@ -249,8 +249,8 @@ async function takeLock(helperPath: string, { run, home }: Layout): Promise<Help
   } catch (error) {
     await helper[Symbol.asyncDispose]();
     if (error instanceof AppError && error.details?.errno === "EAGAIN")
-      throw new AppError("conflict", `a daemon of ${home} runs already`, {
-        hint: "caisson status shows it; CAISSON_HOME and CAISSON_PORT let others run beside it",
+      throw new AppError("conflict", `a daemon is already running for ${home}`, {
+        hint: "caisson status shows it; for a second daemon, set another CAISSON_HOME and CAISSON_PORT",
       });
     throw error;
   }

@@ -157,7 +157,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   async #find(id: string, namespace?: string): Promise<Approval> {
     const found = await this.#parts.records.get(id);
     if (found === undefined || (namespace !== undefined && found.namespace !== namespace))
-      throw new AppError("not_found", `there is no approval ${id.slice(0, 64)}`);
+      throw new AppError("not_found", `unknown approval ${id.slice(0, 64)}`);
     return this.#current(found);
   }
 

@@ -57,7 +57,7 @@ describe("an image by name", () => {
     expect(findImage(records, "new", catalogue).id).toBe("d");
     expect(findImage([failed], "py", catalogue).id).toBe("c");
     expect(findImage(records, "c", catalogue).id).toBe("c");
-    expect(() => findImage(records, "nothing", catalogue)).toThrow("there is no image");
+    expect(() => findImage(records, "nothing", catalogue)).toThrow("unknown image");
     expect(() => findImage(records, "host", catalogue)).toThrow("the machine's own root");
   });
 });

@@ -22,7 +22,7 @@ export function chooseImage(
       hint: `caisson image log ${asked}`,
       details: { images },
     });
-  throw new AppError("not_found", `there is no image ${JSON.stringify(asked).slice(0, 80)}`, {
+  throw new AppError("not_found", `unknown image ${JSON.stringify(asked).slice(0, 80)}`, {
     hint: entry === undefined ? `images: ${images.join(", ")}` : `caisson image import ${entry.spec.name}`,
     details: { images, ...(entry === undefined ? {} : { catalogue: entry.spec.name }) },
   });

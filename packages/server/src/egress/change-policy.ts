@@ -40,7 +40,7 @@ function without<R extends AllowRule | DenyRule>(
 ): R[] {
   const gone = new Set(removed.map(normal));
   const there = new Set(rules.map(format));
-  for (const text of gone) if (!there.has(text)) throw new AppError("not_found", `there is no rule ${text} here`);
+  for (const text of gone) if (!there.has(text)) throw new AppError("not_found", `unknown rule ${text}`);
   return rules.filter((rule) => !gone.has(format(rule)));
 }
 

@@ -86,7 +86,7 @@ export function checkWhole(value: number, range: Range, what: string): number {
 
 function checkProtocol(text: string): EgressProtocol {
   const known = egressProtocols.find((protocol) => protocol === text);
-  return known ?? refuse(`there is no protocol '${text}'`, `protocols: ${egressProtocols.join(", ")}`);
+  return known ?? refuse(`unknown protocol '${text}'`, `protocols: ${egressProtocols.join(", ")}`);
 }
 
 function checkRanges(ranges: readonly string[]): string[] {

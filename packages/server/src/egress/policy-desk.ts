@@ -94,7 +94,7 @@ export class PolicyDesk implements FleetEgress {
   sandboxPolicies({ principal }: Caller, id: string): SandboxPolicies {
     const found = this.#parts.policies.sandbox(id);
     if (found?.namespace === principal.namespace) return found;
-    throw new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`);
+    throw new AppError("not_found", `unknown sandbox ${JSON.stringify(id).slice(0, 80)}`);
   }
 
   setSandboxPolicy(caller: Caller, id: string, draft: PolicyDraft): Promise<void> {

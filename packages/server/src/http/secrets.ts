@@ -27,7 +27,7 @@ export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route
     if (!("keyId" in target)) return;
     const keys = await keyring.list(caller.principal.namespace);
     if (!keys.some(({ id, revokedAtMs }) => id === target.keyId && revokedAtMs === null))
-      throw new AppError("not_found", "there is no such API key in this namespace");
+      throw new AppError("not_found", "unknown API key in this namespace");
   };
   return [
     defineRoute({

@@ -66,7 +66,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
     handler: async ({ caller, params, body, signal }) => {
       const tool = tools.find(({ name }) => name === params.name);
       if (tool === undefined)
-        throw new AppError("not_found", `there is no tool '${params.name}'`, { hint: `GET ${path}?set=all` });
+        throw new AppError("not_found", `unknown tool '${params.name}'`, { hint: `GET ${path}?set=all` });
       const lifeline = new Lifeline({ caller, parts });
       signal.addEventListener("abort", () => void lifeline.lose(signal.reason), { once: true });
       const call = { caller, parts, signal: lifeline.signal, using: lifeline.using, session: defaultSession };

@@ -63,8 +63,8 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
   const find = async (namespace: string, id: string): Promise<Webhook> => {
     const found = await webhooks.get(id);
     if (found?.namespace !== namespace)
-      throw new AppError("not_found", `there is no webhook ${id}`, {
-        hint: "caisson webhook list has those of the namespace",
+      throw new AppError("not_found", `unknown webhook ${id}`, {
+        hint: "caisson webhook list lists those of the namespace",
       });
     return found;
   };

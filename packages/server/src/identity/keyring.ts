@@ -101,7 +101,7 @@ export class Keyring {
   /** From the moment this is called no request with the key begins. */
   async revoke(id: string): Promise<ApiKey> {
     const key = await this.#keys.get(id);
-    if (key === undefined) throw new AppError("not_found", `there is no key '${id}'`);
+    if (key === undefined) throw new AppError("not_found", `unknown API key '${id}'`);
     this.#known.delete(key.hash);
     this.#revoked.delete(key.hash);
     this.#revoked.add(key.hash);

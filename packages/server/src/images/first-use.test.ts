@@ -178,7 +178,7 @@ describe("an image on its first use", () => {
     expect(asked).toEqual(["python:3.12"]);
     expect(firstUse.bring(agent, "docker.io/library/python:3.12")).toBeUndefined();
     expect(firstUse.choose("docker.io/library/python:3.12")).toMatchObject({ name: "python:3.12" });
-    expect(() => firstUse.choose("docker.io/library/python:3.11")).toThrow("there is no image");
+    expect(() => firstUse.choose("docker.io/library/python:3.11")).toThrow("unknown image");
   });
 
   it("[S97] is made of nothing that neither the catalogue nor images.pull names", () => {
@@ -188,7 +188,7 @@ describe("an image on its first use", () => {
     const some = madeUp({ pull: ["docker.io/library/python"] }).firstUse;
     for (const image of ["ubuntu:22.04", "python"]) expect(some.bring(agent, image)).toBeUndefined();
     expect(closed.asked).toEqual([]);
-    expect(() => closed.firstUse.choose("tools")).toThrow("there is no image");
+    expect(() => closed.firstUse.choose("tools")).toThrow("unknown image");
   });
 
   it.each(["python:3.11-slim", "python:3.12-slim", "node:20-slim", "ubuntu:22.04"])(

@@ -25,7 +25,7 @@ it("[IMG-02] an image that was made of an older catalogue keeps its name, and lo
   try {
     const images = await openWith(old);
     expect(images.choose("tools")).toEqual({ name: "tools", layerId: "layer" });
-    expect(() => images.choose(alias)).toThrow("there is no image");
+    expect(() => images.choose(alias)).toThrow("unknown image");
     const own = await openWith({ ...old, source: "spec" });
     expect(own.choose(alias)).toEqual({ name: "tools", layerId: "layer" });
   } finally {

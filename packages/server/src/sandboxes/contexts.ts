@@ -98,7 +98,7 @@ export class Contexts {
 
   get(id: string): CodeContext {
     const context = this.#contexts.get(id);
-    if (context === undefined) throw new AppError("not_found", `there is no context '${id}'`);
+    if (context === undefined) throw new AppError("not_found", `unknown context '${id}'`);
     return context;
   }
 }

@@ -22,7 +22,7 @@ const signalsMost = 64;
 function signalNumber(signal: NodeJS.Signals | number): number {
   const number = typeof signal === "number" ? signal : constants.signals[signal];
   if (!Number.isInteger(number) || number < 1 || number > signalsMost)
-    throw new AppError("invalid", `there is no signal ${JSON.stringify(signal)}`);
+    throw new AppError("invalid", `unknown signal ${JSON.stringify(signal)}`);
   return number;
 }
 

@@ -45,8 +45,7 @@ export class Processes implements SandboxProcesses {
 
   get(id: string): SandboxProcess {
     const process = this.#known.get(id);
-    if (process === undefined)
-      throw new AppError("not_found", `there is no process ${JSON.stringify(id).slice(0, 80)}`);
+    if (process === undefined) throw new AppError("not_found", `unknown process ${JSON.stringify(id).slice(0, 80)}`);
     return process;
   }
 

@@ -136,8 +136,8 @@ export class Skills {
     const [record] =
       "id" in asked ? [await records.get(namespace, asked.id)] : await records.list({ namespace, ...asked, limit: 1 });
     if (record === undefined || this.#inUse.isLeaving(keyOf(record)))
-      throw new AppError("not_found", `there is no skill ${reference.slice(0, 129)}`, {
-        hint: "caisson skill list has those of the namespace",
+      throw new AppError("not_found", `unknown skill ${reference.slice(0, 129)}`, {
+        hint: "caisson skill list lists those of the namespace",
       });
     return record;
   }

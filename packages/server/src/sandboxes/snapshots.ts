@@ -269,7 +269,7 @@ function recordOf(
 }
 
 function noSnapshot(id: string): AppError {
-  return new AppError("not_found", `there is no snapshot ${id.slice(0, 64)}`);
+  return new AppError("not_found", `unknown snapshot ${id.slice(0, 64)}`);
 }
 
 function full(what: string): AppError {

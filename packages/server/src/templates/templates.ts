@@ -81,7 +81,7 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     const own = this.list(caller);
     const found = own.find(({ id }) => id === template) ?? own.find(({ name }) => name === template);
     if (found !== undefined) return found;
-    throw new AppError("not_found", `there is no template ${JSON.stringify(template).slice(0, 80)}`, {
+    throw new AppError("not_found", `unknown template ${JSON.stringify(template).slice(0, 80)}`, {
       hint:
         own.length === 0
           ? "there are none yet: caisson template create NAME"
@@ -234,7 +234,7 @@ export class Templates implements TemplateChoice, AsyncDisposable {
   async #change(id: string, changes: TemplateChanges): Promise<TemplateRecord> {
     await this.#parts.records.update(id, changes);
     const record = this.#records.get(id);
-    if (record === undefined) throw new AppError("not_found", `there is no template ${id}`);
+    if (record === undefined) throw new AppError("not_found", `unknown template ${id}`);
     const changed = { ...record, ...changes };
     this.#records.set(id, changed);
     return changed;

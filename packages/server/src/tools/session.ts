@@ -53,7 +53,7 @@ export async function existingSession(call: ToolCall, named: string | undefined)
   if (record === undefined)
     throw new AppError(
       "not_found",
-      named === undefined ? "your session has no sandbox yet" : `there is no session '${named}'`,
+      named === undefined ? "your session has no sandbox yet" : `unknown session '${named}'`,
       {
         hint: "execute_code and create_session make one; inspect_state lists those there are",
       },

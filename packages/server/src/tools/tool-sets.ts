@@ -9,7 +9,7 @@ export function readToolSets(names: readonly string[]): readonly ToolSet[] {
   const wanted = names.map((name) => name.trim()).filter((name) => name !== "");
   const unknown = wanted.filter((name) => name !== "all" && !isSet(name));
   if (unknown.length > 0)
-    throw new AppError("invalid", `there is no tool set '${unknown.join("', '").slice(0, 100)}'`, {
+    throw new AppError("invalid", `unknown tool set '${unknown.join("', '").slice(0, 100)}'`, {
       hint: `the sets are ${toolSets.join(", ")}, and all`,
     });
   if (wanted.length === 0)
@@ -37,7 +37,7 @@ export function moreTools(sets: readonly ToolSet[]): string[] {
 export function unknownTool(name: string, sets: readonly ToolSet[]): AppError {
   const known = tools.find((tool) => tool.name === name);
   if (known === undefined)
-    return new AppError("invalid", `there is no tool '${name.slice(0, 100)}': tools/list shows those that you have`);
+    return new AppError("invalid", `unknown tool '${name.slice(0, 100)}': tools/list shows those that you have`);
   const [set] = known.sets;
   const how = howToGet([...sets, set]);
   return new AppError(

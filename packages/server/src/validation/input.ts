@@ -51,7 +51,7 @@ export function readSchema(schema: unknown): { name: SchemaName } | { text: stri
     const name = schemaNames.find((known) => known === schema);
     if (name !== undefined) return { name };
     const shown = JSON.stringify(schema.slice(0, validationLimits.schemaNameCharacters));
-    throw new AppError("not_found", `there is no schema ${shown}`, {
+    throw new AppError("not_found", `unknown schema ${shown}`, {
       hint: `schemas by name: ${schemaNames.join(", ")}`,
     });
   }

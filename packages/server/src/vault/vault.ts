@@ -314,7 +314,7 @@ function checkName(name: string): void {
 }
 
 function noSecret(name: string): AppError {
-  return new AppError("not_found", `there is no secret ${JSON.stringify(name.slice(0, 64))}`);
+  return new AppError("not_found", `unknown secret ${JSON.stringify(name.slice(0, 64))}`);
 }
 
 function sameTarget(one: Pick<SecretBinding, "target">, other: Pick<SecretBinding, "target">): boolean {

@@ -9,7 +9,7 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
 const sandboxOption = {
-  sandbox: { type: "string", short: "s", value: "ID", help: "apply to this sandbox (default: the whole namespace)" },
+  sandbox: { type: "string", short: "s", value: "ID", help: "rules of this sandbox (default: of the whole namespace)" },
 } as const satisfies OptionSpecs;
 
 const kindOptions = {

@@ -17,7 +17,7 @@ const fork: Verb = {
     memory: {
       type: "string",
       value: memoryChoices.join("|"),
-      help: "copy memory and processes: if possible, or fail, or never (default: auto)",
+      help: "auto copies memory if possible, required fails if not, never copies only files (default: auto)",
     },
   },
   run: async (call) => {

@@ -51,7 +51,7 @@ const read: Verb = {
 };
 
 const write: Verb = {
-  summary: "write a file on the daemon's machine, if the operator allows it",
+  summary: "write TEXT to a file on the daemon's machine, if the operator allows it",
   usage: "PATH TEXT",
   words: [2, 2],
   run: async ({ caisson, words: [path, content], io, json }) => {

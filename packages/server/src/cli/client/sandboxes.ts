@@ -34,7 +34,7 @@ export const networkOptions = {
 
 const createOptions = {
   engine: { type: "string", short: "e", alias: "backend", value: "NAME", help: `engine: ${engineChoices.join(", ")}` },
-  image: { type: "string", value: "NAME", help: "image to start from" },
+  image: { type: "string", value: "NAME", help: "image to start from (default: host)" },
   template: {
     type: "string",
     short: "t",

@@ -58,7 +58,7 @@ const create: Verb = {
       value: "NAME",
       help: `engine: ${engineChoices.join(", ")}`,
     },
-    image: { type: "string", value: "NAME", help: "image to start from" },
+    image: { type: "string", value: "NAME", help: "image to start from (default: host)" },
     ...limitOptions,
     storage: { type: "string", value: "SIZE", help: "workspace size limit" },
     env: {

@@ -182,8 +182,8 @@ export class CheckpointDesk implements FleetCheckpoints {
   async #find({ principal }: Caller, id: string): Promise<KeptCheckpoint> {
     const kept = await this.#parts.records.get(id);
     if (kept !== undefined && kept.namespace === principal.namespace) return kept;
-    throw new AppError("not_found", `there is no checkpoint ${JSON.stringify(id).slice(0, 80)}`, {
-      hint: "caisson checkpoint list has those of the namespace",
+    throw new AppError("not_found", `unknown checkpoint ${JSON.stringify(id).slice(0, 80)}`, {
+      hint: "caisson checkpoint list lists those of the namespace",
     });
   }
 

@@ -115,8 +115,8 @@ export class Member {
 }
 
 export function noSuchSandbox(id: string): AppError {
-  return new AppError("not_found", `there is no sandbox ${JSON.stringify(id).slice(0, 80)}`, {
-    hint: "caisson ls has those of the namespace",
+  return new AppError("not_found", `unknown sandbox ${JSON.stringify(id).slice(0, 80)}`, {
+    hint: "caisson ls lists those of the namespace",
   });
 }
 

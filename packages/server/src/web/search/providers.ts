@@ -31,7 +31,7 @@ export function readProviders(list: readonly string[]): Provider[] {
   const seen = new Set<string>();
   return list.map((text) => {
     const [name = "", ...rest] = text.split("=");
-    if (!isProvider(name)) throw invalid(text, `there is no search provider ${JSON.stringify(name)}`);
+    if (!isProvider(name)) throw invalid(text, `unknown search provider ${JSON.stringify(name)}`);
     if (seen.has(name)) throw invalid(text, `${name} is named twice`);
     seen.add(name);
     const place = rest.length === 0 ? places[name] : rest.join("=");
