@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { openCaisson } from "../packages/server/src/app.ts";
 import { ApprovalDesk } from "../packages/server/src/approvals/desk.ts";
-import type { Audit } from "../packages/server/src/core/audit.ts";
 import { systemClock } from "../packages/server/src/core/clock.ts";
-import { EventFeed } from "../packages/server/src/events/event-feed.ts";
+import type { Journal } from "../packages/server/src/core/journal.ts";
 import { createHttpApp } from "../packages/server/src/http/http-app.ts";
 import { Keyring } from "../packages/server/src/identity/keyring.ts";
+import { StoredJournal } from "../packages/server/src/journal/stored-journal.ts";
 import { SandboxFleet } from "../packages/server/src/sandboxes/fleet/fleet.ts";
 import { RunBook } from "../packages/server/src/sandboxes/fleet/run-book.ts";
 import { openStore } from "../packages/server/src/store/open-store.ts";
@@ -22,25 +22,25 @@ const records = { keep: 1000, days: 1, outputBytes: 4096 };
 const caisson = opened.use(openCaisson({ home, root, records, onError }));
 const store = opened.use(await openStore({ path: join(home, "daemon/caisson.db") }));
 let isOn = true;
-const audit: Audit = {
-  record: async (entry) => (isOn ? store.audit.record(entry) : undefined),
-  search: (query) => store.audit.search(query),
-  making: (sandboxId) => store.audit.making(sandboxId),
-  verify: () => store.audit.verify(),
-  prune: (beforeMs) => store.audit.prune(beforeMs),
+const stored = opened.use(await StoredJournal.open({ audit: store.audit, batch: store.batch }));
+const journal: Journal = {
+  last: 0,
+  record: (news, facts) => stored.recordAll(isOn ? [news] : [], facts),
+  recordAll: (news, facts) => stored.recordAll(isOn ? news : [], facts),
+  tell: (news) => stored.tell(news),
+  read: (filter, after) => stored.read(filter, after),
+  newest: (namespace, count) => stored.newest(namespace, count),
 };
-const feed = opened.use(new EventFeed());
 const approvals = opened.use(
   await ApprovalDesk.open({
     records: store.approvals,
-    audit,
-    feed,
+    journal,
     clock: systemClock,
     settings: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
     onError,
   }),
 );
-const runs = new RunBook({ audit, sandboxes: store.sandboxes });
+const runs = new RunBook({ journal, sandboxes: store.sandboxes });
 caisson.keepRuns(runs);
 const fleet = opened.use(
   await SandboxFleet.open({
@@ -51,10 +51,8 @@ const fleet = opened.use(
       seeds: join(home, "daemon/seeds"),
     },
     records: store.sandboxes,
-    audit,
     runs,
-    batch: () => store.batch(),
-    feed,
+    journal,
     clock: systemClock,
     settings: {
       engine: "container",
@@ -74,13 +72,13 @@ const fleet = opened.use(
     onError,
   }),
 );
-const keyring = new Keyring({ keys: store.keys });
+const keyring = new Keyring({ keys: store.keys, journal });
 const { token } = await keyring.issue({ name: "bench", namespace: "bench", role: "admin" });
 const { app } = createHttpApp({
   fleet,
   keyring,
-  audit,
-  feed,
+  audit: store.audit,
+  journal,
   idempotency: store.idempotency,
   runs: (id) => caisson.runs(id),
   signer: () => caisson.signer(),

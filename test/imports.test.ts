@@ -7,8 +7,8 @@ const source = "packages/server/src";
 
 // biome-ignore format: a list of words
 const DOMAINS = [
-  "approvals", "audit", "dlp", "egress", "engines", "events", "gateway", "host", "host-access", "identity", "images",
-  "metering", "oci", "packages", "sandboxes", "servers", "store", "tar", "templates", "validation", "vault", "web", "wire",
+  "approvals", "audit", "dlp", "egress", "engines", "gateway", "host", "host-access", "identity", "images", "journal",
+  "metering", "oci", "packages", "sandboxes", "servers", "store", "tar", "templates", "validation", "vault", "web", "webhooks", "wire",
 ];
 const ADAPTERS = ["engines", "store", "wire"];
 const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));

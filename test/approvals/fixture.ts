@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ApprovalDesk, type DeskParts } from "../../packages/server/src/approvals/desk.ts";
-import type { ApprovalSettings, Question } from "../../packages/server/src/core/approval.ts";
+import type { ApprovalRecords, ApprovalSettings, Question } from "../../packages/server/src/core/approval.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import type { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { journalOf } from "../journal.ts";
 
 export const as = (role: Role, namespace = "default"): Caller => ({
   principal: { id: `key-${role}-${namespace}`, name: role, namespace, role },
@@ -27,13 +28,16 @@ export function question(more: Partial<Question> = {}): Question {
 
 export const usual: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000 };
 
-/** A desk over a real store, log and feed. */
+/** Records that are slow, or fail. */
+type Wrap = (records: ApprovalRecords) => ApprovalRecords;
+
+/** A desk over a real store and journal. */
 export interface TestDesk extends AsyncDisposable {
   desk: ApprovalDesk;
   store: Store;
-  feed: EventFeed;
+  journal: StoredJournal;
   errors: unknown[];
-  events(): FeedEvent[];
+  events(): JournalEvent[];
   /** Types of what the log says. */
   logged(): Promise<string[]>;
 }
@@ -49,20 +53,14 @@ export class DeskHome implements AsyncDisposable {
     return new DeskHome(await mkdtemp("/var/tmp/caisson-approvals-"));
   }
 
-  async open(parts: Partial<DeskParts> = {}): Promise<TestDesk> {
+  async open({ wrap, ...parts }: Partial<DeskParts> & { wrap?: Wrap } = {}): Promise<TestDesk> {
     const store = await openStore({ path: join(this.path, "caisson.db") });
-    const feed = new EventFeed();
-    const told: FeedEvent[] = [];
-    const publish: EventFeed["publish"] = (news) => {
-      const event = feed.publish(news);
-      told.push(event);
-      return event;
-    };
+    const told: JournalEvent[] = [];
+    const journal = await journalOf(store, (event) => told.push(event));
     const errors: unknown[] = [];
     const desk = await ApprovalDesk.open({
-      records: store.approvals,
-      audit: store.audit,
-      feed: { publish },
+      records: wrap?.(store.approvals) ?? store.approvals,
+      journal,
       clock: systemClock,
       settings: usual,
       onError: (error) => void errors.push(error),
@@ -71,13 +69,13 @@ export class DeskHome implements AsyncDisposable {
     return {
       desk,
       store,
-      feed,
+      journal,
       errors,
       events: () => told,
       logged: async () => (await store.audit.search({ after: 0 })).map(({ type }) => type),
       [Symbol.asyncDispose]: async () => {
         await desk[Symbol.asyncDispose]();
-        feed[Symbol.dispose]();
+        journal[Symbol.dispose]();
         await store[Symbol.asyncDispose]();
       },
     };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type FeedType, feedTypes } from "../../packages/server/src/core/feed.ts";
-import { eventData } from "../../packages/server/src/schemas/event.ts";
+import { events } from "../../packages/server/src/core/events.ts";
+import type { FeedType } from "../../packages/server/src/core/journal.ts";
+import { feedTypes } from "../../packages/server/src/journal/event-row.ts";
 import { tableRows, wordsOf } from "./tables.ts";
 
 const told = tableRows("docs/events.md").flatMap(([type, , data]) => {
@@ -11,7 +12,7 @@ const told = tableRows("docs/events.md").flatMap(([type, , data]) => {
 
 /** Each form that `data` of a type may have. */
 const formsOf = (type: FeedType): readonly z.ZodObject[] => {
-  const schema: z.ZodType = eventData[type];
+  const schema: z.ZodType = events[type].data;
   return (schema instanceof z.ZodUnion ? schema.options : [schema]) as z.ZodObject[];
 };
 

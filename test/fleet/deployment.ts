@@ -3,7 +3,6 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import type { CaissonOptions } from "../../packages/server/src/core/app-options.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { openService, type Service } from "../../packages/server/src/service.ts";
 import { guestPath, root } from "../harness.ts";
 
@@ -21,7 +20,6 @@ export async function openDeployment(home: string, { caisson: options, ...parts 
   const service = await openService({
     folder: join(home, "daemon"),
     caisson,
-    feed: new EventFeed(),
     approvals: { attended: true, timeoutMs: 60_000, holdMs: 30_000 },
     clock: systemClock,
     ...parts,

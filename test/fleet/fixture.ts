@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
-import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { Restore } from "../../packages/server/src/sandboxes/fleet/creation.ts";
 import type { Service } from "../../packages/server/src/service.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
@@ -37,24 +36,13 @@ export function callerOf(namespace: string): Caller {
 
 /** A daemon's fleet without its doors. */
 export interface TestFleet extends Service {
-  events: FeedEvent[];
+  events: JournalEvent[];
   errors: unknown[];
 }
 
 export interface FleetHome extends AsyncDisposable {
   home: string;
   open(changed?: Partial<FleetSettings>, clock?: Clock): Promise<TestFleet>;
-}
-
-/** Keeps what the fleet tells, and not what happens inside its sandboxes. */
-class FleetFeed extends EventFeed {
-  readonly told: FeedEvent[] = [];
-
-  override publish(news: FeedNews): FeedEvent {
-    const event = super.publish(news);
-    if (!event.type.startsWith("execution.")) this.told.push(event);
-    return event;
-  }
 }
 
 export async function openFleet(
@@ -64,15 +52,17 @@ export async function openFleet(
   restore?: Restore,
 ) {
   const errors: unknown[] = [];
-  const feed = new FleetFeed();
+  // What the fleet records, and not what happens inside its sandboxes.
+  const events: JournalEvent[] = [];
+  const onEvent = (event: JournalEvent) => void (event.type.startsWith("execution.") || events.push(event));
   const service = await openDeployment(home, {
-    feed,
+    onEvent,
     settings: { ...settings, ...changed },
     clock,
     ...(restore === undefined ? {} : { restore }),
     onError: (error) => void errors.push(error),
   });
-  return { ...service, events: feed.told, errors } satisfies TestFleet;
+  return { ...service, events, errors } satisfies TestFleet;
 }
 
 /** A data folder for one fleet after the other; disposing checks that nothing was left behind once all is destroyed. */

@@ -26,7 +26,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
 
   const logOf = async (id: string) =>
     (await test.store.audit.search({ sandboxId: id, after: 0 })).map(({ type, actor }) => [type, actor]);
-  const eventsOf = (id: string) => test.events.filter(({ sandboxId }) => sandboxId === id).map(({ type }) => type);
+  const eventsOf = (id: string) => test.events.filter(({ sandbox_id }) => sandbox_id === id).map(({ type }) => type);
 
   it("[LIF-01] [LIF-05] makes, lends and destroys a sandbox; each transition is an event and in the log", async () => {
     const { fleet, store } = test;

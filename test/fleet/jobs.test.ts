@@ -41,7 +41,7 @@ describe("jobs of a fleet", () => {
       code: "limit_exceeded",
       retryAfterMs: expect.toSatisfy((ms: number) => ms >= queueLimits.retryMinMs && ms <= queueLimits.retryMaxMs),
     });
-    expect(test.events.at(-1)).toMatchObject({ type: "queue.backpressure", namespace: "alice", sandboxId: null });
+    expect(test.events.at(-1)).toMatchObject({ type: "queue.backpressure", namespace: "alice", sandbox_id: null });
     gate.resolve();
     await Promise.all([first, ...later, theirs, ...many]);
     expect(order.filter((name) => name !== "many")).toEqual(["first", "plain", "theirs", "low"]);

@@ -21,7 +21,7 @@ describe.each(engines)("the life of a sandbox (%s)", (engine) => {
 
   const exec = async (id: string, command: string, { fleet } = test) =>
     (await fleet.use(alice, id, (sandbox) => sandbox.exec({ command }))).stdout;
-  const eventsOf = (id: string) => test.events.filter(({ sandboxId }) => sandboxId === id).map(({ type }) => type);
+  const eventsOf = (id: string) => test.events.filter(({ sandbox_id }) => sandbox_id === id).map(({ type }) => type);
 
   it("[LIF-05] [FIL-07] stop keeps the workspace, and the next use starts it, once for all that ask", async () => {
     const { fleet } = test;

@@ -2,17 +2,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AuditEntry } from "../../packages/server/src/core/audit.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
 import type { Collector } from "../../packages/server/src/core/gc.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
+import type { News, Recorder } from "../../packages/server/src/core/journal.ts";
 import { GarbageCollection } from "../../packages/server/src/sandboxes/gc/collection.ts";
 import { downloadCollector } from "../../packages/server/src/sandboxes/gc/download-collector.ts";
 import { Watermark } from "../../packages/server/src/sandboxes/gc/watermark.ts";
 import { FileBlobs } from "../../packages/server/src/store/blobs.ts";
 import { diskRoom } from "../../packages/server/src/store/disk-room.ts";
 import { FileDownloads } from "../../packages/server/src/store/downloads.ts";
+import { noJournal } from "../journal.ts";
 
 const fail = (error: unknown) => {
   throw error;
@@ -20,26 +19,27 @@ const fail = (error: unknown) => {
 
 describe("a collection", () => {
   let folder: string;
-  let entries: AuditEntry[];
-  let feed: EventFeed;
+  let entries: News[];
   beforeEach(async () => {
     folder = await mkdtemp("/var/tmp/caisson-gc-");
     entries = [];
-    feed = new EventFeed();
   });
   afterEach(async () => {
-    feed[Symbol.dispose]();
     await rm(folder, { recursive: true });
   });
 
   const disk = () => diskRoom(folder);
-  const audit = { record: async (entry: AuditEntry) => void entries.push(entry) };
+  const journal: Recorder = {
+    record: async (news) => void entries.push(news),
+    recordAll: async (news) => void entries.push(...news),
+    tell: () => undefined,
+  };
   const admin = {
     principal: { id: "key", name: "admin", namespace: "default", role: "admin" },
     requestId: "request",
   } as const;
   const collectionOf = (collectors: Collector[], onError: (error: unknown) => void = fail) =>
-    new GarbageCollection({ collectors, disk, audit, feed, onError });
+    new GarbageCollection({ collectors, disk, journal, onError });
 
   const openDownloads = async (...names: string[]) => {
     const downloads = await FileDownloads.open(join(folder, "downloads"), { mostBytes: 1_000_000, onError: fail });
@@ -52,32 +52,27 @@ describe("a collection", () => {
     await draft?.commit();
   };
 
-  it("[S77] tells of what it did, in the timeline and to whoever listens; a dry run does and tells nothing", async () => {
+  it("[S77] tells of what it did, in the journal; a dry run does and records nothing", async () => {
     const downloads = await openDownloads("a", "b");
     const collection = collectionOf([downloadCollector(downloads, { mostBytes: 1_000_000 })]);
     const dry = await collection.run(admin, { dryRun: true, cache: true });
     expect(dry).toMatchObject({ dryRun: true, freed: { bytes: 2_000 } });
     expect([entries, downloads.heldBytes()]).toEqual([[], 2_000]);
-    using reader = feed.read({}, 0);
     const plain = await collection.run(admin);
     expect(plain).toMatchObject({ trigger: "asked", freed: { items: 0, bytes: 0 } });
     expect(await collection.run(admin, { cache: true })).toMatchObject({ freed: { items: 2, bytes: 2_000 } });
-    expect(entries.map(({ type, requestId }) => [type, requestId])).toEqual(
-      ["gc.started", "gc.completed", "gc.started", "gc.completed"].map((type) => [type, "request"]),
+    expect(entries.map(({ type, by }) => [type, by])).toEqual(
+      ["gc.started", "gc.completed", "gc.started", "gc.completed"].map((type) => [type, admin]),
     );
-    expect(entries.at(-1)?.detail).toEqual({ trigger: "asked", freed_items: 2, freed_bytes: 2_000 });
-    await reader.next();
-    const { value } = await reader.next();
-    expect((value as FeedEvent).data).toEqual(entries.at(-1)?.detail);
+    expect(entries.at(-1)?.data).toEqual({ trigger: "asked", freed_items: 2, freed_bytes: 2_000 });
     expect(await readdir(join(folder, "downloads"))).toEqual([]);
   });
 
   it("[S77] that cannot be written down removes nothing", async () => {
     const downloads = await openDownloads("a");
     const collectors = [downloadCollector(downloads, { mostBytes: 1_000_000 })];
-    const silent = { record: () => Promise.reject(new Error("no audit")) };
-    const collection = new GarbageCollection({ collectors, disk, audit: silent, feed, onError: fail });
-    await expect(collection.run(admin, { cache: true })).rejects.toThrow("no audit");
+    const collection = new GarbageCollection({ collectors, disk, journal: noJournal, onError: fail });
+    await expect(collection.run(admin, { cache: true })).rejects.toThrow("no journal");
     expect(downloads.heldBytes()).toBe(1_000);
   });
 
@@ -157,11 +152,11 @@ describe("a collection", () => {
     await new Watermark({ ...parts, watermarkPercent: 100.1 })[Symbol.asyncDispose]();
     expect([entries, downloads.heldBytes()]).toEqual([[], 2_000]);
     await new Watermark({ ...parts, watermarkPercent: 0 })[Symbol.asyncDispose]();
-    expect(entries.map(({ type, actor, requestId }) => [type, actor, requestId])).toEqual([
-      ["gc.started", "system", null],
-      ["gc.completed", "system", null],
+    expect(entries.map(({ type, by }) => [type, by])).toMatchObject([
+      ["gc.started", { principal: { id: "system" }, requestId: "" }],
+      ["gc.completed", { principal: { id: "system" }, requestId: "" }],
     ]);
-    expect(entries[1]?.detail).toMatchObject({ trigger: "watermark", freed_items: 2 });
+    expect(entries[1]?.data).toMatchObject({ trigger: "watermark", freed_items: 2 });
     expect(downloads.heldBytes()).toBe(0);
     await new Watermark({ ...parts, watermarkPercent: 0 })[Symbol.asyncDispose]();
     expect(entries).toHaveLength(2); // nothing to do is nothing to tell

@@ -34,7 +34,7 @@ async function openHost(given: Partial<HostSettings>, home: DeskHome, approvals:
     hand: handWith(settings, { attended: opened.desk.attended }),
     answers,
     approvals: opened.desk,
-    audit: opened.store.audit,
+    journal: opened.journal,
     redactors: async () => [redactor],
   });
   return { host, ...opened, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };

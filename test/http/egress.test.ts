@@ -202,8 +202,8 @@ describe("egress over REST", () => {
     const id = await api.create({ network: { deny: ["no.example.com"] } });
     const before = (await server.caisson.policies()).policyOf(id);
     const policies = new Policies();
-    const { store, feed } = server;
-    const parts = { policies, records: store.policies, audit: store.audit, feed, sandboxRules: 10 };
+    const { store, journal } = server;
+    const parts = { policies, records: store.policies, journal, sandboxRules: 10 };
     const onError = (error: unknown) => expect.unreachable(String(error));
     const desk = await PolicyDesk.open({ ...parts, onError });
     expect(policies.policyOf(id)).toEqual([]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { feedTypes } from "../../packages/server/src/core/feed.ts";
+import { feedTypes } from "../../packages/server/src/journal/event-row.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { type Message, messages } from "./messages.ts";
@@ -60,8 +60,8 @@ describe("[EVT-01] events over REST", () => {
     const [memory, failed, timeout] = told;
     expect(told.map(({ type }) => type)).toEqual(types);
     for (const { namespace, sandbox_id } of told) expect([namespace, sandbox_id]).toEqual(["default", id]);
-    expect(memory?.data).toEqual({ run_id: failed?.data.run_id, resource: "memory" });
-    expect(timeout?.data).toEqual({ run_id: expect.any(String), duration_ms: expect.any(Number) });
-    expect(timeout?.data.run_id).not.toBe(failed?.data.run_id);
+    expect(memory).toMatchObject({ run_id: failed?.run_id, data: { resource: "memory" } });
+    expect(timeout).toMatchObject({ run_id: expect.any(String), data: { duration_ms: expect.any(Number) } });
+    expect(timeout?.run_id).not.toBe(failed?.run_id);
   });
 });

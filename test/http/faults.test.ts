@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
-import { feedLimits } from "../../packages/server/src/core/limits.ts";
+import { journalLimits } from "../../packages/server/src/core/limits.ts";
 import { engines, soak } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
@@ -126,7 +126,12 @@ describe("the REST API, followed by many who do not read", () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   const publish = (text: string) =>
-    server.feed.publish({ type: "artifacts.failed", namespace: "default", sandboxId: null, data: { reason: text } });
+    server.journal.record({
+      type: "webhook.failed",
+      by: "system",
+      namespace: "default",
+      data: { webhook_id: "wh", type: "disk.low", reason: text },
+    });
 
   /** A connection that follows events and reads no further than the answer's head, which it gives. */
   async function follow(): Promise<{ socket: Socket; head: string }> {
@@ -144,7 +149,7 @@ describe("the REST API, followed by many who do not read", () => {
     const before = process.memoryUsage().rss;
     const all: Awaited<ReturnType<typeof follow>>[] = [];
     while (all.length < followers) all.push(...(await Promise.all(Array.from({ length: 50 }, follow))));
-    for (let n = 0; n < 100; n++) publish("x".repeat(200));
+    for (let n = 0; n < 100; n++) await publish("x".repeat(200));
     const id = await api.create();
     expect((await api.post(`${root}/${id}/exec`, { command: "echo works" })).json.stdout).toBe("works\n");
     const accepted = all.filter(({ head }) => head.startsWith("HTTP/1.1 200"));
@@ -162,9 +167,9 @@ describe("the REST API, followed by many who do not read", () => {
     const all = await Promise.all(Array.from({ length: 8 }, follow));
     const before = process.memoryUsage().rss;
     const text = "x".repeat(8_000);
-    // More than the kernel takes on its way, beyond what the feed keeps.
-    for (let n = 0; n < feedLimits.kept + 3_000; n++) {
-      publish(text);
+    // More than the kernel takes on its way, beyond the newest events.
+    for (let n = 0; n < journalLimits.recent + 3_000; n++) {
+      await publish(text);
       if (n % 100 === 0) await nextTurn();
     }
     expect((await api.get("/healthz")).status).toBe(200);

@@ -65,10 +65,10 @@ async function makeSecret(api: Api, sandbox: string, namespace: string): Promise
 }
 
 /** One that nobody took. */
-async function makeDelivery({ feed }: TestServer, api: Api, namespace: string): Promise<Objects> {
+async function makeDelivery({ journal }: TestServer, api: Api, namespace: string): Promise<Objects> {
   const path = "/api/v1/webhooks";
   const webhook = await made(api.post(path, { url: "http://127.0.0.1:9/", types: ["artifacts.failed"] }));
-  feed.publish({ type: "artifacts.failed", namespace, sandboxId: null, data: { reason: private_ } });
+  await journal.record({ type: "artifacts.failed", by: "system", namespace, data: { reason: private_ } });
   const delivery = await vi.waitFor(async () => {
     const [found] = (await api.get(`${path}/${webhook}/deliveries?state=dead`)).json;
     if (found === undefined) throw new Error("no delivery is dead yet");

@@ -68,8 +68,8 @@ describe("garbage collection over REST", () => {
     const record = await server.store.artifacts.get(kept);
     if (record === undefined) throw new Error("nothing was kept");
     await server.store.artifacts.put({ ...record, expiresAtMs: record.expiresAtMs + 3_600_000 });
-    const { blobs, store, feed } = server;
-    const { snapshots, skills, artifacts, audit } = store;
+    const { blobs, store, journal } = server;
+    const { snapshots, skills, artifacts } = store;
     const clock = { ...systemClock, wallMs: () => record.expiresAtMs + 1_800_000 };
     const onError = (error: unknown) => void server.errors.push(error);
     const later = openStorage({
@@ -77,8 +77,7 @@ describe("garbage collection over REST", () => {
       snapshots,
       skills,
       artifacts,
-      audit,
-      feed,
+      journal,
       clock,
       onError,
     });

@@ -5,13 +5,14 @@ import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { ensureAdmin } from "../../packages/server/src/identity/first-admin.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { journalOf, noJournal } from "../journal.ts";
 
 async function openPlace(clock = systemClock) {
   const folder = await mkdtemp("/var/tmp/caisson-identity-");
   const store = await openStore({ path: join(folder, "caisson.db") });
   return {
     store,
-    keyring: new Keyring({ keys: store.keys, clock }),
+    keyring: new Keyring({ keys: store.keys, journal: await journalOf(store), clock }),
     file: join(folder, "admin-key"),
     [Symbol.asyncDispose]: async () => {
       await store[Symbol.asyncDispose]();
@@ -25,11 +26,11 @@ const asked = { name: "a", namespace: "default", role: "agent" } as const;
 describe("keys", () => {
   it("[IDN-03] begin with an administrator's, in a file that its owner alone can read", async () => {
     await using place = await openPlace();
-    expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: true });
+    expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: true });
     const token = (await readFile(place.file, "utf8")).trim();
     expect(await place.keyring.authenticate(token)).toMatchObject({ role: "admin", namespace: "default" });
     expect((await stat(place.file)).mode & 0o777).toBe(0o600);
-    expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: false });
+    expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: false });
     expect((await readFile(place.file, "utf8")).trim()).toBe(token);
     const keys = await place.store.keys.list();
     expect(keys).toHaveLength(1);
@@ -42,7 +43,7 @@ describe("keys", () => {
 
   it("[IDN-03] of an administrator are made again when the file is gone, damaged, or its key revoked", async () => {
     await using place = await openPlace();
-    await ensureAdmin(place.keyring, place.store.audit, place.file);
+    await ensureAdmin(place.keyring, place.file);
     const seen = new Set([(await readFile(place.file, "utf8")).trim()]);
     const spoil = [
       () => rm(place.file),
@@ -51,7 +52,7 @@ describe("keys", () => {
     ];
     for (const act of spoil) {
       await act();
-      expect(await ensureAdmin(place.keyring, place.store.audit, place.file)).toEqual({ isFirst: false });
+      expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: false });
       seen.add((await readFile(place.file, "utf8")).trim());
       expect(await place.keyring.authenticate([...seen].at(-1) ?? "")).toMatchObject({ role: "admin" });
     }
@@ -66,7 +67,9 @@ describe("keys", () => {
     await revoking;
     await expect(place.keyring.authenticate(token)).rejects.toThrow(/not known/);
     expect(await place.keyring.principalOf(key.id)).toBeUndefined();
-    await expect(new Keyring({ keys: place.store.keys }).authenticate(token)).rejects.toThrow(/not known/);
+    await expect(new Keyring({ keys: place.store.keys, journal: noJournal }).authenticate(token)).rejects.toThrow(
+      /not known/,
+    );
   });
 
   it("[IDN-01] expire by the clock, remembered or not", async () => {

@@ -28,8 +28,8 @@ describe("the id of a run", () => {
   const eventsOf = async (run: string) => {
     const found: string[] = [];
     const types = "execution.started,execution.completed,execution.failed,execution.timeout";
-    for await (const { type, data } of messages(await agent.open("GET", `/api/v1/events?types=${types}&after=0`))) {
-      if ((data as { run_id?: string }).run_id !== run) continue;
+    for await (const { type, run_id } of messages(await agent.open("GET", `/api/v1/events?types=${types}&after=0`))) {
+      if (run_id !== run) continue;
       found.push(type);
       if (type !== "execution.started") break;
     }

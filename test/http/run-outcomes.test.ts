@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import { engines } from "../harness.ts";
 import { connectClient } from "../mcp/client.ts";
 import type { Api } from "./api.ts";
@@ -21,8 +21,8 @@ interface Told {
 async function openReceiver() {
   const got: Told[] = [];
   const server = createServer(async (request, response) => {
-    const { type, data } = JSON.parse((await request.setEncoding("utf8").toArray()).join(""));
-    got.push({ type, run: data.run_id });
+    const { type, run_id } = JSON.parse((await request.setEncoding("utf8").toArray()).join(""));
+    got.push({ type, run: run_id });
     response.writeHead(200).end();
   });
   server.listen(0, "127.0.0.1");
@@ -36,7 +36,7 @@ describe("the end of a run", () => {
   let operator: Api;
   let at: string;
   let receiver: Awaited<ReturnType<typeof openReceiver>>;
-  const fed: FeedEvent[] = [];
+  const fed: JournalEvent[] = [];
   const ends = ["execution.completed", "execution.failed", "execution.timeout"] as const;
   beforeAll(async () => {
     server = await openTestServer(engine);
@@ -45,7 +45,7 @@ describe("the end of a run", () => {
     at = `/api/v1/sandboxes/${await api.create()}`;
     receiver = await openReceiver();
     await operator.post("/api/v1/webhooks", { url: receiver.url, types: [...ends] });
-    const reader = server.feed.read({ types: ends });
+    const reader = server.journal.read({ types: ends });
     void (async () => {
       for await (const event of reader) if (event.type !== "events.lag") fed.push(event);
     })();
@@ -57,7 +57,7 @@ describe("the end of a run", () => {
   });
 
   const run = async (json: object) => (await api.post(`${at}/exec`, json)).json;
-  const inFeed = (id: string) => fed.filter(({ data }) => data.run_id === id).map(({ type }) => type);
+  const inFeed = (id: string) => fed.filter(({ run_id }) => run_id === id).map(({ type }) => type);
   const inWebhook = (id: string) => receiver.got.filter((told) => told.run === id).map(({ type }) => type);
   const inLog = async (id: string) => {
     const rows = await server.store.audit.search({ runId: id, after: 0 });
@@ -118,16 +118,26 @@ describe("the end of a run", () => {
   it.each(["exec", "process"] as const)(
     "[AUD-01] is told by feed, webhook and answer (%s) only once the audit log has it",
     async (kind) => {
-      const { audit } = server.store;
-      const record = audit.record.bind(audit);
+      const { store } = server;
+      const begin = store.batch.bind(store);
       const reached = Promise.withResolvers<string>();
       const gate = Promise.withResolvers<void>();
-      const spy = vi.spyOn(audit, "record").mockImplementation(async (entry) => {
-        if (ends.some((end) => end === entry.type)) {
-          reached.resolve(entry.runId ?? "");
-          await gate.promise;
-        }
-        return record(entry);
+      const spy = vi.spyOn(store, "batch").mockImplementation(() => {
+        const batch = begin();
+        let end: string | undefined;
+        const [record, commit] = [batch.record.bind(batch), batch.commit.bind(batch)];
+        batch.record = (entry) => {
+          if (ends.some((type) => type === entry.type)) end = entry.runId ?? "";
+          record(entry);
+        };
+        batch.commit = async () => {
+          if (end !== undefined) {
+            reached.resolve(end);
+            await gate.promise;
+          }
+          return commit();
+        };
+        return batch;
       });
       let isAnswered = false;
       const answered = async (): Promise<void> => {

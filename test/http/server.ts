@@ -16,11 +16,11 @@ import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
-import type { Keyring } from "../../packages/server/src/identity/keyring.ts";
+import { Keyring } from "../../packages/server/src/identity/keyring.ts";
 import { openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
-import { CheckedFeed } from "../checked-feed.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
+import { EventChecks, silent } from "../journal.ts";
 import { Api } from "./api.ts";
 import { type Document, Judge } from "./document.ts";
 
@@ -98,7 +98,7 @@ export async function openTestServer(
     ...(background && { background }),
     onError,
   });
-  const feed = new CheckedFeed();
+  const checks = new EventChecks();
   const settings: FleetSettings = {
     engine,
     image: "host",
@@ -115,8 +115,9 @@ export async function openTestServer(
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
-    ...{ folder, caisson, feed, settings, approvals, search, clock: systemClock, onError },
+    ...{ folder, caisson, settings, approvals, search, clock: systemClock, onError },
     ...defined({ packages, browserImage }),
+    onEvent: checks.onEvent,
     host,
   });
   const doors = await openDoors(service, {
@@ -129,6 +130,8 @@ export async function openTestServer(
     ...options,
   });
   const { http, keyring } = doors;
+  // A test's keys are not what it is about.
+  const testKeys = new Keyring({ keys: service.store.keys, journal: silent(service.journal) });
   const { app, routes, issueSetupLink } = http;
   await app.listen({ host: "127.0.0.1", port: 0 });
   const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
@@ -145,17 +148,16 @@ export async function openTestServer(
     errors,
     anonymous: new Api(base, judge, {}),
     as: async (role, namespace = "default") => {
-      const { token } = await keyring.issue({ name: role, namespace, role });
+      const { token } = await testKeys.issue({ name: role, namespace, role });
       return new Api(base, judge, { "x-api-key": token });
     },
     [Symbol.asyncDispose]: async () => {
       await doors[Symbol.asyncDispose]();
-      feed[Symbol.dispose]();
       await service[Symbol.asyncDispose]();
       for (const { id } of await caisson.keptSandboxes()) await caisson.destroySandbox(id);
       await caisson[Symbol.asyncDispose]();
       await removeDataFolder(home);
-      feed.checkAll();
+      checks.checkAll();
     },
   };
 }

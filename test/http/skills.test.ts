@@ -5,6 +5,7 @@ import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { Skills } from "../../packages/server/src/sandboxes/skills.ts";
 import { engines } from "../harness.ts";
+import { noJournal } from "../journal.ts";
 import { hostileArchives } from "../sandbox/hostile-archives.ts";
 import { archive } from "../sandbox/tar-bytes.ts";
 import type { Api } from "./api.ts";
@@ -138,9 +139,8 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
   );
 
   it("are neither stored nor deleted when the timeline cannot hold it", async () => {
-    const { store, storage, feed, blobs } = server;
-    const audit = { record: () => Promise.reject(new Error("no audit")) };
-    const parts = { blobs, records: store.skills, sweeper: storage.sweeper, feed, clock: systemClock, audit };
+    const { store, storage, blobs } = server;
+    const parts = { blobs, records: store.skills, sweeper: storage.sweeper, clock: systemClock, journal: noJournal };
     const skills = new Skills(parts);
     const caller: Caller = {
       principal: { id: "key", name: "test", namespace: "default", role: "agent" },
@@ -149,10 +149,10 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
     async function* bytes() {
       yield skillOf("unlogged");
     }
-    await expect(skills.add(caller, bytes())).rejects.toThrow("no audit");
+    await expect(skills.add(caller, bytes())).rejects.toThrow("no journal");
     expect((await api.get("/api/v1/skills?name=unlogged")).json).toEqual([]);
     const { json: kept } = await upload(skillOf("unlogged"));
-    await expect(skills.delete(caller, kept.id)).rejects.toThrow("no audit");
+    await expect(skills.delete(caller, kept.id)).rejects.toThrow("no journal");
     expect((await api.get(`/api/v1/skills/${kept.id}`)).status).toBe(200);
   });
 });

@@ -3,6 +3,7 @@ import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import { type SnapshotParts, Snapshots } from "../../packages/server/src/sandboxes/snapshots.ts";
 import { engines } from "../harness.ts";
+import { noJournal } from "../journal.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
@@ -209,9 +210,9 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
 
   /** With the server's own store, and limits or blobs of its own. */
   function snapshotsWith(more: Partial<SnapshotParts>) {
-    const { store, storage, feed } = server;
-    const { audit, snapshots: records } = store;
-    const shared = { records, audit, feed, clock: systemClock, sweeper: storage.sweeper, blobs: server.blobs };
+    const { store, storage, journal } = server;
+    const { snapshots: records } = store;
+    const shared = { records, journal, clock: systemClock, sweeper: storage.sweeper, blobs: server.blobs };
     return new Snapshots({ ...shared, ...more });
   }
   const caller = (namespace: string): Caller => ({
@@ -257,14 +258,16 @@ describe.each(engines)("snapshots over REST (%s)", (engine) => {
   });
 
   it("whose entry in the timeline cannot be written are not there", async () => {
-    const audit = { record: () => Promise.reject(new Error("no audit")) };
+    const journal = noJournal;
     const before = (await api.get("/api/v1/snapshots")).json.length;
     await expect(
-      server.fleet.use(caller("default"), id, (sandbox) => snapshotsWith({ audit }).create(caller("default"), sandbox)),
-    ).rejects.toThrow("no audit");
+      server.fleet.use(caller("default"), id, (sandbox) =>
+        snapshotsWith({ journal }).create(caller("default"), sandbox),
+      ),
+    ).rejects.toThrow("no journal");
     expect((await api.get("/api/v1/snapshots")).json).toHaveLength(before);
     const { json: kept } = await api.post(`${at}/snapshots`);
-    await expect(snapshotsWith({ audit }).delete(caller("default"), kept.id)).rejects.toThrow("no audit");
+    await expect(snapshotsWith({ journal }).delete(caller("default"), kept.id)).rejects.toThrow("no journal");
     expect((await api.get(`/api/v1/snapshots/${kept.id}`)).status).toBe(200);
   });
 });

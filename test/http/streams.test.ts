@@ -153,7 +153,7 @@ describe.each(engines)("live streams (%s)", (engine) => {
       if (message.type === "execution.completed") break;
     }
     expect(types[0]).toBe("sandbox.created");
-    server.feed.publish({ type: "disk.low", namespace: "elsewhere", sandboxId: null, data: {} });
+    await server.journal.record({ type: "disk.low", by: "system", namespace: "elsewhere", data: {} });
     for await (const message of messages(other)) {
       expect(message.namespace).toBe("elsewhere");
       if (message.type === "disk.low") break;

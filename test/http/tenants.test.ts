@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { engines } from "../harness.ts";
+import { backpressure } from "../journal.ts";
 import type { Api } from "./api.ts";
 import { messages } from "./messages.ts";
 import { RawClient } from "./raw.ts";
@@ -198,7 +199,7 @@ describe("a hostile tenant", () => {
     const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0", "127.1"];
     for (const host of hosts) {
       const { json } = await operator.post("/api/v1/webhooks", { url: `http://${host}:${port}/` });
-      server.feed.publish({ type: "queue.backpressure", namespace: "tenant", sandboxId: null, data: { waiting: 1 } });
+      await server.journal.record(backpressure("tenant", 1));
       const path = `/api/v1/webhooks/${json.id}/deliveries`;
       await vi.waitFor(async () => {
         const [delivery] = (await operator.get(path)).json;

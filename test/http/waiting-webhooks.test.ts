@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { HttpDialer } from "../../packages/server/src/egress/dialer.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
-import { WebhookSender } from "../../packages/server/src/events/webhook-sender.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { WebhookSender } from "../../packages/server/src/webhooks/webhook-sender.ts";
+import { backpressure, journalOf } from "../journal.ts";
 
 const hourMs = 3_600_000;
 
@@ -48,14 +48,13 @@ async function openDaemon(hours: number) {
   await using opened = new AsyncDisposableStack();
   const clock = { ...systemClock, wallMs: () => Date.now() + hours * hourMs };
   const store = opened.use(await openStore({ path: join(folder, "caisson.db"), clock }));
-  const feed = opened.use(new EventFeed());
+  const journal = opened.use(await journalOf(store));
   const errors: unknown[] = [];
   const dialer = new HttpDialer({ allowPrivate: true });
-  const parts = { feed, webhooks: store.webhooks, dialer, clock, waitsMs: [hourMs, hourMs] };
+  const parts = { journal, batch: store.batch, webhooks: store.webhooks, dialer, clock, waitsMs: [hourMs, hourMs] };
   const sender = opened.use(await WebhookSender.open({ ...parts, onError: (error) => errors.push(error) }));
   const owned = opened.move();
-  const tell = (n: number) =>
-    feed.publish({ type: "queue.backpressure", namespace: "default", sandboxId: null, data: { waiting: n } });
+  const tell = (n: number) => journal.record(backpressure("default", n));
   return { store, sender, tell, errors, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 

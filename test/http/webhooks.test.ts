@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { webhookLimits } from "../../packages/server/src/core/webhook-limits.ts";
+import { backpressure } from "../journal.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
 interface Got {
@@ -44,22 +45,25 @@ describe("webhooks", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  const tell = (namespace: string) =>
-    server.feed.publish({ type: "queue.backpressure", namespace, sandboxId: null, data: { waiting: 3 } });
+  const tell = (namespace: string) => server.journal.record(backpressure(namespace, 3));
 
   it("[EVT-02] get events of their namespace and types, signed in the Standard Webhooks way", async () => {
     using receiver = await openReceiver();
     const api = await server.as("operator", "signed");
     const { status, json } = await api.post("/api/v1/webhooks", { url: receiver.url, types: ["queue.backpressure"] });
     expect(status).toBe(201);
-    server.feed.publish({ type: "disk.low", namespace: "signed", sandboxId: null, data: {} });
-    tell("another");
-    tell("signed");
+    await server.journal.record({ type: "disk.low", by: "system", namespace: "signed", data: {} });
+    await tell("another");
+    await tell("signed");
     await vi.waitFor(() => expect(receiver.got.length).toBe(1), 20_000);
     const [got] = receiver.got as [Got];
     expect(JSON.parse(got.body)).toMatchObject({
       type: "queue.backpressure",
-      data: { namespace: "signed", sandbox_id: null, waiting: 3 },
+      id: null,
+      namespace: "signed",
+      sandbox_id: null,
+      run_id: null,
+      data: { waiting: 3 },
     });
     expect(isGenuine(json.secret, got)).toBe(true);
     expect(isGenuine(json.secret, { ...got, body: got.body.replace("3", "4") })).toBe(false);
@@ -72,7 +76,7 @@ describe("webhooks", () => {
     using receiver = await openReceiver(500, 503);
     const api = await server.as("operator", "again");
     const { json } = await api.post("/api/v1/webhooks", { url: receiver.url });
-    tell("again");
+    await tell("again");
     const path = `/api/v1/webhooks/${json.id}/deliveries`;
     await vi.waitFor(async () => expect((await api.get(`${path}?state=delivered`)).json.length).toBe(1), 20_000);
     expect(receiver.got.length).toBe(3);
@@ -82,10 +86,10 @@ describe("webhooks", () => {
 
   it("[EVT-02] are dead after the last try, told so, and can be tried once more", async () => {
     using receiver = await openReceiver(500, 500, 500);
-    using reader = server.feed.read({ namespace: "dead", types: ["webhook.failed"] });
+    using reader = server.journal.read({ namespace: "dead", types: ["webhook.failed"] });
     const api = await server.as("operator", "dead");
     const { json } = await api.post("/api/v1/webhooks", { url: receiver.url });
-    tell("dead");
+    await tell("dead");
     expect((await reader.next()).value).toMatchObject({ data: { webhook_id: json.id, reason: "answered 500" } });
     const path = `/api/v1/webhooks/${json.id}/deliveries`;
     const [dead] = (await api.get(`${path}?state=dead`)).json;
@@ -99,7 +103,7 @@ describe("webhooks", () => {
     using receiver = await openReceiver(410);
     const api = await server.as("operator", "gone");
     const { json } = await api.post("/api/v1/webhooks", { url: receiver.url });
-    tell("gone");
+    await tell("gone");
     const path = `/api/v1/webhooks/${json.id}/deliveries?state=dead`;
     await vi.waitFor(async () => expect((await api.get(path)).json).toMatchObject([{ attempts: 1 }]), 20_000);
   });

@@ -3,11 +3,10 @@ import type { RequestListener } from "node:http";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
-import type { FeedEvent, FeedNews } from "../../packages/server/src/core/feed.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import type { LogMessage } from "../../packages/server/src/images/images.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import type { Service } from "../../packages/server/src/service.ts";
@@ -50,18 +49,8 @@ export async function openRegistries(hold?: Promise<unknown>): Promise<TestRegis
   };
 }
 
-class KeptFeed extends EventFeed {
-  readonly told: FeedEvent[] = [];
-
-  override publish(news: FeedNews): FeedEvent {
-    const event = super.publish(news);
-    if (event.type.startsWith("image.")) this.told.push(event);
-    return event;
-  }
-}
-
 export interface TestImages extends Service {
-  events: FeedEvent[];
+  events: JournalEvent[];
   errors: unknown[];
 }
 
@@ -85,15 +74,15 @@ export async function openImages(
   } = {},
 ): Promise<TestImages> {
   const errors: unknown[] = [];
-  const feed = new KeptFeed();
+  const events: JournalEvent[] = [];
   const service = await openDeployment(home, {
     caisson: { network: { dnsServers: [dns], allow } },
-    feed,
+    onEvent: (event) => void (event.type.startsWith("image.") && events.push(event)),
     settings: { ...settings, ...changed },
     packages: { registries: noRegistries, apt, catalogue, imageRegistries, pulls, mustPin: false, keepBytes },
     onError: (error) => void errors.push(error),
   });
-  return { ...service, events: feed.told, errors };
+  return { ...service, events, errors };
 }
 
 /** All that is said of an image until its making has ended. */

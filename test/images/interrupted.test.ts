@@ -22,7 +22,7 @@ const ending = "name: made\ndebian: [tool]\n";
 
 /** Told once, however soon the next one begins. */
 const begun = ({ events }: TestImages, id: string, step: string) =>
-  until(() => events.some(({ data }) => data.image_id === id && data.step === step));
+  until(() => events.some(({ type, data }) => type === "image.building" && data.image_id === id && data.step === step));
 
 describe.skipIf(ordinary)("the making of an image", () => {
   let registries: TestRegistries;

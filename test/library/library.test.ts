@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   createSandbox,
+  type JournalEvent,
   openCaisson,
-  type SandboxEvent,
   verifyFile,
   verifyManifest,
 } from "../../packages/server/src/index.ts";
@@ -75,7 +75,7 @@ describe.each(engines)("the library (%s)", (engine) => {
   });
 
   it("[API-06] tells what happens, in order, to all and to those of one sandbox; who throws hurts nobody", async () => {
-    const seen: SandboxEvent[] = [];
+    const seen: JournalEvent[] = [];
     const own: string[] = [];
     let id: string;
     {
@@ -94,19 +94,19 @@ describe.each(engines)("the library (%s)", (engine) => {
     }
     const expected = [
       { type: "execution.started" },
-      { type: "execution.completed", exitCode: 0 },
+      { type: "execution.completed", data: { exit_code: 0 } },
       { type: "execution.started" },
-      { type: "execution.failed", exitCode: 3, errorCode: null },
+      { type: "execution.failed", data: { exit_code: 3, error_code: null } },
       { type: "execution.started" },
       { type: "execution.timeout" },
       { type: "execution.started" },
-      { type: "execution.failed", exitCode: null, errorCode: "not_found" },
+      { type: "execution.failed", data: { exit_code: null, error_code: "not_found" } },
       { type: "sandbox.destroyed" },
     ];
-    expect(seen).toMatchObject([{ type: "sandbox.created", engine }, ...expected]);
+    expect(seen).toMatchObject([{ type: "sandbox.created", data: { engine } }, ...expected]);
     expect(own).toEqual(expected.map(({ type }) => type));
-    expect(new Set(seen.map((event) => event.sandboxId))).toEqual(new Set([id]));
-    const runs = seen.flatMap((event) => ("runId" in event ? [event.runId] : []));
+    expect(new Set(seen.map((event) => event.sandbox_id))).toEqual(new Set([id]));
+    const runs = seen.flatMap((event) => event.run_id ?? []);
     expect(new Set(runs).size).toBe(4);
   });
 
@@ -115,12 +115,12 @@ describe.each(engines)("the library (%s)", (engine) => {
     await using sandbox = await caisson.createSandbox();
     const events = sandbox.events.stream();
     killProcessesOf(sandbox.id);
-    expect(await events.next()).toMatchObject({ value: { type: "sandbox.lost", sandboxId: sandbox.id } });
+    expect(await events.next()).toMatchObject({ value: { type: "sandbox.lost", sandbox_id: sandbox.id } });
   });
 
   it("[API-06] keeps a sandbox for its next owner, told as events, with the records of its runs", async () => {
     const seen: string[] = [];
-    const follow = (event: SandboxEvent) => seen.push(event.type);
+    const follow = (event: JournalEvent) => seen.push(event.type);
     let id: string;
     {
       await using sandbox = await createSandbox({ home, root, environment: {}, settings, keep: true });
@@ -180,7 +180,7 @@ describe.each(engines)("the library (%s)", (engine) => {
   it("[EXE-14] records and tells of a context's runs and of background processes as of other runs", async () => {
     await using caisson = await open();
     await using sandbox = await caisson.createSandbox();
-    const seen: SandboxEvent[] = [];
+    const seen: JournalEvent[] = [];
     sandbox.events.subscribe((event) => seen.push(event));
     await using context = await sandbox.contexts.create({ language: "python" });
     await context.run("print('counted'); n = 1");
@@ -200,11 +200,11 @@ describe.each(engines)("the library (%s)", (engine) => {
     ]);
     expect(seen).toMatchObject([
       { type: "execution.started" },
-      { type: "execution.completed", exitCode: 0 },
+      { type: "execution.completed", data: { exit_code: 0 } },
       { type: "execution.started" },
-      { type: "execution.failed", exitCode: 1 },
-      { type: "execution.started", runId: process.info().run_id },
-      { type: "execution.failed", runId: process.info().run_id, exitCode: 5 },
+      { type: "execution.failed", data: { exit_code: 1 } },
+      { type: "execution.started", run_id: process.info().run_id },
+      { type: "execution.failed", run_id: process.info().run_id, data: { exit_code: 5 } },
     ]);
   });
 
@@ -245,7 +245,7 @@ describe.each(engines)("the library (%s)", (engine) => {
     expect(await sandbox.artifacts.read("sub/b")).toEqual({ ...data, content_base64: "ZGF0YQ==" });
     await expect(sandbox.artifacts.read("../../../etc/passwd")).rejects.toMatchObject({ code: "invalid" });
     const manifest = await sandbox.artifacts.sign();
-    expect(await signed.next()).toMatchObject({ value: { files: 2 } });
+    expect(await signed.next()).toMatchObject({ value: { data: { files: 2 } } });
     const { publicKey } = await caisson.signer();
     expect(verifyManifest(JSON.parse(JSON.stringify(manifest)), publicKey)).toEqual(manifest);
     expect(verifyFile(manifest, publicKey, "sub/b", Buffer.from("data"))).toEqual(data);
@@ -273,7 +273,7 @@ describe("a data folder that takes no records", () => {
     const failures = sandbox.events.stream({ types: ["record.failed"] });
     expect((await sandbox.exec({ command: "echo fine" })).stdout).toBe("fine\n");
     expect(await failures.next()).toMatchObject({
-      value: { type: "record.failed", reason: expect.stringMatching(/EEXIST/) },
+      value: { type: "record.failed", data: { reason: expect.stringMatching(/EEXIST/) } },
     });
   });
 });

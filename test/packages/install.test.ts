@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { builtIn } from "../../packages/server/src/packages/built-in.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
@@ -45,7 +45,7 @@ describe.each(engines)("packages on %s", (engine) => {
   let folder: string;
   let api: Api;
   let id: string;
-  const events: FeedEvent[] = [];
+  const events: JournalEvent[] = [];
   /** Answers that the index keeps back. */
   const held: ServerResponse[] = [];
   const [first, second] = [wheel("caissontest", "1.0"), wheel("caissontest", "2.0")];
@@ -102,7 +102,8 @@ describe.each(engines)("packages on %s", (engine) => {
     api = await server.as("agent");
     id = await api.create();
     void (async () => {
-      for await (const event of server.feed.read({ types: ["package.installed"] })) events.push(event as FeedEvent);
+      for await (const event of server.journal.read({ types: ["package.installed"] }))
+        events.push(event as JournalEvent);
     })();
   });
   afterAll(async () => {
@@ -129,8 +130,8 @@ describe.each(engines)("packages on %s", (engine) => {
     const [row] = await server.store.audit.search({ type: "package.installed", sandboxId: id });
     expect(row?.detail).toMatchObject({ manager: "pip", count: 1, packages: [told] });
     await expect
-      .poll(() => events.map(({ sandboxId, data }) => [sandboxId, data.name]))
-      .toContainEqual([id, told.name]);
+      .poll(() => events)
+      .toContainEqual(expect.objectContaining({ sandbox_id: id, data: expect.objectContaining({ packages: [told] }) }));
   });
 
   it.runIf(hasPip)(

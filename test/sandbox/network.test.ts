@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Caisson } from "../../packages/server/src/app.ts";
-import type { SandboxEvent } from "../../packages/server/src/core/event.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { certificate } from "../egress/certificate.ts";
 import { dnsHost, type TestDns, type TestHost, tcpHost, type WebHost, webHost } from "../egress/hosts.ts";
@@ -19,7 +19,7 @@ describe.each(engines)("the network of a sandbox on %s", (engine) => {
   let web: WebHost;
   let secure: WebHost;
   let echo: TestHost;
-  const events: SandboxEvent[] = [];
+  const events: JournalEvent[] = [];
 
   beforeAll(async () => {
     dns = await dnsHost(names);
@@ -164,8 +164,8 @@ except ConnectionResetError:
     (await caisson.policies()).setSandbox(box.id, { sandbox: { allow: [], deny: [] } });
     await run.result;
     expect(told).toBe("a million\nreset\n");
-    expect(events.findLast((event) => event.type === "egress.ended" && event.sandboxId === box.id)).toMatchObject({
-      reason: "the policy changed: no rule lets out allowed.example",
+    expect(events.findLast((event) => event.type === "egress.ended" && event.sandbox_id === box.id)).toMatchObject({
+      data: { reason: "the policy changed: no rule lets out allowed.example" },
     });
   });
 
@@ -203,15 +203,15 @@ except OSError: pass
 `;
     const begun = events.length;
     expect((await sandbox.exec({ command: ["python3", "-c", code] })).exit_code).toBe(0);
-    const own = () => events.slice(begun).filter((event) => event.sandboxId === sandbox.id);
+    const own = () => events.slice(begun).filter((event) => event.sandbox_id === sandbox.id);
     await vi.waitFor(() => expect(own().map(({ type }) => type)).toContain("egress.ended"), { timeout: 30_000 });
-    const told = (type: string) => own().find((event) => event.type === type);
+    const told = (type: string) => own().find((event) => event.type === type)?.data;
     expect(told("egress.allowed")).toMatchObject({
       host: "allowed.example",
       address: "127.0.0.1",
       rule: `allowed.example:${echo.port}`,
     });
-    expect(told("egress.ended")).toMatchObject({ bytesUp: 5, bytesDown: 5, reason: null });
+    expect(told("egress.ended")).toMatchObject({ bytes_up: 5, bytes_down: 5, reason: null });
     expect(told("egress.denied")).toMatchObject({
       host: "unheard.example",
       address: null,

@@ -1,5 +1,6 @@
 import { expectTypeOf, it } from "vitest";
 import type * as sdk from "../../packages/sdk/src/index.ts";
+import type { JournalEvent, LagEvent } from "../../packages/server/src/core/journal.ts";
 import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
 import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as approvals from "../../packages/server/src/schemas/approval.ts";
@@ -62,4 +63,6 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<Shown<typeof runs.runResult>>().toExtend<sdk.RunResult>();
   expectTypeOf<Shown<typeof processes.processInfo>>().toExtend<sdk.ProcessInfo>();
   expectTypeOf<Shown<typeof snapshots.snapshot>>().toExtend<sdk.SnapshotInfo>();
+  expectTypeOf<keyof sdk.DaemonEvent>().toEqualTypeOf<keyof JournalEvent | keyof LagEvent>();
+  expectTypeOf<JournalEvent | LagEvent>().toExtend<sdk.DaemonEvent>();
 });

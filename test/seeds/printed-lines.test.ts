@@ -3,8 +3,8 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { feedTypes } from "../../packages/server/src/core/feed.ts";
 import { createSandbox } from "../../packages/server/src/index.ts";
+import { feedTypes } from "../../packages/server/src/journal/event-row.ts";
 import { caisson, type Outcome, Up, upTimeoutMs } from "../daemon/up.ts";
 import { ordinary, root } from "../harness.ts";
 import { connectStdio } from "../mcp/stdio-program.ts";

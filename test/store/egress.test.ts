@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { egressLimits } from "../../packages/server/src/core/egress-limits.ts";
-import type { FeedNews } from "../../packages/server/src/core/feed.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { AttemptLog } from "../../packages/server/src/egress/attempt-log.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { journalOf } from "../journal.ts";
 import { attempt } from "./egress-contract.ts";
 
 describe("the log of egress", () => {
@@ -23,21 +23,14 @@ describe("the log of egress", () => {
   });
 
   const waited: number[] = [];
-  const news: FeedNews[] = [];
+  const news: JournalEvent[] = [];
   const errors: unknown[] = [];
   let nowMs = 0;
-  const openLog = () => {
+  const openLog = async () => {
     for (const list of [waited, news, errors]) list.length = 0;
-    using source = new EventFeed();
     return AttemptLog.open({
       records: store.attempts,
-      audit: store.audit,
-      feed: {
-        publish: (one) => {
-          news.push(one);
-          return source.publish(one);
-        },
-      },
+      journal: await journalOf(store, (event) => news.push(event)),
       clock: { wallMs: () => 0, monotonicMs: () => nowMs },
       namespaceOf: (id) => (id.startsWith("box") ? "team" : undefined),
       sleep: async (ms) => void waited.push(ms),
@@ -59,7 +52,7 @@ describe("the log of egress", () => {
     ]);
     const [denied] = await store.attempts.list({ namespace: "team", verdict: "denied", limit: 9 });
     expect([denied?.host.length, denied?.reason?.length]).toEqual([253, 400]);
-    expect(news).toMatchObject([{ type: "egress.denied", namespace: "team", sandboxId: "box", data: { port: 443 } }]);
+    expect(news).toMatchObject([{ type: "egress.denied", namespace: "team", sandbox_id: "box", data: { port: 443 } }]);
   });
 
   it("makes a program that tries without end wait, and no other", async () => {

@@ -174,7 +174,15 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
     it("tell how many deliveries each of them waits for", async () => {
       const { webhooks } = store;
       for (const id of ["one", "two", "none"])
-        await webhooks.insert({ id, namespace: "default", url: "http://x", types: [], secret: "s", createdAtMs: 1 });
+        await webhooks.insert({
+          id,
+          namespace: "default",
+          url: "http://x",
+          types: [],
+          secret: "s",
+          createdAtMs: 1,
+          position: 1,
+        });
       for (const [id, webhookId, state] of [
         ["a", "one", "pending"],
         ["b", "one", "pending"],

@@ -163,8 +163,8 @@ describe("who gets a secret", () => {
       { variables: "PLAIN_A PLAIN_B" },
     ]);
     expect(test.events.filter(({ type }) => type === "vault.accessed")).toMatchObject([
-      { sandboxId: id, data: { secret: "API_KEY", as: "env" } },
-      { sandboxId: id, data: { secret: "API_KEY", as: "env" } },
+      { sandbox_id: id, data: { secret: "API_KEY", as: "env" } },
+      { sandbox_id: id, data: { secret: "API_KEY", as: "env" } },
     ]);
     const types = (await store.audit.search({ namespace: "alice" })).map(({ type }) => type);
     expect(types).toEqual(expect.arrayContaining(["secret.put", "secret.bound"]));

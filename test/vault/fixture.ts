@@ -1,12 +1,12 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { FeedEvent } from "../../packages/server/src/core/feed.ts";
+import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
-import { EventFeed } from "../../packages/server/src/events/event-feed.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import type { KeySource } from "../../packages/server/src/vault/key-ring.ts";
 import { StoredVault, type VaultParts } from "../../packages/server/src/vault/vault.ts";
+import { journalOf } from "../journal.ts";
 
 export function callerOf(namespace = "default", role: Role = "operator"): Caller {
   return { principal: { id: `key-${namespace}`, name: namespace, namespace, role }, requestId: "request" };
@@ -15,7 +15,7 @@ export function callerOf(namespace = "default", role: Role = "operator"): Caller
 export interface TestVault extends AsyncDisposable {
   vault: StoredVault;
   store: Store;
-  events: FeedEvent[];
+  events: JournalEvent[];
 }
 
 export interface VaultHome extends AsyncDisposable {
@@ -32,8 +32,8 @@ export async function makeVaultHome(): Promise<VaultHome> {
   const clock = { nowMs: Date.now() };
   const open = async (changed: Partial<VaultParts> = {}): Promise<TestVault> => {
     const store = await openStore({ path: join(folder, "caisson.db") });
-    const feed = new EventFeed();
-    const events: FeedEvent[] = [];
+    const events: JournalEvent[] = [];
+    const journal = await journalOf(store, (event) => events.push(event));
     const keys: KeySource = { file: keyFile };
     try {
       const vault = await StoredVault.open({
@@ -41,14 +41,7 @@ export async function makeVaultHome(): Promise<VaultHome> {
         keys,
         environment: new Map(),
         writable: true,
-        audit: store.audit,
-        feed: {
-          publish: (news) => {
-            const event = feed.publish(news);
-            events.push(event);
-            return event;
-          },
-        },
+        journal,
         clock: { wallMs: () => clock.nowMs },
         onError: (error) => {
           throw error;

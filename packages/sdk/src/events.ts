@@ -4,11 +4,13 @@ import type { Transport } from "./transport.ts";
 export interface DaemonEvent {
   /** `events.lag` in place of events that this reader missed. */
   type: string;
-  id: number;
+  /** Place in the daemon's store, for `after`; null for an event that is not stored. */
+  id: number | null;
   at: string;
   namespace?: string;
   sandbox_id?: string | null;
-  data?: Record<string, string | number | boolean | null>;
+  run_id?: string | null;
+  data?: Readonly<Record<string, unknown>>;
   /** Of `events.lag`: how many. */
   dropped?: number;
 }

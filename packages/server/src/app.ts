@@ -17,8 +17,8 @@ import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, St
 import type { EngineSource } from "./core/engine-source.ts";
 import type { Errand, ErrandAnswer } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
-import type { Events } from "./core/event.ts";
 import type { ImageRecord } from "./core/image-record.ts";
+import type { Events, Happening } from "./core/journal.ts";
 import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
@@ -44,8 +44,8 @@ import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
 import { openRegistryWay } from "./egress/registry-way.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
-import { EventBus } from "./events/event-bus.ts";
 import { realFolder } from "./host/folders.ts";
+import { MemoryJournal } from "./journal/memory-journal.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Copies } from "./sandboxes/copies.ts";
@@ -65,7 +65,7 @@ export { plainTerminalOutput } from "./engines/host-terminal.ts";
 export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
   readonly #namespaces = new Namespaces();
-  readonly #events = new EventBus((id) => this.#namespaces.of(id));
+  readonly #events = new MemoryJournal((id) => this.#namespaces.of(id));
   readonly #records: RunLog | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
@@ -82,15 +82,10 @@ export class Caisson implements AsyncDisposable {
 
   constructor(options: CaissonOptions) {
     this.#options = options;
-    const { home, root, records, guestPath, runtimePaths } = options;
-    this.#engines =
-      options.engines ??
-      new LocalEngines({
-        home,
-        bin: join(root, ".build/bin"),
-        onError: this.#onError,
-        ...defined({ guestPath, runtimePaths, onLaunch: options.onLaunch }),
-      });
+    const { home, root, records, guestPath, runtimePaths, onLaunch } = options;
+    const own = { home, bin: join(root, ".build/bin"), onError: this.#onError };
+    const engines = () => new LocalEngines({ ...own, ...defined({ guestPath, runtimePaths, onLaunch }) });
+    this.#engines = options.engines ?? engines();
     this.listeners = options.listeners ?? true;
     this.background = options.background ?? { allowed: true, mostMs: requestLimits.processTimeMs.max };
     this.copies = new Copies({
@@ -101,7 +96,7 @@ export class Caisson implements AsyncDisposable {
     });
     this.#records = records === undefined ? undefined : new RunLog(home, records);
     this.#way = {
-      log: new EventLog((happening) => this.#events.emit(happening)),
+      log: new EventLog((happening) => this.#events.record(happening)),
       world: hostWorld(options.network?.dnsServers),
       trust: new HostTrust(options.network?.caFile === undefined ? [] : [options.network.caFile]),
       clock: systemClock,
@@ -235,9 +230,10 @@ export class Caisson implements AsyncDisposable {
       openGate: async (created, wire) => {
         await guarded;
         const { id: sandboxId, ownerFolder } = created;
-        redactor.watch(() => this.#events.emit({ type: "secret.probing", sandboxId }));
+        const record = (news: Happening) => this.#events.record({ ...news, sandboxId });
+        redactor.watch(() => record({ type: "secret.probing", data: {} }));
         const notice: Notice = (secret, value, host) =>
-          redactor.notice(value, () => this.#events.emit({ type: "secret.echoed", sandboxId, secret, host }));
+          redactor.notice(value, () => record({ type: "secret.echoed", data: { secret, host } }));
         const gate = await openGate({ ...this.#way, policies }, { id: sandboxId, ownerFolder, notice, redactor }, wire);
         own = gate;
         this.#gates.set(created.id, gate);

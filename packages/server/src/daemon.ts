@@ -14,7 +14,6 @@ import { serviceLimits } from "./core/limits.ts";
 import type { PackageManager } from "./core/package.ts";
 import { openDoors } from "./doors.ts";
 import { EngineClient } from "./engines/client.ts";
-import { EventFeed } from "./events/event-feed.ts";
 import { daemonDescriptors } from "./host/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
 import { layoutOf } from "./host/layout.ts";
@@ -76,7 +75,6 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
-  const feed = opened.use(new EventFeed());
   const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
   caisson.guard({ packageHosts: new Map(configuration.packageHosts) });
   const { fleet: settings, approvals, vault, storeName, sandboxRules, packages, search } = configuration;
@@ -85,9 +83,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
   const opening = { path: storePath(daemon, storeName) };
   const given = { opening, settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
-  const service = opened.use(
-    await openService({ folder: daemon, caisson, feed, ...given, clock: systemClock, onError }),
-  );
+  const service = opened.use(await openService({ folder: daemon, caisson, ...given, clock: systemClock, onError }));
   const { store, fleet } = service;
   const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));
@@ -106,7 +102,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   });
   const { http, keyring } = opened.use(doors);
   const keyFile = join(daemon, "admin-key");
-  const { isFirst } = await ensureAdmin(keyring, store.audit, keyFile);
+  const { isFirst } = await ensureAdmin(keyring, keyFile);
   const local = await listen(http);
   if (configuration.browsers) await listenForBrowsers(doors.ports);
   opened.defer(() => {

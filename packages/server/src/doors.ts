@@ -1,6 +1,5 @@
 import { Once } from "./core/once.ts";
 import { HttpDialer } from "./egress/dialer.ts";
-import { WebhookSender } from "./events/webhook-sender.ts";
 import { approvalRoutes } from "./http/approvals.ts";
 import { egressRoutes } from "./http/egress.ts";
 import { egressLogRoutes } from "./http/egress-log.ts";
@@ -25,6 +24,7 @@ import { PortPasses } from "./identity/port-passes.ts";
 import { Traces } from "./mcp/traces.ts";
 import type { McpDoor } from "./mcp-door.ts";
 import { type Service, toolPartsOf } from "./service.ts";
+import { WebhookSender } from "./webhooks/webhook-sender.ts";
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
@@ -51,28 +51,29 @@ export async function openDoors(
   service: Service,
   { webhooks, mcpTools = ["core"], ...parts }: DoorParts,
 ): Promise<Doors> {
-  const { caisson, feed, store, storage, approvals, vault, fleet, ports: desk } = service;
+  const { caisson, journal, store, storage, approvals, vault, fleet, ports: desk } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
-    feed,
+    journal,
     webhooks: store.webhooks,
+    batch: () => store.batch(),
     dialer: new HttpDialer({ allowPrivate: mayBePrivate }),
     ...waits,
     onError: parts.onError,
   });
-  const keyring = new Keyring({ keys: store.keys });
+  const keyring = new Keyring({ keys: store.keys, journal });
   const passes = new PortPasses();
   const ports = new PortServer({
     fleet,
     desk,
     passes,
     keyring,
-    audit: store.audit,
+    journal,
     domain: portDomain,
     onError: parts.onError,
   });
   const toolParts = toolPartsOf(service);
-  const traces = new Traces(feed);
+  const traces = new Traces(journal);
   const mcp = new Once<McpDoor>();
   const openMcp = () =>
     mcp.get(async () => {
@@ -85,7 +86,7 @@ export async function openDoors(
     fleet,
     keyring,
     audit: store.audit,
-    feed,
+    journal,
     idempotency: store.idempotency,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),

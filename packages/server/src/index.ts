@@ -14,7 +14,7 @@ export type { Settings } from "./config/settings.ts";
 export type { ContextOptions, ContextRunOptions, ContextRunResult } from "./core/context.ts";
 export type { PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
 export { AppError, type ErrorCode } from "./core/errors.ts";
-export type { EventFilter, EventStream, Events, LagEvent, SandboxEvent } from "./core/event.ts";
+export type { EventFilter, EventStream, Events, JournalEvent, LagEvent } from "./core/journal.ts";
 export type { Artifact, ArtifactContent, Manifest, Signer } from "./core/manifest.ts";
 export type { ProcessInfo, ProcessRequest, SandboxProcess } from "./core/process.ts";
 export type { ProcessResult } from "./core/process-result.ts";

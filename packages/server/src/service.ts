@@ -6,6 +6,7 @@ import { followSandboxes } from "./approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import { type AptSources, noApt } from "./core/apt.ts";
 import type { Clock } from "./core/clock.ts";
+import { defined } from "./core/defined.ts";
 import { egressLimits } from "./core/egress-limits.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { Collector } from "./core/gc.ts";
@@ -23,14 +24,13 @@ import { AttemptLog } from "./egress/attempt-log.ts";
 import { decide } from "./egress/decide.ts";
 import { holdAnswers } from "./egress/hold-answer.ts";
 import { PolicyDesk } from "./egress/policy-desk.ts";
-import type { EventFeed } from "./events/event-feed.ts";
-import { noteSecrets } from "./events/note-secrets.ts";
-import { tellFeed } from "./events/tell-feed.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
 import { FirstUse } from "./images/first-use.ts";
 import { imageCollector } from "./images/image-collector.ts";
 import { Images } from "./images/images.ts";
+import { recordInside } from "./journal/record-inside.ts";
+import { type JournalParts, StoredJournal } from "./journal/stored-journal.ts";
 import { OciImages } from "./oci/oci-images.ts";
 import { platformOf } from "./oci/platform.ts";
 import { findPullable, readPullPlace } from "./oci/pull-places.ts";
@@ -68,11 +68,10 @@ interface ServiceParts {
   folder: string;
   /** The store, where it has another path or is being opened already. */
   opening?: Partial<Pick<StoreOptions, "path" | "client" | "signer">>;
-  /** Stays its owner's, as the feed does. */
+  /** Stays its owner's. */
   caisson: Caisson;
   /** Who makes its sandboxes, where that is not plainly the Caisson. */
   maker?: SandboxMaker;
-  feed: EventFeed;
   settings: FleetSettings;
   approvals: ApprovalSettings;
   /** That a sandbox may have of its own. */
@@ -94,6 +93,8 @@ interface ServiceParts {
   restore?: Restore;
   /** An empty one with a key of its own unless given. */
   vault?: VaultOptions;
+  /** Called with each event before its readers get it. */
+  onEvent?: JournalParts["onEvent"];
   onError: (error: unknown) => void;
 }
 
@@ -120,7 +121,7 @@ export interface PackageSettings {
 /** What a daemon keeps and knows, without its doors and its process. */
 export interface Service extends AsyncDisposable {
   caisson: Caisson;
-  feed: EventFeed;
+  journal: StoredJournal;
   store: Store;
   blobs: FileBlobs;
   storage: Storage;
@@ -142,30 +143,30 @@ export interface Service extends AsyncDisposable {
 
 export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
-  const { folder, caisson, feed, clock, onError } = parts;
+  const { folder, caisson, clock, onError } = parts;
   const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
+  const { onEvent } = parts;
+  const journal = opened.use(await StoredJournal.open({ audit, batch: () => store.batch(), ...defined({ onEvent }) }));
   const settings = { ...parts.settings, limits: await withStorage(parts.settings.limits, folder) };
   // First of all: with another master key nothing of the last daemon's is touched.
-  const vault = opened.use(await openVault({ folder, records: secrets, audit, feed, clock, onError }, parts.vault));
+  const vault = opened.use(await openVault({ folder, records: secrets, journal, clock, onError }, parts.vault));
   const redactors = async (namespace: string) => redactorsOf(await vault.values(namespace));
   const blobs = await FileBlobs.open(join(folder, "blobs"));
-  const storage = openStorage({ blobs, snapshots, skills, artifacts, audit, feed, clock, onError });
+  const storage = openStorage({ blobs, snapshots, skills, artifacts, journal, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
   const inForce = await caisson.policies();
   const policies = await PolicyDesk.open({
     policies: inForce,
     records: store.policies,
-    audit,
-    feed,
+    journal,
     sandboxRules: parts.sandboxRules ?? egressLimits.sandboxRules.default,
     onError,
   });
   const attempts = await AttemptLog.open({
     records: store.attempts,
-    audit,
-    feed,
+    journal,
     clock,
     namespaceOf: (id) => inForce.sandbox(id)?.namespace,
     onError,
@@ -173,16 +174,15 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const ready = await readyHost(parts.host, store.approvals);
   const approvals = await ApprovalDesk.open({
     records: store.approvals,
-    audit,
-    feed,
+    journal,
     clock,
     settings: parts.approvals,
     effects: { egress: holdAnswers(policies, inForce), ...ready.effects },
     onError,
   });
   opened.use(approvals);
-  const host = ready.open({ approvals, audit, redactors });
-  const runs = new RunBook({ audit, sandboxes: store.sandboxes });
+  const host = ready.open({ approvals, journal, redactors });
+  const runs = new RunBook({ journal, sandboxes: store.sandboxes });
   caisson.keepRuns(runs);
   caisson.guard({
     log: attempts,
@@ -221,8 +221,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     queue: (caller, signal, act) => fleet.build(caller, signal, act),
     emptyPools: (layerId) => fleet.emptyPools(layerId),
     needed: () => templates.layerIds(),
-    audit,
-    feed,
+    journal,
     clock,
     onError,
   });
@@ -248,8 +247,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     build: () => ({ fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
     layers: () => caisson.layers(),
     removeLayer: (id) => caisson.removeLayer(id),
-    audit,
-    feed,
+    journal,
     clock,
     onError,
   });
@@ -267,9 +265,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const fleet = await SandboxFleet.open({
     maker: parts.maker ?? caisson,
     records: store.sandboxes,
-    audit,
-    batch: () => store.batch(),
-    feed,
+    journal,
     clock,
     settings,
     approvals,
@@ -296,18 +292,16 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.defer(async () => void (await swept));
   const sweeping = setInterval(() => void images.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
-  const ports = opened.use(await PortDesk.open({ records: store.ports, audit, feed, fleet, onError }));
+  const ports = opened.use(await PortDesk.open({ records: store.ports, journal, fleet, onError }));
   await policies.sweep();
   const expire = () => void storage.artifacts.expire().catch(onError);
   const expiring = setInterval(expire, keptArtifactLimits.expireEveryMs).unref();
   opened.defer(() => clearInterval(expiring));
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
-  const namespaceOf = (id: string) => fleet.namespaceOf(id);
-  tellFeed(caisson.events, namespaceOf, feed);
-  noteSecrets({ events: caisson.events, namespaceOf, audit, onError });
-  opened.use(followSandboxes(feed, approvals, (id) => fleet.namespaceOf(id) !== undefined));
+  recordInside({ events: caisson.events, namespaceOf: (id) => fleet.namespaceOf(id), journal, onError });
+  opened.use(followSandboxes(journal, approvals, (id) => fleet.namespaceOf(id) !== undefined));
   const disk = () => diskRoom(folder);
-  const collection = new GarbageCollection({ collectors, disk, audit, feed, onError });
+  const collection = new GarbageCollection({ collectors, disk, journal, onError });
   opened.defer(() => collection.settled());
   const { gcWatermarkPercent: watermarkPercent = 100 } = parts;
   if (watermarkPercent < 100) opened.use(new Watermark({ collection, disk, watermarkPercent, clock, onError }));
@@ -318,11 +312,10 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     keepsFiles,
     open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),
     records: store.packages,
-    audit,
-    feed,
+    journal,
     clock,
   });
-  opened.use(forgetPackages(feed, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
+  opened.use(forgetPackages(journal, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
   const web = new Web({
     fleet,
     errand: (id, errand) => caisson.errand(id, errand),
@@ -340,7 +333,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const kept = opened.move();
   return {
     caisson,
-    feed,
+    journal,
     store,
     blobs,
     storage,
@@ -370,7 +363,7 @@ async function withStorage(limits: FleetSettings["limits"], folder: string): Pro
 }
 
 /** What tools are doors to. */
-export function toolPartsOf({ caisson, feed, store, storage, ...service }: Service): ToolParts {
+export function toolPartsOf({ caisson, journal, store, storage, ...service }: Service): ToolParts {
   return {
     fleet: service.fleet,
     snapshots: storage.snapshots,
@@ -383,7 +376,7 @@ export function toolPartsOf({ caisson, feed, store, storage, ...service }: Servi
     policies: service.policies,
     host: service.host,
     audit: store.audit,
-    feed,
+    journal,
     validation: service.validation,
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),

@@ -15,7 +15,6 @@ import type { Registries } from "./core/package.ts";
 import type { Caller } from "./core/principal.ts";
 import { checkAllowRule } from "./egress/check-rule.ts";
 import { readRules } from "./egress/open-policies.ts";
-import { EventFeed } from "./events/event-feed.ts";
 import { checkFolder } from "./host/folders.ts";
 import { report } from "./http/problem.ts";
 import { openLocalHost } from "./local-host.ts";
@@ -59,7 +58,6 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
   const sets = readToolSets(options.tools ?? configuration.settings["mcp.tools"]);
   const onError = (error: unknown) => log(error instanceof AppError ? error.message : String(error));
   const folder = await own.folder;
-  const feed = opened.use(new EventFeed());
   const service = opened.use(
     await openService({
       folder,
@@ -67,7 +65,6 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
       caisson,
       maker,
       leavesLayers: true,
-      feed,
       settings: fleetSettings(configuration),
       approvals: approvalOptions(configuration),
       sandboxRules: configuration.settings["network.max_rules"],
@@ -83,7 +80,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
   guard();
   const shown = { version, report: (error: unknown) => report(error, onError) };
   const changes = new Changes();
-  const traces = opened.use(new Traces(service.feed));
+  const traces = opened.use(new Traces(service.journal));
   const parts = { toolsOf, parts: toolPartsOf(service), traces, ...shown };
   const mcp = opened.use(openMcp(parts, { caller: () => caller }, changes));
   const { follow, calls } = mcp;

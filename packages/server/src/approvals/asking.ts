@@ -10,13 +10,13 @@ import { approvalLimits } from "../core/approval-limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
-import type { ApprovalLedger } from "./ledger.ts";
+import type { ApprovalBook } from "./approval-book.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";
 import { checkQuestion, digestOf, keyOf, newApproval, timeoutOf } from "./question.ts";
 
 export interface AskingParts {
   pending: PendingQuestions;
-  ledger: ApprovalLedger;
+  book: ApprovalBook;
   clock: Clock;
   settings: ApprovalSettings;
   effects: ApprovalEffects;
@@ -73,7 +73,7 @@ export class Asking {
     digest: string,
     caller: Caller | undefined,
   ): Promise<Approval> {
-    const { pending, ledger, clock, late } = this.#parts;
+    const { pending, book, clock, late } = this.#parts;
     try {
       const answered =
         (await this.#answered({ ...question, digest }, caller)) ?? (await this.#known(question, digest, caller));
@@ -84,7 +84,7 @@ export class Asking {
       pending.countNew(question.namespace, question.sandboxId, clock.monotonicMs());
       const approval = newApproval(question, digest, clock.wallMs(), caller);
       pending.publish(entry, approval);
-      await ledger.asked(approval, caller);
+      await book.asked(approval, caller);
       entry.timer = setTimeout(() => late(entry), question.timeoutMs);
       return approval;
     } catch (error) {
@@ -98,13 +98,13 @@ export class Asking {
     question: Pick<Approval, "namespace" | "kind" | "sandboxId" | "digest">,
     caller: Caller | undefined,
   ): Promise<Approval | undefined> {
-    const { ledger, effects } = this.#parts;
+    const { book, effects } = this.#parts;
     // A rule that an answer has become may have been taken out of the policy since: then the answer holds no more.
     const scopes = effects[question.kind] === undefined ? approvalScopes : (["once"] as const);
     for (;;) {
-      const found = await ledger.standing(question, scopes);
+      const found = await book.standing(question, scopes);
       if (found?.scope !== "once" || caller !== undefined) return found;
-      const used = await ledger.used(found);
+      const used = await book.used(found);
       if (used !== undefined) return used;
     }
   }
@@ -115,11 +115,11 @@ export class Asking {
     digest: string,
     caller: Caller | undefined,
   ): Promise<Approval | undefined> {
-    const { pending, ledger, clock, effects } = this.#parts;
+    const { pending, book, clock, effects } = this.#parts;
     const known = caller === undefined ? undefined : effects[question.kind]?.known?.(question);
     if (known === undefined) return undefined;
     pending.countNew(question.namespace, question.sandboxId, clock.monotonicMs());
     const approval = newApproval(question, digest, clock.wallMs(), caller);
-    return ledger.known(approval, known.approve, known.reason);
+    return book.known(approval, known.approve, known.reason);
   }
 }

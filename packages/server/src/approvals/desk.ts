@@ -12,16 +12,16 @@ import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 import { type Caller, requirePermission } from "../core/principal.ts";
 import { refused } from "../core/refusal.ts";
+import { ApprovalBook, type BookParts } from "./approval-book.ts";
 import { Asking } from "./asking.ts";
 import { holds, scopeOf, settledAlready } from "./decision.ts";
 import { ended } from "./ended.ts";
-import { ApprovalLedger, type LedgerParts } from "./ledger.ts";
 import { PendingQuestions } from "./pending.ts";
 import { raced } from "./raced.ts";
 import { Settling } from "./settling.ts";
 import { Waiters } from "./waiters.ts";
 
-export interface DeskParts extends LedgerParts {
+export interface DeskParts extends BookParts {
   settings: ApprovalSettings;
   effects?: ApprovalEffects;
   /** Told of what went wrong beside a call's own result. */
@@ -32,7 +32,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   readonly #parts: DeskParts;
   readonly #effects: ApprovalEffects;
   readonly #pending = new PendingQuestions();
-  readonly #ledger: ApprovalLedger;
+  readonly #book: ApprovalBook;
   readonly #settling: Settling;
   readonly #asking: Asking;
   readonly #waiters = new Waiters();
@@ -42,15 +42,15 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   private constructor(parts: DeskParts) {
     const { settings, clock, effects = {}, onError } = parts;
     const pending = this.#pending;
-    const ledger = new ApprovalLedger(parts);
-    const settling = new Settling({ pending, ledger, clock, effects, onError });
+    const book = new ApprovalBook(parts);
+    const settling = new Settling({ pending, book, clock, effects, onError });
     this.#parts = parts;
     this.#effects = effects;
-    this.#ledger = ledger;
+    this.#book = book;
     this.#settling = settling;
     this.#asking = new Asking({
       pending,
-      ledger,
+      book,
       clock,
       settings,
       effects,
@@ -64,7 +64,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   static async open(parts: DeskParts): Promise<ApprovalDesk> {
     const desk = new ApprovalDesk(parts);
     const changes = { state: "expired", reason: ended.restarted } as const;
-    for (const left of await parts.records.pending()) await desk.#ledger.changed(left, changes, "expired", undefined);
+    for (const left of await parts.records.pending()) await desk.#book.changed(left, changes, "expired", undefined);
     await desk.#prune();
     return desk;
   }
@@ -139,7 +139,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     const { scope, state } = found;
     if (scope === "sandbox" || scope === "always")
       await this.#effects[found.kind]?.release(found, { approve: state === "approved", scope }, caller);
-    return this.#ledger.changed(found, { revokedAtMs: this.#parts.clock.wallMs() }, "revoked", caller);
+    return this.#book.changed(found, { revokedAtMs: this.#parts.clock.wallMs() }, "revoked", caller);
   }
 
   /** Sandboxes whose questions are pending. */

@@ -1,16 +1,16 @@
-import type { Feed } from "../core/feed.ts";
+import type { Journal } from "../core/journal.ts";
 import type { ApprovalDesk } from "./desk.ts";
 
 /** Withdraws the questions of sandboxes that are destroyed, until it is disposed of. */
 export function followSandboxes(
-  feed: Pick<Feed, "read">,
+  journal: Pick<Journal, "read">,
   desk: Pick<ApprovalDesk, "forget" | "askers">,
   isThere: (sandboxId: string) => boolean,
 ): Disposable {
-  const reader = feed.read({ types: ["sandbox.destroyed"] });
+  const reader = journal.read({ types: ["sandbox.destroyed"] });
   const follow = async () => {
     for await (const event of reader) {
-      const gone = event.type === "events.lag" ? desk.askers().filter((id) => !isThere(id)) : [event.sandboxId];
+      const gone = event.type === "events.lag" ? desk.askers().filter((id) => !isThere(id)) : [event.sandbox_id];
       for (const id of gone) if (id !== null) await desk.forget(id);
     }
   };

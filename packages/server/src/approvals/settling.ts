@@ -2,13 +2,13 @@
 import type { Approval, ApprovalEffects } from "../core/approval.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/principal.ts";
+import type { ApprovalBook } from "./approval-book.ts";
 import { ended } from "./ended.ts";
-import type { ApprovalLedger } from "./ledger.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";
 
 export interface SettlingParts {
   pending: PendingQuestions;
-  ledger: ApprovalLedger;
+  book: ApprovalBook;
   clock: Clock;
   effects: ApprovalEffects;
   onError: (error: unknown) => void;
@@ -84,7 +84,7 @@ export class Settling {
         usedAtMs: isUsed ? nowMs : null,
         asked: entry.asked,
       };
-      return this.#finish(entry, await this.#parts.ledger.changed(approval, changes, outcome.state, caller));
+      return this.#finish(entry, await this.#parts.book.changed(approval, changes, outcome.state, caller));
     } catch (error) {
       entry.settling = undefined;
       throw error;

@@ -1,5 +1,3 @@
-import type { Caller } from "./principal.ts";
-
 export type AuditValue =
   | string
   | number
@@ -22,18 +20,6 @@ export interface AuditEntry {
   detail: { readonly [key: string]: AuditValue };
 }
 
-/** What a caller did, or was refused. */
-export interface Note {
-  type: string;
-  sandboxId?: string | null;
-  detail: AuditEntry["detail"];
-}
-
-export function entryOf({ principal, requestId }: Caller, { type, sandboxId = null, detail }: Note): AuditEntry {
-  const { namespace, id: actor } = principal;
-  return { type, namespace, actor, sandboxId, requestId: requestId === "" ? null : requestId, detail };
-}
-
 /** An entry in its place in the chain. */
 export interface AuditRow extends Omit<AuditEntry, "runId"> {
   runId: string | null;
@@ -50,6 +36,7 @@ export interface AuditRow extends Omit<AuditEntry, "runId"> {
 export interface AuditPlace {
   position: number;
   sequence: number;
+  atMs: number;
 }
 
 export interface AuditQuery {

@@ -20,6 +20,10 @@ export const webhookLimits = {
   settled: 100,
   /** Older ones go after so many have been settled. */
   pruneEvery: 100,
+  /** Events after which a webhook's position is stored that got none of them. */
+  positionEvery: 256,
+  /** How soon a delivery that could not be stored is tried again. */
+  storeAgainMs: 1_000,
   /** The longest that nobody looks for what is due: the clock may have been set. */
   lookMs: 60_000,
 } as const;

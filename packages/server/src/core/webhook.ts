@@ -1,5 +1,5 @@
 import type { Batch } from "./batch.ts";
-import type { FeedType } from "./feed.ts";
+import type { FeedType, Position } from "./journal.ts";
 
 /** Whom to tell of events. */
 export interface Webhook {
@@ -11,6 +11,8 @@ export interface Webhook {
   /** `whsec_` and base64; shown once. */
   secret: string;
   createdAtMs: number;
+  /** Deliveries are stored for the events up to this one. It begins where the journal ends. */
+  position: Position;
 }
 
 /** One event on its way to one webhook. It is tried again until it arrives or has been tried often enough. */
@@ -36,6 +38,8 @@ export interface Webhooks {
   /** With its deliveries. */
   delete(id: string, within?: Batch): Promise<void>;
   enqueue(delivery: Delivery, within?: Batch): Promise<void>;
+  /** Deliveries are stored up to that event. */
+  reached(id: string, position: Position, within?: Batch): Promise<void>;
   /** Pending ones, the earliest due first. */
   due(limit: number): Promise<Delivery[]>;
   deliveries(webhookId: string, state?: Delivery["state"]): Promise<Delivery[]>;

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Audit } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AttemptEnd, EgressAttempt, EgressLog } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
-import type { Feed } from "../core/feed.ts";
+import type { Recorder } from "../core/journal.ts";
 
 export interface AttemptLogParts {
   records: AttemptRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
   /** Whose a sandbox is; what is nobody's is the daemon's own. */
   namespaceOf: (sandboxId: string) => string | undefined;
@@ -36,20 +34,18 @@ export class AttemptLog implements EgressLog {
 
   async attempted(attempt: EgressAttempt): Promise<void> {
     await this.#pace(attempt.sandboxId);
-    const { records, audit, feed, namespaceOf } = this.#parts;
+    const { records, journal, namespaceOf } = this.#parts;
     const namespace = namespaceOf(attempt.sandboxId) ?? "system";
     const { nameCharacters, reasonCharacters } = egressLimits;
     // A refused name is whatever a program said.
     const host = attempt.host.slice(0, nameCharacters);
     const reason = attempt.reason?.slice(0, reasonCharacters) ?? null;
     const { id, sandboxId, port, address, verdict, rule, layer, approvalId } = attempt;
-    const detail = { attempt_id: id, host, port, address, rule, layer, reason, approval_id: approvalId };
-    const entry = { type: `egress.${verdict}`, namespace, actor: "system", sandboxId, requestId: null, detail };
-    // Both at once, so that the store can commit them together.
-    await Promise.all([records.insert(namespace, { ...attempt, host, reason }), audit.record(entry)]);
+    const data = { attempt_id: id, host, port, address, rule, layer, reason, approval_id: approvalId };
+    await journal.record({ type: `egress.${verdict}`, by: "system", namespace, sandboxId, data }, (within) =>
+      records.insert(namespace, { ...attempt, host, reason }, within),
+    );
     this.#prune(namespace);
-    if (verdict === "denied")
-      feed.publish({ type: "egress.denied", namespace, sandboxId, data: { host, port, rule, reason } });
   }
 
   ended(_sandboxId: string, attemptId: string, end: AttemptEnd): void {

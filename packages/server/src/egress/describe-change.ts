@@ -13,11 +13,6 @@ function textsOf(policy: Rules) {
   };
 }
 
-/** What is let out that was not, as far as it can be told. */
-export function addedRules(before: Rules, after: Rules): string[] {
-  return difference(textsOf(after).allow, textsOf(before).allow).slice(0, egressLimits.notedRules);
-}
-
 /** What came and went, as far as an entry can hold it, and a hash of all that holds now. */
 export function describeChange(before: Rules, after: Rules) {
   const [old, now] = [textsOf(before), textsOf(after)];

@@ -23,7 +23,7 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
     by: Caller,
     what: PolicyChange,
   ): Promise<void> => {
-    if (scope === "always") await desk.holdInNamespace(by, what);
+    if (scope === "always") await desk.changeNamespacePolicy(by, what);
     else if (sandboxId !== null) await desk.holdInSandbox(by, sandboxId, what);
     else throw new AppError("invalid", "this question is of no sandbox", { hint: "answer it for always" });
   };

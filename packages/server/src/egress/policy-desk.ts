@@ -1,5 +1,4 @@
 /** Who may open a way out, and what is kept of it (S48). */
-import { type Audit, entryOf } from "../core/audit.ts";
 import type { AllowRule, Destination, EgressPolicy, LayeredPolicy, NamespacePolicy } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import type {
@@ -10,13 +9,13 @@ import type {
   SandboxPolicies,
 } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
+import type { Facts, Recorder } from "../core/journal.ts";
 import { type Caller, isAllowed } from "../core/principal.ts";
 import { agentRules, stillGranted } from "./agent-rules.ts";
 import { changed, type PolicyChange } from "./change-policy.ts";
 import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-policy.ts";
 import { decide } from "./decide.ts";
-import { addedRules, describeChange, type Rules } from "./describe-change.ts";
+import { describeChange, type Rules } from "./describe-change.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { emptyPolicy, type Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
@@ -24,8 +23,7 @@ import { loadPublicSuffixes } from "./public-suffix.ts";
 export interface DeskParts {
   policies: Policies;
   records: PolicyRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   /** Allow rules of a sandbox's own policy. */
   sandboxRules: number;
   onError: (error: unknown) => void;
@@ -61,31 +59,22 @@ export class PolicyDesk implements FleetEgress {
   }
 
   setNamespacePolicy(caller: Caller, draft: NamespaceDraft): Promise<NamespacePolicy> {
-    return this.#changeNamespace(caller, () => draft, true);
+    return this.#changeNamespace(caller, () => draft);
   }
 
   changeNamespacePolicy(caller: Caller, change: PolicyChange): Promise<NamespacePolicy> {
-    return this.#changeNamespace(caller, (policy) => changed(policy, change), true);
+    return this.#changeNamespace(caller, (policy) => changed(policy, change));
   }
 
-  /** The same for an answer, of which its approval tells. */
-  async holdInNamespace(caller: Caller, change: PolicyChange): Promise<void> {
-    await this.#changeNamespace(caller, (policy) => changed(policy, change), false);
-  }
-
-  #changeNamespace(
-    caller: Caller,
-    next: (policy: NamespacePolicy) => NamespaceDraft,
-    isTold: boolean,
-  ): Promise<NamespacePolicy> {
+  #changeNamespace(caller: Caller, next: (policy: NamespacePolicy) => NamespaceDraft): Promise<NamespacePolicy> {
     const { policies, records } = this.#parts;
     const { namespace } = caller.principal;
     return this.#inTurn(async () => {
       const before = policies.namespace(namespace);
       const policy = checkNamespacePolicy(next(before));
-      await this.#write(records.putNamespace(namespace, policy), caller, null, before, policy);
+      const facts: Facts = (within) => records.putNamespace(namespace, policy, within);
+      await this.#record(caller, null, before, policy, facts);
       policies.setNamespace(namespace, policy);
-      if (isTold) this.#tell(caller, null, before, policy);
       return policy;
     });
   }
@@ -112,7 +101,6 @@ export class PolicyDesk implements FleetEgress {
       const now = stillGranted(sandbox, this.namespacePolicy(caller).agentsMayAllow);
       const after = checkPolicy(next(now), this.#parts.sandboxRules);
       await this.#putSandbox(caller, id, { sandbox: after });
-      this.#tell(caller, id, sandbox, after);
     });
   }
 
@@ -129,7 +117,8 @@ export class PolicyDesk implements FleetEgress {
     const { policies, records } = this.#parts;
     const { sandbox, approval } = this.sandboxPolicies(caller, id);
     const after = { sandbox, approval, ...changes };
-    await this.#write(records.putSandbox(id, after), caller, id, joined({ sandbox, approval }), joined(after));
+    const facts: Facts = (within) => records.putSandbox(id, after, within);
+    await this.#record(caller, id, joined({ sandbox, approval }), joined(after), facts);
     policies.setSandbox(id, after);
   }
 
@@ -210,23 +199,9 @@ export class PolicyDesk implements FleetEgress {
     return turn;
   }
 
-  /** Both at once, so that a store can commit them together. */
-  async #write(stored: Promise<void>, caller: Caller, sandboxId: string | null, before: Rules, after: Rules) {
-    const note = { type: "egress.changed", sandboxId, detail: describeChange(before, after) };
-    const logged = this.#parts.audit.record(entryOf(caller, note));
-    const failed = (await Promise.allSettled([stored, logged])).find((one) => one.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
-  }
-
-  #tell({ principal }: Caller, sandboxId: string | null, before: Rules, after: Rules): void {
-    const scope = sandboxId === null ? "namespace" : "sandbox";
-    for (const rule of addedRules(before, after))
-      this.#parts.feed.publish({
-        type: "egress.approved",
-        namespace: principal.namespace,
-        sandboxId,
-        data: { rule, scope, by: principal.id },
-      });
+  #record(by: Caller, sandboxId: string | null, before: Rules, after: Rules, facts: Facts): Promise<void> {
+    const data = describeChange(before, after);
+    return this.#parts.journal.record({ type: "egress.changed", by, sandboxId, data }, facts);
   }
 }
 

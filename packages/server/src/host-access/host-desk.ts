@@ -1,8 +1,7 @@
 /** What agents may do on the host: decided by patterns and humans, written down before it is done, without secrets in what comes back (S57). */
 import { hash } from "node:crypto";
 import type { Approval, Approvals } from "../core/approval.ts";
-import { type Audit, type AuditEntry, entryOf } from "../core/audit.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, type ErrorCode } from "../core/errors.ts";
 import type {
   Argv,
   HostAccess,
@@ -14,6 +13,7 @@ import type {
   HostSettings,
 } from "../core/host.ts";
 import { hostLimits } from "../core/host-limits.ts";
+import type { Happening, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { refused } from "../core/refusal.ts";
@@ -32,7 +32,7 @@ export interface HostDeskParts {
   hand: HostHand;
   answers: HostAnswers;
   approvals: Approvals;
-  audit: Pick<Audit, "record">;
+  journal: Recorder;
   /** Of the secrets of a namespace, which nothing that comes back shows. */
   redactors: (namespace: string) => Promise<readonly Redactor[]>;
 }
@@ -52,6 +52,7 @@ export class HostDesk implements HostAccess {
 
   async exec(caller: Caller, command: string | Argv, options: HostExecOptions): Promise<HostResult> {
     this.#checkNamespace(caller);
+    const { journal } = this.#parts;
     const argv = typeof command === "string" ? splitCommand(command) : command;
     checkArgv(argv);
     const timeoutMs = checkRange(
@@ -65,10 +66,11 @@ export class HostDesk implements HostAccess {
       argv_sha256: hash("sha256", JSON.stringify(argv)),
     };
     const leave = await this.#admit(caller, argv, options.signal).catch(async (error: unknown) => {
-      await this.#note(caller, "host.denied", { ...about, ...whyOf(error) });
+      await journal.record({ type: "host.denied", by: caller, data: { ...about, ...whyOf(error) } });
       throw error;
     });
-    await this.#note(caller, "host.started", { ...about, rule: leave.rule, approval_id: leave.approvalId });
+    const data = { ...about, rule: leave.rule, approval_id: leave.approvalId };
+    await journal.record({ type: "host.started", by: caller, data });
     const { approved } = leave;
     const result = await this.#parts.hand
       .exec(argv, {
@@ -77,11 +79,12 @@ export class HostDesk implements HostAccess {
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       })
       .catch(async (error: unknown) => {
-        await this.#note(caller, "host.failed", { ...about, ...whyOf(error) });
+        await journal.record({ type: "host.failed", by: caller, data: { ...about, ...whyOf(error) } });
         throw error;
       });
     const { exit_code, signal, timed_out, duration_ms } = result;
-    await this.#note(caller, "host.completed", { ...about, exit_code, signal, timed_out, duration_ms });
+    const ended = { ...about, exit_code, signal, timed_out, duration_ms };
+    await journal.record({ type: "host.completed", by: caller, data: ended });
     const redact = await this.#redact(caller);
     return { ...result, stdout: redact(result.stdout), stderr: redact(result.stderr) };
   }
@@ -141,7 +144,9 @@ export class HostDesk implements HostAccess {
   async readFile(caller: Caller, path: string): Promise<{ bytes: Buffer; sizeBytes: number }> {
     this.#checkNamespace(caller);
     const whole = { offset: 0, length: hostLimits.readBytes };
-    const { bytes, sizeBytes } = await this.#noted(caller, "host.read", { path }, (hand) => hand.read(path, whole));
+    const { bytes, sizeBytes } = await this.#recorded(caller, { type: "host.read", data: { path } }, (hand) =>
+      hand.read(path, whole),
+    );
     if (sizeBytes > bytes.length)
       throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.readBytes} can be read at once`, {
         hint: "host_file_copy takes larger ones into a sandbox",
@@ -151,13 +156,15 @@ export class HostDesk implements HostAccess {
 
   async writeFile(caller: Caller, path: string, bytes: Buffer): Promise<{ created: boolean }> {
     this.#checkNamespace(caller);
-    const about = { path, bytes: bytes.length, sha256: hash("sha256", bytes) };
-    return this.#noted(caller, "host.written", about, (hand) => hand.write(path, bytes));
+    const data = { path, bytes: bytes.length, sha256: hash("sha256", bytes) };
+    return this.#recorded(caller, { type: "host.written", data }, (hand) => hand.write(path, bytes));
   }
 
   async listFolder(caller: Caller, path: string): Promise<HostListing> {
     this.#checkNamespace(caller);
-    const { entries, truncated } = await this.#noted(caller, "host.listed", { path }, (hand) => hand.list(path));
+    const { entries, truncated } = await this.#recorded(caller, { type: "host.listed", data: { path } }, (hand) =>
+      hand.list(path),
+    );
     const redact = await this.#redact(caller);
     return { entries: entries.map((entry) => ({ ...entry, name: redact(entry.name) })), truncated };
   }
@@ -165,7 +172,7 @@ export class HostDesk implements HostAccess {
   async openFile(caller: Caller, path: string): Promise<{ sizeBytes: number; pieces: AsyncIterable<Buffer> }> {
     this.#checkNamespace(caller);
     const redactors = await this.#parts.redactors(caller.principal.namespace);
-    return this.#noted(caller, "host.read", { path }, (hand) => readPieces(hand, path, redactors));
+    return this.#recorded(caller, { type: "host.read", data: { path } }, (hand) => readPieces(hand, path, redactors));
   }
 
   #checkNamespace({ principal: { namespace } }: Caller): void {
@@ -190,23 +197,20 @@ export class HostDesk implements HostAccess {
   }
 
   /** In the log before it is done; and again when it fails, since it was not done then. */
-  async #noted<T>(
-    caller: Caller,
-    type: string,
-    { path, ...detail }: AuditEntry["detail"] & { path: string },
+  async #recorded<T>(
+    by: Caller,
+    access: Happening<"host.read" | "host.listed" | "host.written">,
     act: (hand: HostHand) => Promise<T>,
   ): Promise<T> {
-    const about = { path: path.slice(0, hostLimits.pathBytes), ...detail };
-    await this.#note(caller, type, about);
-    return act(this.#parts.hand).catch(async (error: unknown) => {
+    const { journal, hand } = this.#parts;
+    access.data.path = access.data.path.slice(0, hostLimits.pathBytes);
+    await journal.record({ ...access, by });
+    return act(hand).catch(async (error: unknown) => {
       const code = error instanceof AppError ? error.code : "internal";
-      await this.#note(caller, "host.failed", { ...about, action: type, error_code: code });
+      const data = { ...access.data, action: access.type, error_code: code };
+      await journal.record({ type: "host.failed", by, data });
       throw error;
     });
-  }
-
-  async #note(caller: Caller, type: string, detail: AuditEntry["detail"]): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, { type, detail }));
   }
 }
 
@@ -216,7 +220,7 @@ interface Leave {
   approved?: string;
 }
 
-function whyOf(error: unknown): AuditEntry["detail"] {
+function whyOf(error: unknown): { error_code: ErrorCode; rule?: string | null; approval_id?: string | null } {
   if (!(error instanceof AppError)) return { error_code: "internal" };
   const { rule, approval_id: id } = error.details ?? {};
   return {

@@ -14,7 +14,7 @@ export interface OpenedHost {
 interface ReadyHost {
   /** What answers about it do; none while it is closed. */
   effects: { host?: HostAnswers };
-  open(parts: Pick<HostDeskParts, "approvals" | "audit" | "redactors">): HostAccess;
+  open(parts: Pick<HostDeskParts, "approvals" | "journal" | "redactors">): HostAccess;
 }
 
 /** In two steps, since answers are known before the desk that they are given at. */

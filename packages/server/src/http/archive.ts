@@ -44,14 +44,14 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       query: z.strictObject({ path: folder, replace: writtenFlag.optional() }),
       raw: ["application/x-tar", "application/gzip", "*/*"],
       responses: { 204: { description: "it is unpacked" } },
-      handler: async ({ caller, params, query, body, note, openStream }) => {
+      handler: async ({ caller, params, query, body, record, openStream }) => {
         const release = openStream();
         try {
           const { path: to = "/workspace", replace } = query;
           const archive = new Upload(body);
           await fleet.use(caller, params.id, (sandbox) => sandbox.files.unpack(to, archive, defined({ replace })));
-          const detail = { path: to, ...archive.describe() };
-          note({ type: "archive.unpacked", sandboxId: params.id, detail });
+          const data = { path: to, ...archive.describe() };
+          record({ type: "archive.unpacked", sandboxId: params.id, data });
           return { status: 204 };
         } finally {
           release();

@@ -61,10 +61,10 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       audit: ["artifact.signed"],
       params: sandboxId,
       responses: { 200: { description: "the manifest", schema: manifest } },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params, record }) => {
         const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.sign());
-        const detail = { files: json.files.length, signature: json.signature };
-        note({ type: "artifact.signed", sandboxId: params.id, detail });
+        const data = { files: json.files.length, signature: json.signature };
+        record({ type: "artifact.signed", sandboxId: params.id, data });
         return { status: 200, json };
       },
     }),

@@ -116,12 +116,12 @@ export function auditRoutes(audit: Audit): Route[] {
       audit: ["audit.exported"],
       query: filters.extend({ format: z.enum(exportFormats).default("jsonl") }),
       responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
-      handler: async ({ caller, query, signal, note, openStream }) => {
+      handler: async ({ caller, query, signal, record, openStream }) => {
         const lines = exportLines(audit, queryOf(caller.principal, query), query.format);
         const stream = Readable.from(lines, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });
         stream.once("close", openStream());
         signal.addEventListener("abort", () => stream.destroy(), { once: true });
-        note({ type: "audit.exported", detail: { format: query.format } });
+        record({ type: "audit.exported", data: { format: query.format } });
         const headers = {
           "content-type": "application/x-ndjson",
           "content-disposition": 'attachment; filename="audit.jsonl"',

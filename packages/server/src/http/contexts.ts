@@ -45,8 +45,8 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
           await found[name]();
           return showContext(found);
         });
-        const detail = { context_id: call.params.context };
-        call.note({ type: `context.${name}ed`, sandboxId: call.params.id, detail });
+        const data = { context_id: call.params.context };
+        call.record({ type: `context.${name}ed`, sandboxId: call.params.id, data });
         return { status: 200, json };
       },
     });
@@ -122,7 +122,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       responses: { 204: { description: "it is gone" } },
       handler: async (call) => {
         await withContext(call, (found) => found.dispose());
-        call.note({ type: "context.deleted", sandboxId: call.params.id, detail: { context_id: call.params.context } });
+        call.record({ type: "context.deleted", sandboxId: call.params.id, data: { context_id: call.params.context } });
         return { status: 204 };
       },
     }),

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { type Feed, type FeedEvent, type FeedFilter, type FeedLag, type FeedType, feedTypes } from "../core/feed.ts";
-import { eventData } from "../schemas/event.ts";
+import { events } from "../core/events.ts";
+import type { EventFilter, FeedType, Journal, JournalEvent, LagEvent } from "../core/journal.ts";
+import { feedTypes } from "../journal/event-row.ts";
 import { listOf, written, writtenFlag } from "../schemas/written.ts";
 import { lineOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
@@ -15,20 +16,24 @@ const query = z.strictObject({
   all_namespaces: writtenFlag.optional().describe("for administrators"),
 });
 
-const id = z.number().int().describe("grows by one an event");
+const id = z
+  .number()
+  .int()
+  .nullable()
+  .describe("grows from event to event, over restarts too; null for what is not stored");
 const at = z.iso.datetime();
-const about = { id, at, namespace: z.string(), sandbox_id: z.string().nullable() };
+const about = { id, at, namespace: z.string(), sandbox_id: z.string().nullable(), run_id: z.string().nullable() };
 
 /** `sandbox.created` as `SandboxCreatedEvent`. */
 const nameOf = (type: FeedType) => `${type.replace(/(?:^|\.)./g, (word) => word.slice(-1).toUpperCase())}Event`;
 const messages = anyOf("EventMessage", [
-  ...feedTypes.map((type) => message(nameOf(type), type, { ...about, data: eventData[type] })),
+  ...feedTypes.map((type) => message(nameOf(type), type, { ...about, data: events[type].data })),
   message("EventsLagMessage", "events.lag", { id, at, dropped: z.number().int() }, "in place of those missed"),
 ]);
 
 type EventCall = Call<undefined, z.output<typeof query>, undefined>;
 
-function filterOf({ caller: { principal }, query: asked }: EventCall): FeedFilter {
+function filterOf({ caller: { principal }, query: asked }: EventCall): EventFilter {
   return defined({
     namespace: scopeOf(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
@@ -42,25 +47,20 @@ function lastEventId(call: EventCall): number | undefined {
   return given ?? call.query.after;
 }
 
-function show(event: FeedEvent | FeedLag): object {
-  const at = new Date(event.atMs).toISOString();
-  if (event.type === "events.lag") return { id: event.id, at, dropped: event.dropped };
-  return { id: event.id, at, namespace: event.namespace, sandbox_id: event.sandboxId, data: event.data };
-}
-
-/** Of each event, for as long as the feed keeps it. */
-const lines = new WeakMap<FeedEvent | FeedLag, Partial<Record<StreamFormat, Buffer>>>();
+/** Of each event, as long as it is among the newest. */
+const lines = new WeakMap<JournalEvent | LagEvent, Partial<Record<StreamFormat, Buffer>>>();
 
 /** The same bytes for all who follow: thousands that do not read hold no copies. */
-function sharedLine(event: FeedEvent | FeedLag, format: StreamFormat): Buffer {
+function sharedLine(event: JournalEvent | LagEvent, format: StreamFormat): Buffer {
   const known = lines.get(event) ?? {};
-  known[format] ??= Buffer.from(lineOf(format, event.type, show(event), event.id));
+  const { type, ...shown } = event;
+  known[format] ??= Buffer.from(lineOf(format, type, shown, event.id ?? undefined));
   lines.set(event, known);
   return known[format];
 }
 
 /** What happens, as it happens; a slow reader is told how much it missed (EVT-01). */
-export function eventRoutes(feed: Feed): Route[] {
+export function eventRoutes(journal: Journal): Route[] {
   return [
     defineRoute({
       method: "GET",
@@ -79,7 +79,7 @@ export function eventRoutes(feed: Feed): Route[] {
       handler: (call) => {
         const filter = filterOf(call);
         return streamed(call, streamFormat(call.request.headers.accept) ?? "sse", async (begin) => {
-          using reader = feed.read(filter, lastEventId(call));
+          using reader = journal.read(filter, lastEventId(call));
           const live = begin();
           live.gone.addEventListener("abort", () => void reader.return?.(), { once: true });
           if (live.gone.aborted) return;

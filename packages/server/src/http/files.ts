@@ -21,7 +21,7 @@ const params = sandboxId.extend({
 
 type FileCall = Pick<
   Call<z.output<typeof params>, unknown, unknown>,
-  "caller" | "params" | "signal" | "openStream" | "note"
+  "caller" | "params" | "signal" | "openStream" | "record"
 > & {
   request: { headers: { range?: string | undefined; "if-range"?: string | string[] | undefined } };
 };
@@ -84,13 +84,13 @@ async function* nothing(): AsyncIterable<Buffer> {}
 export async function putFile(fleet: Fleet<Sandbox>, call: FileCall, upload: Upload, mode?: number): Promise<Answer> {
   const {
     caller,
-    note,
+    record,
     params: { id, path: file },
   } = call;
   const release = call.openStream();
   try {
     await fleet.use(caller, id, (sandbox) => sandbox.files.write(file, upload, mode));
-    note({ type: "file.written", sandboxId: id, detail: { path: file, ...upload.describe() } });
+    record({ type: "file.written", sandboxId: id, data: { path: file, ...upload.describe() } });
     return { status: 204 };
   } finally {
     release();
@@ -155,10 +155,10 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       params,
       query: z.strictObject({ recursive: writtenFlag.optional() }),
       responses: { 204: { description: "it is gone" } },
-      handler: async ({ caller, params: { id, path: file }, query, note }) => {
+      handler: async ({ caller, params: { id, path: file }, query, record }) => {
         const recursive = query.recursive ?? false;
         await fleet.use(caller, id, (sandbox) => sandbox.files.remove(file, { recursive }));
-        note({ type: "file.deleted", sandboxId: id, detail: { path: file, recursive } });
+        record({ type: "file.deleted", sandboxId: id, data: { path: file, recursive } });
         return { status: 204 };
       },
     }),

@@ -54,9 +54,9 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       params: sandboxId,
       body: z.strictObject({ path: filePath }).meta({ id: "MakeFolder" }),
       responses: { 204: { description: "it is there" } },
-      handler: async ({ caller, params, body, note }) => {
+      handler: async ({ caller, params, body, record }) => {
         await fleet.use(caller, params.id, (sandbox) => sandbox.files.mkdir(body.path));
-        note({ type: "folder.created", sandboxId: params.id, detail: { path: body.path } });
+        record({ type: "folder.created", sandboxId: params.id, data: { path: body.path } });
         return { status: 204 };
       },
     }),
@@ -70,10 +70,10 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       params: sandboxId,
       body: z.strictObject({ from: filePath, to: filePath, replace: z.boolean().optional() }).meta({ id: "MoveFile" }),
       responses: { 204: { description: "it is moved" } },
-      handler: async ({ caller, params, body, note }) => {
+      handler: async ({ caller, params, body, record }) => {
         const { from, to, replace = false } = body;
         await fleet.use(caller, params.id, (sandbox) => sandbox.files.move(from, to, { replace }));
-        note({ type: "file.moved", sandboxId: params.id, detail: { from, to, replace } });
+        record({ type: "file.moved", sandboxId: params.id, data: { from, to, replace } });
         return { status: 204 };
       },
     }),

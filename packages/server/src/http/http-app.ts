@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import type { Audit } from "../core/audit.ts";
-import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
+import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Keyring } from "../identity/keyring.ts";
@@ -43,7 +43,7 @@ export interface HttpParts extends FastifyParts {
   fleet: Fleet<Sandbox>;
   keyring: Keyring;
   audit: Audit;
-  feed: Feed;
+  journal: Journal;
   idempotency: IdempotencyRecords;
   /** The records of a sandbox's runs, oldest first. */
   runs: (sandboxId: string) => Promise<RunRecord[]>;
@@ -90,7 +90,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...signedUrlRoutes({
       fleet: parts.fleet,
       keyring: parts.keyring,
-      audit: parts.audit,
+      journal: parts.journal,
       streams,
     }),
     ...processRoutes(parts.fleet),
@@ -98,13 +98,13 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...terminalRoutes(parts.fleet, tickets),
     ...runRoutes(parts),
     ...artifactRoutes(parts.fleet, parts.signer),
-    ...eventRoutes(parts.feed),
+    ...eventRoutes(parts.journal),
     ...auditRoutes(parts.audit),
-    ...keyRoutes(parts.keyring, parts.feed, (id) => streams.endAll(id)),
+    ...keyRoutes(parts.keyring, (id) => streams.endAll(id)),
     ...placeRoutes(parts),
     ...(parts.routes ?? []),
     ...healthRoutes(parts.ready),
-    ...setupRoutes({ keyring: parts.keyring, audit: parts.audit, links }),
+    ...setupRoutes({ keyring: parts.keyring, links }),
     ...documentRoutes(() => routes, parts.version),
   ];
   const app = openFastify(parts, routes);
@@ -116,7 +116,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     bodyMs: parts.bodyMs ?? httpLimits.bodyMs,
     bodies: new HeldBodies(),
     keyring: parts.keyring,
-    audit: parts.audit,
+    journal: parts.journal,
     buckets: new TokenBuckets({
       perSecond: parts.rate?.perSecond ?? httpLimits.requestsPerSecond.default,
       burst: parts.rate?.burst ?? httpLimits.requestBurst.default,

@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import { roles } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
@@ -50,7 +49,7 @@ function show(key: ApiKey): z.output<typeof apiKey> {
   };
 }
 
-export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: string) => void): Route[] {
+export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void): Route[] {
   return [
     defineRoute({
       method: "POST",
@@ -58,20 +57,15 @@ export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: stri
       tag,
       summary: "Creates an API key; this answer alone shows it",
       permission: "administer",
-      audit: ["key.created"],
+      audit: "fleet",
       body: createBody,
       responses: { 201: { description: "the key", schema: apiKey.extend({ key: z.string() }) } },
-      handler: async ({ caller, body, note }) => {
+      handler: async ({ caller, body }) => {
         const lasting = body.expires_in_seconds;
         const namespace = body.namespace ?? caller.principal.namespace;
-        const { key, token } = await keyring.issue({
-          name: body.name,
-          namespace,
-          role: body.role,
-          ...defined({ expiresAtMs: lasting === undefined ? undefined : Date.now() + lasting * 1000 }),
-        });
-        note({ type: "key.created", detail: { key_id: key.id, role: key.role, namespace } });
-        feed.publish({ type: "key.created", namespace, sandboxId: null, data: { key_id: key.id, role: key.role } });
+        const expiresAtMs = lasting === undefined ? undefined : Date.now() + lasting * 1000;
+        const request = { name: body.name, namespace, role: body.role, ...defined({ expiresAtMs }) };
+        const { key, token } = await keyring.issue(request, caller);
         return { status: 201, json: { ...show(key), key: token } };
       },
     }),
@@ -95,16 +89,14 @@ export function keyRoutes(keyring: Keyring, feed: Feed, endStreams: (keyId: stri
       tag,
       summary: "Revokes an API key, at once, and ends its streams",
       permission: "administer",
-      audit: ["key.revoked"],
+      audit: "fleet",
       params: z.strictObject({ id: z.string().min(1).max(64) }),
       responses: { 204: { description: "it is good for nothing now" } },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params }) => {
         if (params.id === caller.principal.id)
           throw new AppError("conflict", "a key cannot revoke itself", { hint: "use another administrator's key" });
-        const key = await keyring.revoke(params.id);
+        const key = await keyring.revoke(params.id, caller);
         endStreams(key.id);
-        note({ type: "key.revoked", detail: { key_id: key.id, namespace: key.namespace } });
-        feed.publish({ type: "key.revoked", namespace: key.namespace, sandboxId: null, data: { key_id: key.id } });
         return { status: 204 };
       },
     }),

@@ -89,10 +89,10 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       audit: ["job.cancelled"],
       params: jobId,
       responses: { 200: { description: "as it waited", schema: queuedJob } },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params, record }) => {
         const job = fleet.cancel(caller, params.job_id);
         const { id, kind, sandboxId, requestId } = job;
-        note({ type: "job.cancelled", sandboxId, detail: { job_id: id, kind, request_id: requestId } });
+        record({ type: "job.cancelled", sandboxId, data: { job_id: id, kind, request_id: requestId } });
         return { status: 200, json: showQueuedJob(job) };
       },
     }),

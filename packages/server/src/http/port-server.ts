@@ -5,10 +5,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import { type Duplex, pipeline } from "node:stream";
-import { type Audit, entryOf } from "../core/audit.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits, portLimits } from "../core/http-limits.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import { formatHead } from "../egress/http-answer.ts";
@@ -29,7 +29,7 @@ export interface PortServerParts {
   desk: PortDesk;
   passes: PortPasses;
   keyring: Keyring;
-  audit: Pick<Audit, "record">;
+  journal: Recorder;
   /** Below it every port has a name: `8000-SANDBOX.localhost`. */
   domain: string;
   onError: (error: unknown) => void;
@@ -163,10 +163,10 @@ export class PortServer {
   }
 
   async #lend(request: IncomingMessage, place: Place, act: (sandbox: Sandbox) => Promise<void>): Promise<void> {
-    const { audit, fleet } = this.#parts;
+    const { journal, fleet } = this.#parts;
     const caller = await this.#caller(request, place);
-    const detail = { port: place.port, method: request.method ?? "" };
-    await audit.record(entryOf(caller, { type: "port.request", sandboxId: place.sandboxId, detail }));
+    const data = { port: place.port, method: request.method ?? "" };
+    await journal.record({ type: "port.request", by: caller, sandboxId: place.sandboxId, data });
     await fleet.use(caller, place.sandboxId, act);
   }
 

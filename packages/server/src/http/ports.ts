@@ -101,7 +101,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       params: sandboxId,
       body: linkBody,
       responses: { 201: { description: "good until then, or until the daemon starts again", schema: link } },
-      handler: async ({ caller, params: { id }, body, note }) => {
+      handler: async ({ caller, params: { id }, body, record }) => {
         await fleet.get(caller, id);
         const url = urlOf(id, body.port);
         if (url === null) throw new AppError("unsupported", "nothing listens here for browsers");
@@ -113,7 +113,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
         const { id: keyId, namespace } = caller.principal;
         const token = passes.sign({ keyId, namespace, sandboxId: id, port: body.port, expiresAtMs });
         const expires_at = new Date(expiresAtMs).toISOString();
-        note({ type: "port.link", sandboxId: id, detail: { port: body.port, expires_at } });
+        record({ type: "port.link", sandboxId: id, data: { port: body.port, expires_at } });
         return { status: 201, json: { url: `${url}?caisson_token=${token}`, expires_at } };
       },
     }),
@@ -135,7 +135,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
           101: { description: "a WebSocket" },
         },
         handler: (call) => {
-          call.note({ type: "port.request", sandboxId: call.params.id, detail: { port: call.params.port, method } });
+          call.record({ type: "port.request", sandboxId: call.params.id, data: { port: call.params.port, method } });
           return forward(fleet, call, method);
         },
       }),

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Note } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import type { EventType, Happening } from "../core/journal.ts";
 import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -33,10 +33,10 @@ type OneCall = Pick<Call<z.output<typeof processId>, unknown, unknown>, "caller"
 interface Telling<B extends z.ZodType> {
   verb: string;
   summary: string;
-  type: string;
+  type: EventType;
   body: B;
   description: string;
-  act: (process: SandboxProcess, body: z.output<B>) => Promise<{ delivered: boolean; detail: Note["detail"] }>;
+  act: (process: SandboxProcess, body: z.output<B>) => Promise<{ delivered: boolean; event: Happening }>;
 }
 
 const outputQuery = z.strictObject({
@@ -68,8 +68,8 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       body,
       responses: { 200: { description, schema: told } },
       handler: async (call) => {
-        const { delivered, detail } = await withProcess(call, (process) => act(process, call.body));
-        call.note({ type, sandboxId: call.params.id, detail: { process_id: call.params.process, ...detail } });
+        const { delivered, event } = await withProcess(call, (process) => act(process, call.body));
+        call.record({ ...event, sandboxId: call.params.id });
         return { status: 200, json: { delivered } };
       },
     });
@@ -163,7 +163,8 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         const delivered = bytes.length === 0 || (await process.write(bytes));
         if (close) await process.closeInput();
         const sha256 = createHash("sha256").update(bytes).digest("hex");
-        return { delivered, detail: { size_bytes: bytes.length, sha256, close } };
+        const taken = { process_id: process.id, size_bytes: bytes.length, sha256, close };
+        return { delivered, event: { type: "process.input", data: taken } };
       },
     }),
     tell({
@@ -174,7 +175,10 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         .strictObject({ signal: z.union([z.string().regex(/^SIG[A-Z0-9]{1,8}$/), z.number().int().min(1).max(64)]) })
         .meta({ id: "ProcessSignal" }),
       description: "it was sent, or the process had ended",
-      act: async (process, { signal }) => ({ delivered: process.signal(signal as NodeJS.Signals), detail: { signal } }),
+      act: async (process, { signal }) => ({
+        delivered: process.signal(signal as NodeJS.Signals),
+        event: { type: "process.signalled", data: { process_id: process.id, signal } },
+      }),
     }),
     tell({
       verb: "resize",
@@ -182,7 +186,10 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       type: "process.resized",
       body: terminalSize,
       description: "it was told, or the process had ended",
-      act: async (process, size) => ({ delivered: process.resize(size), detail: size }),
+      act: async (process, size) => ({
+        delivered: process.resize(size),
+        event: { type: "process.resized", data: { process_id: process.id, ...size } },
+      }),
     }),
     defineRoute({
       method: "POST",
@@ -226,7 +233,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         await withProcess(call, async (process) => {
           if (process.kill()) await process.wait().catch(() => undefined); // a lost one has ended too
         });
-        call.note({ type: "process.killed", sandboxId: call.params.id, detail: { process_id: call.params.process } });
+        call.record({ type: "process.killed", sandboxId: call.params.id, data: { process_id: call.params.process } });
         return { status: 204 };
       },
     }),

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { entryOf } from "../core/audit.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { type Caller, isAllowed, type Permission, requirePermission } from "../core/principal.ts";
@@ -112,9 +111,14 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
 }
 
-async function refuse(route: Route, caller: Caller, permission: Permission, { audit }: RegistrarParts): Promise<void> {
-  const detail = { method: route.method, route: route.path, role: caller.principal.role };
-  await audit.record(entryOf(caller, { type: "access.denied", detail }));
+async function refuse(
+  route: Route,
+  caller: Caller,
+  permission: Permission,
+  { journal }: RegistrarParts,
+): Promise<void> {
+  const data = { method: route.method, route: route.path, role: caller.principal.role };
+  await journal.record({ type: "access.denied", by: caller, data });
   requirePermission(caller.principal, permission);
 }
 
@@ -130,7 +134,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
       return await route.handler(call as never);
     } finally {
       if (route.raw !== undefined) discardRest(request.body);
-      await call.noted();
+      await call.recorded();
       actMs = performance.now() - beganMs;
     }
   };
@@ -182,7 +186,7 @@ function serveSocket(
   const serve = async () => {
     const call = new RequestCall(route, request, undefined, callerOf(request), parts);
     await route.socket?.(call as never, socket);
-    await call.noted();
+    await call.recorded();
   };
   serve().then(
     () => closeSocket(socket, 1000),

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
+import type { Happening, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { TokenBuckets } from "../identity/token-bucket.ts";
 import { contextOf } from "./context-of.ts";
@@ -12,7 +12,7 @@ import type { Call, Route } from "./route.ts";
 import type { UnreadAnswers } from "./unread-answers.ts";
 
 export interface CallParts {
-  audit: Audit;
+  journal: Recorder;
   buckets: TokenBuckets;
   streams: OpenStreams;
   unread: UnreadAnswers;
@@ -35,8 +35,8 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
   readonly requestId: string;
   readonly caller: Caller;
   readonly report: (error: unknown) => AppError;
-  readonly note: (note: Note) => void;
-  readonly noted: () => Promise<void>;
+  readonly record: (happening: Happening) => void;
+  readonly recorded: () => Promise<void>;
   readonly countMore: (requests: number) => void;
   readonly mayAnswer: (bytes: number) => boolean;
   readonly openStream: () => () => void;
@@ -68,13 +68,13 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     const owner = caller?.principal.id ?? "";
     const writing: Promise<unknown>[] = [];
     this.report = (error) => report(error, parts.onError, contextOf(request));
-    this.note = (note) => {
+    this.record = (happening) => {
       if (caller === undefined) return;
-      const written = parts.audit.record(entryOf(caller, note));
+      const written = parts.journal.record({ ...happening, by: caller });
       written.catch(() => undefined); // whoever waits for it gets the error
       writing.push(written);
     };
-    this.noted = async () => {
+    this.recorded = async () => {
       if (writing.length > 0) await Promise.all(writing.splice(0));
     };
     this.countMore = (requests) => spend(parts, (caller as Caller).principal, requests);

@@ -1,8 +1,8 @@
 import type { Duplex, Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { Note } from "../core/audit.ts";
 import type { AppError } from "../core/errors.ts";
+import type { EventType, Happening } from "../core/journal.ts";
 import type { JsonBounds } from "../core/json-scan.ts";
 import type { Caller, Permission } from "../core/principal.ts";
 import type { Problem } from "./problem.ts";
@@ -32,10 +32,10 @@ export interface OpenCall<P, Q, B> {
 
 export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
   caller: Caller;
-  /** Writes an entry into the timeline; the answer waits for all that were written. */
-  note(note: Note): void;
+  /** Records what the call did, on behalf of its caller. The answer waits for all that was recorded. */
+  record(happening: Happening): void;
   /** Resolves when every entry so far would survive a crash. Streams call it before they tell the result. */
-  noted(): Promise<void>;
+  recorded(): Promise<void>;
   /** Any error as one that may be shown, for what fails after the answer has begun. */
   report(error: unknown): AppError;
   /** Counts what came as one request as so many more; refuses past the caller's rate. */
@@ -92,7 +92,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
   permission: Permission;
   /** The types of entries it writes; `fleet` where the use case writes its own; null for what has no effect. */
-  audit: readonly string[] | "fleet" | null;
+  audit: readonly EventType[] | "fleet" | null;
   handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { defaultNamespace } from "../identity/first-admin.ts";
 import type { Keyring } from "../identity/keyring.ts";
@@ -12,12 +11,11 @@ const query = z.strictObject({ token: z.string().min(1).max(128) });
 
 export interface SetupParts {
   keyring: Keyring;
-  audit: Audit;
   links: OneTimeTokens<"setup">;
 }
 
 /** The one-time link of a first start (IDN-03). Opening it uses nothing up, so that a preview of it does no harm. */
-export function setupRoutes({ keyring, audit, links }: SetupParts): Route[] {
+export function setupRoutes({ keyring, links }: SetupParts): Route[] {
   return [
     defineOpenRoute({
       method: "GET",
@@ -59,19 +57,12 @@ export function setupRoutes({ keyring, audit, links }: SetupParts): Route[] {
           throw new AppError("forbidden", "this link was used already, or its time is over", {
             hint: "the administrator's key is in the file admin-key of the data folder",
           });
-        const { key, token: apiKey } = await keyring.issue({
-          name: "one-time link",
-          namespace: defaultNamespace,
-          role: "admin",
-        });
-        await audit.record({
-          type: "key.created",
-          namespace: key.namespace,
-          actor: "setup-link",
-          sandboxId: null,
+        const name = "one-time link";
+        const by = {
+          principal: { id: "setup-link", name, namespace: defaultNamespace, role: "admin" },
           requestId,
-          detail: { key_id: key.id, role: key.role },
-        });
+        } as const;
+        const { key, token: apiKey } = await keyring.issue({ name, namespace: defaultNamespace, role: "admin" }, by);
         if (!request.headers.accept?.includes("text/html")) return { status: 200, json: { id: key.id, key: apiKey } };
         return {
           status: 200,

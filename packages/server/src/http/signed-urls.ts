@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
+import type { Happening, Recorder } from "../core/journal.ts";
 import { isAllowed } from "../core/principal.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
@@ -33,14 +33,14 @@ const createBody = z
 export interface SignedUrlParts {
   fleet: Fleet<Sandbox>;
   keyring: Keyring;
-  audit: Audit;
+  journal: Recorder;
   streams: OpenStreams;
 }
 
 type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
 
 /** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
-export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlParts): Route[] {
+export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlParts): Route[] {
   const signer = new UrlSigner();
 
   /** The key must still be good, and may have lost nothing that the URL needs. */
@@ -54,7 +54,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
     if (principal === undefined || !isAllowed(principal, method === "PUT" ? "use" : "read"))
       throw new AppError("forbidden", "this URL is not valid any more");
     signer.use(found);
-    const notes: Note[] = [];
+    const done: Happening[] = [];
     const caller = { principal: { ...principal, namespace: found.namespace }, requestId: call.requestId };
     try {
       const answer = await act(found, {
@@ -63,9 +63,9 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
         request: call.request,
         signal: call.signal,
         openStream: () => streams.open(principal.id, () => call.request.raw.socket.destroy()),
-        note: (note) => notes.push(note),
+        record: (happening) => done.push(happening),
       });
-      for (const note of notes) await audit.record(entryOf(caller, note));
+      for (const happening of done) await journal.record({ ...happening, by: caller });
       return answer;
     } catch (error) {
       signer.giveBack(found); // nothing was sent or written
@@ -89,7 +89,7 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
           schema: z.object({ url: z.string(), expires_at: z.iso.datetime() }),
         },
       },
-      handler: async ({ caller, params, body, note }) => {
+      handler: async ({ caller, params, body, record }) => {
         await fleet.get(caller, params.id);
         const expiresAtMs = Date.now() + body.expires_in_seconds * 1000;
         const token = signer.sign({
@@ -102,8 +102,8 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
           mostBytes: body.max_bytes ?? null,
         });
         const expires_at = new Date(expiresAtMs).toISOString();
-        const detail = { method: body.method, path: body.path, expires_at };
-        note({ type: "signed_url.created", sandboxId: params.id, detail });
+        const data = { method: body.method, path: body.path, expires_at };
+        record({ type: "signed_url.created", sandboxId: params.id, data });
         return { status: 201, json: { url: usedPath.replace("{pass}", token), expires_at } };
       },
     }),
@@ -136,5 +136,5 @@ export function signedUrlRoutes({ fleet, keyring, audit, streams }: SignedUrlPar
 
 type FileUse = Pick<
   Call<{ id: string; path: string }, unknown, unknown>,
-  "caller" | "params" | "request" | "signal" | "openStream" | "note"
+  "caller" | "params" | "request" | "signal" | "openStream" | "record"
 >;

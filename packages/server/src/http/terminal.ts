@@ -54,11 +54,11 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
           schema: z.object({ ticket: z.string(), expires_at: z.iso.datetime() }),
         },
       },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params, record }) => {
         await fleet.get(caller, params.id);
         const opens = path.replace("{id}", params.id);
         const { token, expiresAtMs } = tickets.issue({ principal: caller.principal, path: opens });
-        note({ type: "terminal.ticket", sandboxId: params.id, detail: {} });
+        record({ type: "terminal.ticket", sandboxId: params.id, data: {} });
         return { status: 201, json: { ticket: token, expires_at: new Date(expiresAtMs).toISOString() } };
       },
     }),

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
-import { feedTypes } from "../core/feed.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
 import { dialLimits } from "../core/webhook-limits.ts";
 import { checkOutboundUrl } from "../egress/dialer.ts";
-import type { WebhookSender } from "../events/webhook-sender.ts";
+import { feedTypes } from "../journal/event-row.ts";
+import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/webhooks";
@@ -78,10 +78,10 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       audit: ["webhook.created"],
       body: createBody,
       responses: { 201: { description: "with its secret", schema: webhook.extend({ secret: z.string() }) } },
-      handler: async ({ caller, body, note }) => {
+      handler: async ({ caller, body, record }) => {
         const url = checkOutboundUrl(body.url).href;
         const made = await sender.add(caller.principal.namespace, url, body.types ?? []);
-        note({ type: "webhook.created", detail: { webhook_id: made.id, host: new URL(url).host } });
+        record({ type: "webhook.created", data: { webhook_id: made.id, host: new URL(url).host } });
         return { status: 201, json: { ...show(made), secret: made.secret } };
       },
     }),
@@ -107,10 +107,10 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       audit: ["webhook.deleted"],
       params: webhookId,
       responses: { 204: { description: "it gets nothing more" } },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params, record }) => {
         const { id } = await find(caller.principal.namespace, params.id);
         await sender.remove(id);
-        note({ type: "webhook.deleted", detail: { webhook_id: id } });
+        record({ type: "webhook.deleted", data: { webhook_id: id } });
         return { status: 204 };
       },
     }),
@@ -138,13 +138,13 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       audit: ["webhook.retried"],
       params: z.strictObject({ id, delivery: id }),
       responses: { 204: { description: "it is on its way" } },
-      handler: async ({ caller, params, note }) => {
+      handler: async ({ caller, params, record }) => {
         const owner = await find(caller.principal.namespace, params.id);
         const found = await webhooks.getDelivery(params.delivery);
         if (found?.webhookId !== owner.id)
           throw new AppError("not_found", `webhook ${owner.id} has no delivery ${params.delivery}`);
         await sender.retry(found);
-        note({ type: "webhook.retried", detail: { webhook_id: owner.id, delivery_id: found.id } });
+        record({ type: "webhook.retried", data: { webhook_id: owner.id, delivery_id: found.id } });
         return { status: 204 };
       },
     }),

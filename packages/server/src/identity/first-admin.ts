@@ -1,5 +1,4 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
-import type { Audit } from "../core/audit.ts";
 import { errnoOf } from "../core/errors.ts";
 import { looksLikeKey, newKeyToken } from "./key-token.ts";
 import type { Keyring } from "./keyring.ts";
@@ -16,7 +15,7 @@ export interface FirstAdmin {
  * Sees to it that the key in `file` is an administrator's (IDN-03). A file that is missing, or whose key was revoked, is
  * written anew: whoever may write it may administer the place.
  */
-export async function ensureAdmin(keyring: Keyring, audit: Pick<Audit, "record">, file: string): Promise<FirstAdmin> {
+export async function ensureAdmin(keyring: Keyring, file: string): Promise<FirstAdmin> {
   const token = await readToken(file);
   if (token !== undefined) {
     const principal = await keyring.authenticate(token).catch(() => undefined);
@@ -24,10 +23,7 @@ export async function ensureAdmin(keyring: Keyring, audit: Pick<Audit, "record">
   }
   const fresh = newKeyToken();
   const isFirst = (await keyring.list()).length === 0;
-  const namespace = defaultNamespace;
-  const { id, role } = await keyring.adopt(fresh, { name: "admin-key", namespace, role: "admin" });
-  const detail = { key_id: id, role, namespace };
-  await audit.record({ type: "key.created", namespace, actor: "system", sandboxId: null, requestId: null, detail });
+  await keyring.adopt(fresh, { name: "admin-key", namespace: defaultNamespace, role: "admin" });
   await writeToken(file, fresh);
   return { isFirst };
 }

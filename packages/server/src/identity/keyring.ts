@@ -3,8 +3,9 @@ import type { ApiKey, ApiKeys } from "../core/api-key.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { identityLimits } from "../core/http-limits.ts";
+import type { Recorder } from "../core/journal.ts";
 import { keepNewest } from "../core/keep-newest.ts";
-import type { Principal, Role } from "../core/principal.ts";
+import type { Caller, Principal, Role } from "../core/principal.ts";
 import { Recent } from "../core/recent.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
 import { TokenBuckets } from "./token-bucket.ts";
@@ -24,12 +25,14 @@ export interface IssuedKey {
 
 export interface KeyringParts {
   keys: ApiKeys;
+  journal: Recorder;
   clock?: Clock;
 }
 
 /** Who a token stands for. Keys are remembered by their hash, so that a call costs no look into the store (IDN-01). */
 export class Keyring {
   readonly #keys: ApiKeys;
+  readonly #journal: Recorder;
   readonly #clock: Clock;
   readonly #lookups = new TokenBuckets({
     perSecond: identityLimits.lookupsPerSecond,
@@ -42,18 +45,19 @@ export class Keyring {
   /** The latest: a look-up that began before a revocation must not bring the key back. */
   readonly #revoked = new Set<string>();
 
-  constructor({ keys, clock = systemClock }: KeyringParts) {
+  constructor({ keys, journal, clock = systemClock }: KeyringParts) {
     this.#keys = keys;
+    this.#journal = journal;
     this.#clock = clock;
   }
 
-  async issue(request: KeyRequest): Promise<IssuedKey> {
+  async issue(request: KeyRequest, by: Caller | "system" = "system"): Promise<IssuedKey> {
     const token = newKeyToken();
-    return { key: await this.adopt(token, request), token };
+    return { key: await this.adopt(token, request, by), token };
   }
 
   /** A token that was made elsewhere becomes a key; one that is a key already stays what it is. */
-  async adopt(token: string, request: KeyRequest): Promise<ApiKey> {
+  async adopt(token: string, request: KeyRequest, by: Caller | "system" = "system"): Promise<ApiKey> {
     if (!looksLikeKey(token)) throw new AppError("invalid", "this is not an API key");
     const hash = hashToken(token);
     const present = await this.#keys.byHash(hash);
@@ -70,7 +74,10 @@ export class Keyring {
       revokedAtMs: null,
       lastUsedAtMs: null,
     };
-    await this.#keys.insert(key);
+    const { id, namespace, role } = key;
+    await this.#journal.record({ type: "key.created", by, namespace, data: { key_id: id, role } }, (within) =>
+      this.#keys.insert(key, within),
+    );
     return key;
   }
 
@@ -99,7 +106,7 @@ export class Keyring {
   }
 
   /** From the moment this is called no request with the key begins. */
-  async revoke(id: string): Promise<ApiKey> {
+  async revoke(id: string, by: Caller | "system" = "system"): Promise<ApiKey> {
     const key = await this.#keys.get(id);
     if (key === undefined) throw new AppError("not_found", `unknown API key '${id}'`);
     this.#known.delete(key.hash);
@@ -108,7 +115,9 @@ export class Keyring {
     keepNewest(this.#revoked, identityLimits.revokedKeys);
     if (key.revokedAtMs !== null) return key;
     const revokedAtMs = this.#clock.wallMs();
-    await this.#keys.update(id, { revokedAtMs });
+    await this.#journal.record({ type: "key.revoked", by, namespace: key.namespace, data: { key_id: id } }, (within) =>
+      this.#keys.update(id, { revokedAtMs }, within),
+    );
     return { ...key, revokedAtMs };
   }
 

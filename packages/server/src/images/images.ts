@@ -2,11 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import { chooseImage, findImage } from "../core/choose-image.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError, messageOf } from "../core/errors.ts";
-import type { Feed, FeedNews } from "../core/feed.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import {
   type ChosenImage,
@@ -18,6 +16,7 @@ import {
 } from "../core/image-record.ts";
 import type { CatalogueEntry, ImageSpec } from "../core/image-spec.ts";
 import type { Imported, TreeImport, TreeImporter } from "../core/import-tree.ts";
+import type { News, Recorder } from "../core/journal.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
@@ -37,8 +36,7 @@ export interface ImagesParts extends BuildParts {
   needed: () => readonly LayerId[];
   /** Sandboxes that wait in pools are no use of an image. */
   emptyPools: (layerId: string) => Promise<void>;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -231,13 +229,9 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
       ...{ createdAtMs: this.#parts.clock.wallMs(), createdBy: caller.principal.id },
     };
     const { id, name, source, digest } = record;
-    await this.#parts.records.insert(record);
-    try {
-      await this.#note(caller, { type: "image.requested", detail: { image_id: id, name, source, digest } });
-    } catch (error) {
-      await this.#parts.records.delete(id); // what the log cannot hold does not happen
-      throw error;
-    }
+    const { journal, records } = this.#parts;
+    const data = { image_id: id, name, source, digest };
+    await journal.record({ type: "image.requested", by: caller, data }, (within) => records.insert(record, within));
     this.#records.set(id, record);
     this.#room.add(caller, id);
     return record;
@@ -255,18 +249,18 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
       at = Math.max(at, steps.indexOf(step, at) + 1);
       await this.#change(id, { step });
       await log.write(`${stepMark}${step}\n`);
-      this.#tell(caller, "image.building", { image_id: id, name, step, at, of: steps.length });
+      const data = { image_id: id, name, step, at, of: steps.length };
+      await this.#parts.journal.record({ type: "image.building", by: caller, data });
     };
     const holds = (layerId: LayerId | null) => this.#change(id, { layerId });
     const layer = await build({ log, signal, begin, holds });
     try {
-      await this.#note(caller, { type: "image.ready", detail: { image_id: id, name, bytes: layer.bytes } });
-      await this.#change(id, { state: "ready", layerId: layer.id, bytes: layer.bytes, step: null });
+      const ready: News = { type: "image.ready", by: caller, data: { image_id: id, name, bytes: layer.bytes } };
+      await this.#change(id, { state: "ready", layerId: layer.id, bytes: layer.bytes, step: null }, ready);
     } catch (error) {
       await this.#parts.bench.removeLayer(layer.id);
       throw error;
     }
-    this.#tell(caller, "image.ready", { image_id: id, name, bytes: layer.bytes });
     await this.#supersede(id, name);
   }
 
@@ -283,9 +277,8 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     const { step = null, name = "" } = this.#records.get(id) ?? {};
     const error = explainFailure(step, cause);
     await this.#builds.get(id)?.log.write(`\n${error}\n`);
-    await this.#change(id, { state: "failed", error });
-    await this.#note(caller, { type: "image.failed", detail: { image_id: id, name, step } });
-    this.#tell(caller, "image.failed", { image_id: id, name, step });
+    const failure: News = { type: "image.failed", by: caller, data: { image_id: id, name, step } };
+    await this.#change(id, { state: "failed", error }, failure);
     const failed = this.list().filter(({ state }) => state === "failed");
     for (const old of failed.slice(buildLimits.failed)) await this.#forget(old.id);
   }
@@ -339,10 +332,8 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
       await this.#parts.emptyPools(layerId);
       await this.#checkUnused(name, layerId);
     }
-    await this.#note(caller, { type: "image.deleted", detail: { image_id: id, name } });
+    await this.#forget(id, { type: "image.deleted", by: caller, data: { image_id: id, name } });
     if (layerId !== null) await this.#parts.bench.removeLayer(layerId);
-    await this.#forget(id);
-    this.#tell(caller, "image.deleted", { image_id: id, name });
   }
 
   async #checkUnused(name: string, layerId: LayerId): Promise<void> {
@@ -356,29 +347,25 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     });
   }
 
-  async #forget(id: string): Promise<void> {
-    await this.#parts.records.delete(id);
+  async #forget(id: string, news?: News): Promise<void> {
+    const { journal, records } = this.#parts;
+    if (news === undefined) await records.delete(id);
+    else await journal.record(news, (within) => records.delete(id, within));
     this.#records.delete(id);
     this.#room.forget(id);
     await rm(this.#logPath(id), { force: true });
   }
 
-  async #change(id: string, changes: ImageChanges): Promise<void> {
-    await this.#parts.records.update(id, changes);
+  async #change(id: string, changes: ImageChanges, news?: News): Promise<void> {
+    const { journal, records } = this.#parts;
+    if (news === undefined) await records.update(id, changes);
+    else await journal.record(news, (within) => records.update(id, changes, within));
     const record = this.#records.get(id);
     if (record !== undefined) this.#records.set(id, { ...record, ...changes });
   }
 
   #logPath(id: string): string {
     return join(this.#parts.folder, `${id}.log`);
-  }
-
-  #tell({ principal }: Caller, type: FeedNews["type"], data: FeedNews["data"]): void {
-    this.#parts.feed.publish({ type, namespace: principal.namespace, sandboxId: null, data });
-  }
-
-  async #note(caller: Caller, note: Note): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, note));
   }
 
   /** Layers of images: whoever looks for what nobody needs must not take them. */

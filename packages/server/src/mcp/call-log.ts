@@ -1,5 +1,5 @@
 import { LOG_LEVEL_META_KEY, type LoggingLevel, type ServerContext } from "@modelcontextprotocol/server";
-import type { Feed, FeedReader } from "../core/feed.ts";
+import type { EventReader, Journal } from "../core/journal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import { toTrace } from "./traces.ts";
 
@@ -10,7 +10,7 @@ const severities: readonly LoggingLevel[] = [
 const logger = "caisson";
 
 interface CallLogParts {
-  feed: Pick<Feed, "read">;
+  journal: Pick<Journal, "read">;
   namespace: string;
   /** The sandboxes that the call works in. */
   used: ReadonlySet<string>;
@@ -21,7 +21,7 @@ interface CallLogParts {
 /** What happens in a call's sandboxes, as log messages on the call's own stream. For clients that asked for a level alone. */
 export class CallLog {
   readonly #parts: Omit<CallLogParts, "level">;
-  readonly #reader: FeedReader;
+  readonly #reader: EventReader;
   readonly #reading: Promise<void>;
   readonly #log: ServerContext["mcpReq"]["log"];
   readonly #least: number;
@@ -32,7 +32,7 @@ export class CallLog {
     this.#parts = parts;
     this.#log = mcpReq.log;
     this.#least = severities.indexOf(parts.level);
-    this.#reader = parts.feed.read({ namespace: parts.namespace });
+    this.#reader = parts.journal.read({ namespace: parts.namespace });
     this.#reading = this.#follow();
   }
 
@@ -60,7 +60,7 @@ export class CallLog {
 
   async #follow(): Promise<void> {
     for await (const event of this.#reader) {
-      if (event.type === "events.lag" || event.sandboxId === null || !this.#parts.used.has(event.sandboxId)) continue;
+      if (event.type === "events.lag" || event.sandbox_id === null || !this.#parts.used.has(event.sandbox_id)) continue;
       const { level, ...data } = toTrace(event);
       if (this.#left === 0 || severities.indexOf(level) < this.#least) continue;
       this.#left -= 1;

@@ -1,5 +1,5 @@
 import type { Approval } from "../core/approval.ts";
-import type { FeedReader } from "../core/feed.ts";
+import type { EventReader } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 
@@ -13,7 +13,7 @@ const types = [
 
 export interface QuestionWatchParts {
   caller: Caller;
-  parts: Pick<ToolParts, "approvals" | "feed">;
+  parts: Pick<ToolParts, "approvals" | "journal">;
   /** The sandboxes that the call works in. */
   used: ReadonlySet<string>;
   /** Questions that some call puts to its user: each is put once. */
@@ -28,7 +28,7 @@ export interface QuestionWatchParts {
 /** Sees the questions that come up while a call runs: of its sandboxes, or asked by its own caller for the whole namespace. */
 export class QuestionWatch implements AsyncDisposable {
   readonly #parts: QuestionWatchParts;
-  readonly #reader: FeedReader;
+  readonly #reader: EventReader;
   readonly #own = new Set<string>();
   /** Questions that came up while nobody waited: other calls may put them, or this one when its client is back. */
   readonly #passed = new Set<string>();
@@ -36,17 +36,18 @@ export class QuestionWatch implements AsyncDisposable {
 
   constructor(parts: QuestionWatchParts) {
     this.#parts = parts;
-    this.#reader = parts.parts.feed.read({ namespace: parts.caller.principal.namespace, types });
+    this.#reader = parts.parts.journal.read({ namespace: parts.caller.principal.namespace, types });
     this.#reading = this.#follow();
   }
 
   async #follow(): Promise<void> {
     for await (const event of this.#reader) {
       if (event.type === "events.lag") continue; // what was missed waits for an answer by CLI or REST
+      if (!("approval_id" in event.data)) continue;
       const id = String(event.data.approval_id);
       if (event.type !== "approval.requested") {
         if (this.#own.has(id)) this.#parts.settled(id);
-      } else if (event.sandboxId === null || this.#parts.used.has(event.sandboxId)) await this.#look(id);
+      } else if (event.sandbox_id === null || this.#parts.used.has(event.sandbox_id)) await this.#look(id);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
 import type { Approval } from "../core/approval.ts";
-import type { Feed } from "../core/feed.ts";
+import type { Journal } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
@@ -25,7 +25,7 @@ export interface ToolRunParts {
 /** A tool at work. Requests come to wait for it one after the other: one that leaves with a question comes back with the answer. */
 export class ToolRun {
   readonly lifeline: Lifeline;
-  readonly #logged: { feed: Feed; namespace: string };
+  readonly #logged: { journal: Journal; namespace: string };
   readonly #done: Promise<CallToolResult>;
   readonly #over = new Map<string, AbortController>();
   #unasked: Approval[] = [];
@@ -38,7 +38,7 @@ export class ToolRun {
   constructor(parts: ToolRunParts, context: ServerContext) {
     const { mcp, caller } = parts;
     this.lifeline = new Lifeline({ caller, parts: mcp.parts });
-    this.#logged = { feed: mcp.parts.feed, namespace: caller.principal.namespace };
+    this.#logged = { journal: mcp.parts.journal, namespace: caller.principal.namespace };
     this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined).then((result) => {
       this.#result = result;
       return result;

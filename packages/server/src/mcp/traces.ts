@@ -1,4 +1,4 @@
-import type { Feed, FeedEvent, FeedReader } from "../core/feed.ts";
+import type { EventReader, Journal, JournalEvent } from "../core/journal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 
 /** One thing that happened, as an agent reads it. */
@@ -10,21 +10,22 @@ export interface Trace {
   sandbox_id: string | null;
 }
 
-/** The last events of each namespace that was active lately. */
+/** The last events of a namespace, and word of new ones. */
 export class Traces implements AsyncDisposable {
-  readonly #byNamespace = new Map<string, Trace[]>();
+  readonly #journal: Pick<Journal, "read" | "newest">;
   readonly #watchers = new Set<(namespace: string) => void>();
-  readonly #reader: FeedReader;
+  readonly #reader: EventReader;
   readonly #reading: Promise<void>;
 
-  constructor(feed: Pick<Feed, "read">) {
-    this.#reader = feed.read();
+  constructor(journal: Pick<Journal, "read" | "newest">) {
+    this.#journal = journal;
+    this.#reader = journal.read();
     this.#reading = this.#follow();
   }
 
   /** Newest last. */
-  of(namespace: string): readonly Trace[] {
-    return this.#byNamespace.get(namespace) ?? [];
+  async of(namespace: string): Promise<Trace[]> {
+    return (await this.#journal.newest(namespace, toolLimits.traces)).map(toTrace);
   }
 
   /** Calls back after each event, with its namespace, until the returned function is called. */
@@ -34,18 +35,8 @@ export class Traces implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    for await (const event of this.#reader) if (event.type !== "events.lag") this.#keep(event);
-  }
-
-  #keep(event: FeedEvent): void {
-    const traces = this.#byNamespace.get(event.namespace) ?? [];
-    traces.push(toTrace(event));
-    if (traces.length > toolLimits.traces) traces.shift();
-    this.#byNamespace.delete(event.namespace); // the last to be active stays longest
-    this.#byNamespace.set(event.namespace, traces);
-    for (const happened of this.#watchers) happened(event.namespace);
-    const [oldest] = this.#byNamespace.keys();
-    if (this.#byNamespace.size > toolLimits.tracedNamespaces && oldest !== undefined) this.#byNamespace.delete(oldest);
+    for await (const event of this.#reader)
+      if (event.type !== "events.lag") for (const happened of this.#watchers) happened(event.namespace);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,15 +45,17 @@ export class Traces implements AsyncDisposable {
   }
 }
 
-export function toTrace({ type, sandboxId, atMs, data }: FeedEvent): Trace {
-  const { duration_ms: duration = null, ...rest } = data;
-  const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
+export function toTrace({ type, sandbox_id, run_id, at, data }: JournalEvent): Trace {
+  const { duration_ms: duration = null, ...rest } = data as Readonly<Record<string, unknown>>;
+  const shown = Object.entries({ run_id, ...rest }).flatMap(([name, value]) =>
+    value === null ? [] : [`${name}=${typeof value === "object" ? JSON.stringify(value) : value}`],
+  );
   return {
-    timestamp: new Date(atMs).toISOString(),
+    timestamp: at,
     level: levelOf(type),
-    message: [type, ...told].join(" "),
+    message: [type, ...shown].join(" "),
     duration_ms: typeof duration === "number" ? duration : null,
-    sandbox_id: sandboxId,
+    sandbox_id,
   };
 }
 

@@ -1,13 +1,12 @@
 /** Installs packages into sandboxes: the registries of this machine can be reached while that goes on, and not after it (S54). */
-import { type Audit, entryOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { type Command, toCommand } from "../core/command.ts";
 import type { CommandHandle } from "../core/command-handle.ts";
 import { defined } from "../core/defined.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
+import type { Recorder } from "../core/journal.ts";
 import type {
   InstalledPackage,
   InstallRequest,
@@ -38,8 +37,7 @@ export interface PackageParts {
   /** Whether files of registries are kept. */
   keepsFiles: boolean;
   records: PackageRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
 }
 
@@ -117,20 +115,17 @@ export class Packages {
     { manager, lockfile }: InstallRequest,
     installed: readonly InstalledPackage[],
   ): Promise<void> {
-    const { records, audit, feed, clock } = this.#parts;
-    const { namespace, id: installedBy } = caller.principal;
+    const { records, journal, clock } = this.#parts;
+    const { id: installedBy } = caller.principal;
     const installedAtMs = clock.wallMs();
     const rows = installed.map((one) => ({ ...one, sandboxId, manager, installedAtMs, installedBy }));
     const packages = installed
       .slice(0, packageLimits.noted)
       .map(({ name, version, hash }) => ({ name, version, hash }));
-    const detail = { manager, count: installed.length, locked: lockfile !== undefined, packages };
-    await Promise.all([
-      records.put(rows),
-      audit.record(entryOf(caller, { type: "package.installed", sandboxId, detail })),
-    ]);
-    for (const { name, version, hash } of installed.slice(0, packageLimits.noted))
-      feed.publish({ type: "package.installed", namespace, sandboxId, data: { manager, name, version, hash } });
+    const data = { manager, count: installed.length, locked: lockfile !== undefined, packages };
+    await journal.record({ type: "package.installed", by: caller, sandboxId, data }, (within) =>
+      records.put(rows, within),
+    );
   }
 }
 

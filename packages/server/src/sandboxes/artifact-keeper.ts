@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { type Audit, entryOf } from "../core/audit.ts";
 import type { BlobSession, Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo } from "../core/file.ts";
 import { InUse } from "../core/in-use.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import type { Artifact } from "../core/manifest.ts";
 import type { Caller } from "../core/principal.ts";
@@ -23,7 +23,7 @@ interface KeeperParts {
   blobs: Blobs;
   records: KeptArtifactsRecords;
   sweeper: Pick<Sweeper, "request">;
-  audit: Pick<Audit, "record">;
+  journal: Recorder;
   clock: Clock;
 }
 
@@ -111,9 +111,10 @@ export class ArtifactKeeper {
 
   async delete(caller: Caller, id: string): Promise<void> {
     const { files } = await this.#get(caller, id);
-    const { audit, records, sweeper } = this.#parts;
-    await audit.record(entryOf(caller, { type: "artifacts.deleted", sandboxId: id, detail: { files } }));
-    await records.delete(id);
+    const { journal, records, sweeper } = this.#parts;
+    await journal.record({ type: "artifacts.deleted", by: caller, sandboxId: id, data: { files } }, (within) =>
+      records.delete(id, undefined, within),
+    );
     sweeper.request();
   }
 
@@ -124,13 +125,12 @@ export class ArtifactKeeper {
 
   /** As expire, and what they held is left to the next sweep. Says how many. */
   async forgetExpired(): Promise<number> {
-    const { audit, records, clock } = this.#parts;
+    const { journal, records, clock } = this.#parts;
     const now = clock.wallMs();
     const over = (await records.expired(now)).filter(({ id }) => !this.#inUse.isRead(id));
     for (const { id, namespace, files } of over) {
-      const who = { namespace, actor: "system", sandboxId: id, requestId: null };
-      await audit.record({ type: "artifacts.expired", ...who, detail: { files } });
-      await records.delete(id, now);
+      const expired = { type: "artifacts.expired", by: "system", namespace, sandboxId: id, data: { files } } as const;
+      await journal.record(expired, (within) => records.delete(id, now, within));
     }
     return over.length;
   }

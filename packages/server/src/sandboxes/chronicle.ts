@@ -1,15 +1,16 @@
 import type { EngineName } from "../core/engine.ts";
 import { messageOf } from "../core/errors.ts";
-import type { Events, Happening } from "../core/event.ts";
+import type { Events, Happening } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { ObservedResult, ObservedRun, RunEnding, RunLedger } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
+import { endOf, exceeded } from "./run-end-event.ts";
 import { toRecord } from "./run-record.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { SandboxChronicle, SandboxEnd } from "./sandbox-parts.ts";
 
 interface EventSink {
-  emit(happening: Happening): void;
+  record(happening: Happening): void;
   of(sandboxId: string): Events;
 }
 
@@ -45,17 +46,18 @@ export class Chronicle implements SandboxChronicle {
 
   async started(run: ObservedRun): Promise<void> {
     await this.#parts.ledger?.started(run);
-    this.#parts.events.emit({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id });
+    this.#parts.events.record({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id, data: {} });
   }
 
   async ended(run: ObservedRun, ending: RunEnding): Promise<void> {
     const { engine, events, ledger, log, records } = this.#parts;
     const record = toRecord(run, engine, ending, records ?? nothingKept);
     await ledger?.ended({ run, record, result: ending.result });
-    for (const happening of endings(run, record, ending.result)) events.emit(happening);
+    for (const happening of endings(run, record, ending.result)) events.record(happening);
     if (log === undefined || records === undefined) return;
     const stored = log.append(record).catch((error) => {
-      events.emit({ type: "record.failed", sandboxId: run.sandboxId, runId: run.id, reason: messageOf(error) });
+      const failed = { sandboxId: run.sandboxId, runId: run.id, data: { reason: messageOf(error) } };
+      events.record({ type: "record.failed", ...failed });
     });
     if (log.busy) await stored;
   }
@@ -73,36 +75,25 @@ export class Chronicle implements SandboxChronicle {
   }
 
   signed(sandboxId: string, files: number): void {
-    this.#parts.events.emit({ type: "artifact.signed", sandboxId, files });
+    this.#parts.events.record({ type: "artifact.signed", sandboxId, data: { files } });
   }
 
   disk(sandboxId: string, news: "standstill" | "room"): void {
-    this.#parts.events.emit({ type: news === "standstill" ? "disk.low" : "disk.recovered", sandboxId });
+    this.#parts.events.record({ type: news === "standstill" ? "disk.low" : "disk.recovered", sandboxId, data: {} });
   }
 
   async left(sandboxId: string, how: SandboxEnd): Promise<void> {
     await this.#parts.log?.release(sandboxId);
-    this.#parts.events.emit({ type: how, sandboxId });
+    this.#parts.events.record({ type: how, sandboxId, data: {} });
   }
-}
-
-function exceeded(result: ObservedResult | undefined): ("memory" | "cpu_time")[] {
-  return [...(result?.oom_killed ? (["memory"] as const) : []), ...(result?.cpu_limit ? (["cpu_time"] as const) : [])];
 }
 
 function endings({ id, sandboxId }: ObservedRun, record: RunRecord, result: ObservedResult | undefined): Happening[] {
   const about = { sandboxId, runId: id };
-  const { outcome, ended_by: endedBy, exit_code: exitCode, duration_ms: durationMs, error } = record;
-  const over = exceeded(result).map((resource) => ({ type: "resource.exceeded", ...about, resource }) as const);
-  const type = `execution.${outcome}` as const;
-  switch (type) {
-    case "execution.completed":
-      return [...over, { type, ...about, exitCode: exitCode ?? 0, durationMs }];
-    case "execution.failed":
-      return [...over, { type, ...about, exitCode, durationMs, errorCode: error?.code ?? null, endedBy }];
-    case "execution.timeout":
-      return [...over, { type, ...about, durationMs }];
-  }
+  const over = exceeded(result).map((resource): Happening => {
+    return { type: "resource.exceeded", ...about, data: { resource } };
+  });
+  return [...over, { ...about, ...endOf(record, result) }];
 }
 
 export type SandboxBeginning = "sandbox.created" | "sandbox.attached" | "sandbox.started";
@@ -110,8 +101,8 @@ export type SandboxBeginning = "sandbox.created" | "sandbox.attached" | "sandbox
 /** Tells that a sandbox is there for this owner, and when it is lost without anybody having asked for its end. */
 export function announce(sandbox: Sandbox, type: SandboxBeginning, events: EventSink): void {
   const { id, engine } = sandbox;
-  events.emit({ type, sandboxId: id, engine });
+  events.record({ type, sandboxId: id, data: type === "sandbox.started" ? {} : { engine } } as Happening);
   sandbox.lost.then((reason) => {
-    if (!sandbox.ended) events.emit({ type: "sandbox.lost", sandboxId: id, reason });
+    if (!sandbox.ended) events.record({ type: "sandbox.lost", sandboxId: id, data: { reason } });
   });
 }

@@ -1,8 +1,7 @@
-import type { Audit } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Feed } from "../core/feed.ts";
 import type { Collector } from "../core/gc.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import type { SkillRecords } from "../core/skill.ts";
 import type { SnapshotRecords } from "../core/snapshot.ts";
@@ -17,8 +16,7 @@ export interface StorageParts {
   snapshots: SnapshotRecords;
   skills: SkillRecords;
   artifacts: KeptArtifactsRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -34,7 +32,7 @@ export interface Storage {
 
 /** Snapshots, skills and artifacts over one blob store. What a former daemon left half made is swept soon. */
 export function openStorage(parts: StorageParts): Storage {
-  const { blobs, audit, feed, clock, onError } = parts;
+  const { blobs, journal, clock, onError } = parts;
   const holders = [parts.snapshots, parts.skills, parts.artifacts];
   const manifests = async () => (await Promise.all(holders.map((records) => records.manifests()))).flat();
   const sweeper = new Sweeper(blobs, manifests, onError);
@@ -43,7 +41,7 @@ export function openStorage(parts: StorageParts): Storage {
     return (await Promise.all([...others, parts.artifacts.manifests(clock.wallMs())])).flat();
   };
   sweeper.request();
-  const shared = { blobs, sweeper, audit, feed, clock };
+  const shared = { blobs, sweeper, journal, clock };
   const artifacts = new ArtifactKeeper({ ...shared, records: parts.artifacts });
   return {
     snapshots: new Snapshots({ ...shared, records: parts.snapshots }),

@@ -1,15 +1,13 @@
-import { type Audit, entryOf } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { portLimits } from "../core/http-limits.ts";
+import type { Journal } from "../core/journal.ts";
 import type { PortRecords, PortVisibility, SharedPort } from "../core/port.ts";
 import type { Caller } from "../core/principal.ts";
 
 interface DeskParts {
   records: PortRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "read">;
+  journal: Journal;
   fleet: Pick<Fleet<unknown>, "get" | "namespaceOf">;
   onError: (error: unknown) => void;
 }
@@ -24,10 +22,10 @@ export class PortDesk implements Disposable {
   private constructor(parts: DeskParts, shared: readonly SharedPort[]) {
     this.#parts = parts;
     for (const port of shared) this.#note(port);
-    const reader = parts.feed.read({ types: ["sandbox.destroyed"] });
+    const reader = parts.journal.read({ types: ["sandbox.destroyed"] });
     const follow = async () => {
       for await (const event of reader)
-        for (const id of event.type === "events.lag" ? [...this.#shared.keys()] : [event.sandboxId ?? ""])
+        for (const id of event.type === "events.lag" ? [...this.#shared.keys()] : [event.sandbox_id ?? ""])
           await this.#dropGone(id).catch(parts.onError);
     };
     void follow();
@@ -59,14 +57,15 @@ export class PortDesk implements Disposable {
   }
 
   async #set(caller: Caller, shared: SharedPort): Promise<void> {
-    const { records, audit, fleet } = this.#parts;
+    const { records, journal, fleet } = this.#parts;
     const { sandboxId, port, visibility } = shared;
     await fleet.get(caller, sandboxId);
     const known = this.#shared.get(sandboxId);
     if (visibility !== "private" && known?.has(port) !== true && (known?.size ?? 0) >= portLimits.shared)
       throw new AppError("limit_exceeded", `sandbox ${sandboxId} shares ${portLimits.shared} ports already`);
-    await audit.record(entryOf(caller, { type: "port.shared", sandboxId, detail: { port, visibility } }));
-    await records.put(shared);
+    await journal.record({ type: "port.shared", by: caller, sandboxId, data: { port, visibility } }, (within) =>
+      records.put(shared, within),
+    );
     this.#note(shared);
   }
 

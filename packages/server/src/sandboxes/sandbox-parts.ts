@@ -1,5 +1,5 @@
 import type { CreatedSandbox, Engine } from "../core/engine.ts";
-import type { Events } from "../core/event.ts";
+import type { Events } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { RefusalWatch } from "../core/network-refusal.ts";
 import type { BackgroundPolicy } from "../core/process.ts";

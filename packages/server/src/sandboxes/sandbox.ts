@@ -14,8 +14,8 @@ import type {
   SandboxStats,
   StartOptions,
 } from "../core/engine.ts";
-import type { Events } from "../core/event.ts";
 import type { SandboxFiles } from "../core/file.ts";
+import type { Events } from "../core/journal.ts";
 import type { FreezeOptions, LayerInfo } from "../core/layer.ts";
 import { wireLimits } from "../core/limits.ts";
 import type { RefusalWatch } from "../core/network-refusal.ts";

@@ -1,9 +1,8 @@
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
 import { InUse } from "../core/in-use.ts";
+import type { Recorder } from "../core/journal.ts";
 import { archiveLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
 import {
@@ -34,8 +33,7 @@ export interface SkillParts {
   blobs: Blobs;
   records: SkillRecords;
   sweeper: Pick<Sweeper, "request">;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
 }
 
@@ -68,7 +66,7 @@ export class Skills {
   }
 
   async #store(caller: Caller, archive: AsyncIterable<Uint8Array>) {
-    const { blobs, records, clock } = this.#parts;
+    const { blobs, records, journal, clock } = this.#parts;
     const { namespace, id: createdBy } = caller.principal;
     await using session = blobs.begin();
     const { entries, bytes, depth } = skillLimits;
@@ -92,16 +90,14 @@ export class Skills {
       createdAtMs: clock.wallMs(),
       createdBy,
     };
-    const isNew = await records.insert(record);
-    if (!isNew) return { record: await this.#sameFiles(record), isNew };
-    const detail = { skill_id: id, name, version: record.version, files: record.files };
+    const data = { skill_id: id, name, version: record.version, files: record.files };
     try {
-      await this.#note(caller, { type: "skill.created", detail });
+      await journal.record({ type: "skill.created", by: caller, data }, (within) => records.insert(record, within));
     } catch (error) {
-      await records.delete(namespace, id); // what the log cannot hold does not happen
-      throw error;
+      if (!(error instanceof AppError && error.code === "conflict")) throw error;
+      return { record: await this.#sameFiles(record), isNew: false };
     }
-    return { record, isNew };
+    return { record, isNew: true };
   }
 
   /** A version that is there stays what it is. */
@@ -169,14 +165,16 @@ export class Skills {
   async delete(caller: Caller, reference: string): Promise<void> {
     const record = await this.get(caller, reference);
     const { id, name, version, namespace } = record;
-    const { records, sweeper } = this.#parts;
+    const { records, journal, sweeper } = this.#parts;
     if (reference === name && (await records.list({ namespace, name, limit: 2 })).length > 1)
       throw new AppError("conflict", `there are several versions of ${name}`, {
         hint: `name one, as ${name}@${version}`,
       });
     await this.#inUse.leaving(keyOf(record), `the skill ${name}`, async () => {
-      await this.#note(caller, { type: "skill.deleted", detail: { skill_id: id, name, version } });
-      await records.delete(namespace, id);
+      const data = { skill_id: id, name, version };
+      await journal.record({ type: "skill.deleted", by: caller, data }, (within) =>
+        records.delete(namespace, id, within),
+      );
     });
     sweeper.request();
   }
@@ -216,7 +214,7 @@ export class Skills {
 
   /** Every byte is checked against the skill's digest on its way: the id names the list, which names the files' chunks. */
   async #install(caller: Caller, workspace: Workspace, record: SkillRecord, formerId?: string): Promise<boolean> {
-    const { blobs, feed } = this.#parts;
+    const { blobs, journal } = this.#parts;
     const { id, name, version } = record;
     const path = `${skillFolder}/${name}`;
     const tree = await this.#tree(record);
@@ -227,8 +225,7 @@ export class Skills {
       await removeFormer(workspace.files, path, { former, current: tree });
     }
     const data = { skill_id: id, name, version };
-    await this.#note(caller, { type: "skill.installed", sandboxId: workspace.id, detail: data });
-    feed.publish({ type: "skill.installed", namespace: caller.principal.namespace, sandboxId: workspace.id, data });
+    await journal.record({ type: "skill.installed", by: caller, sandboxId: workspace.id, data });
     return true;
   }
 
@@ -261,10 +258,6 @@ export class Skills {
     } finally {
       if (!turn.busy) this.#turns.delete(id);
     }
-  }
-
-  async #note(caller: Caller, note: Note): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, note));
   }
 }
 

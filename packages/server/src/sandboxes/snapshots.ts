@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type Audit, entryOf } from "../core/audit.ts";
 import type { Blobs } from "../core/blob.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed, FeedType, FeedValue } from "../core/feed.ts";
 import type { ReadOptions, SandboxFiles } from "../core/file.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
 import { snapshotLimits } from "../core/snapshot-limits.ts";
@@ -30,8 +29,7 @@ export interface SnapshotParts {
   blobs: Blobs;
   records: SnapshotRecords;
   sweeper: Pick<Sweeper, "request">;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
   limits?: Readonly<Record<"perNamespace" | "perSandbox" | "namespaceBytes", number>>;
 }
@@ -93,10 +91,12 @@ export class Snapshots {
     const record = await this.get(caller, id);
     if (this.#inUse.has(id))
       throw new AppError("conflict", `snapshot ${id} is being read`, { hint: "try again when the restore is done" });
+    const { journal, records } = this.#parts;
+    const { sandboxId } = record;
     this.#leaving.add(id);
     try {
-      await this.#tell(caller, record.sandboxId, "snapshot.deleted", { snapshot_id: id });
-      await this.#parts.records.delete(id);
+      const deleted = { type: "snapshot.deleted", by: caller, sandboxId, data: { snapshot_id: id } } as const;
+      await journal.record(deleted, (within) => records.delete(id, within));
     } finally {
       this.#leaving.delete(id);
     }
@@ -110,8 +110,8 @@ export class Snapshots {
         await workspace.checkDisk(`snapshot ${id}`);
         const outcome = await restoreTree(this.#parts.blobs, workspace.files, manifest);
         const { removed, written, changed } = outcome;
-        const detail = { snapshot_id: id, removed, written, changed };
-        await this.#tell(caller, workspace.id, "snapshot.restored", detail);
+        const data = { snapshot_id: id, removed, written, changed };
+        await this.#parts.journal.record({ type: "snapshot.restored", by: caller, sandboxId: workspace.id, data });
         return outcome;
       }),
     );
@@ -207,26 +207,12 @@ export class Snapshots {
   }
 
   async #insert(caller: Caller, record: SnapshotRecord): Promise<void> {
-    await this.#parts.records.insert(record);
+    const { journal, records } = this.#parts;
     const { id, sandboxId, manifest, files, totalBytes, addedBytes } = record;
-    const detail = { snapshot_id: id, manifest, files, total_bytes: totalBytes, added_bytes: addedBytes };
-    try {
-      await this.#tell(caller, sandboxId, "snapshot.created", detail);
-    } catch (error) {
-      await this.#parts.records.delete(id); // what the log cannot hold does not happen
-      throw error;
-    }
-  }
-
-  /** Into the timeline, then to whoever listens. */
-  async #tell(
-    caller: Caller,
-    sandboxId: string,
-    type: FeedType,
-    data: Readonly<Record<string, FeedValue>>,
-  ): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, { type, sandboxId, detail: data }));
-    this.#parts.feed.publish({ type, namespace: caller.principal.namespace, sandboxId, data });
+    const data = { snapshot_id: id, manifest, files, total_bytes: totalBytes, added_bytes: addedBytes };
+    await journal.record({ type: "snapshot.created", by: caller, sandboxId, data }, (within) =>
+      records.insert(record, within),
+    );
   }
 }
 

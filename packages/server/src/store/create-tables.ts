@@ -118,7 +118,8 @@ export const createTables: readonly string[] = [
     url text not null,
     types text not null,
     secret text not null,
-    created_at_ms integer not null
+    created_at_ms integer not null,
+    position integer not null
   )`,
   `create table webhook_deliveries (
     id text primary key,

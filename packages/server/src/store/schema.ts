@@ -2,8 +2,8 @@ import type { Generated } from "kysely";
 import type { ApprovalKind, ApprovalScope, ApprovalState } from "../core/approval.ts";
 import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
-import type { FeedType } from "../core/feed.ts";
 import type { ImageSource, ImageState } from "../core/image-record.ts";
+import type { FeedType } from "../core/journal.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
 import type { PackageManager } from "../core/package.ts";
 import type { PortVisibility } from "../core/port.ts";
@@ -196,6 +196,7 @@ interface WebhookRow {
   types: string;
   secret: string;
   created_at_ms: number;
+  position: number;
 }
 
 interface DeliveryRow {

@@ -81,7 +81,7 @@ export class SqliteClient {
     const isWhole = (steps.length > 1 || this.#outbox.at(-1)?.request.op === "write") && !this.#isBusy;
     const answer = this.#ask<Appended>({ op: "batch", steps, atMs });
     if (isWhole) this.#post();
-    return (await answer).appended.map(({ position, sequence }) => ({ position, sequence }));
+    return (await answer).appended.map(({ position, sequence }) => ({ position, sequence, atMs: Math.trunc(atMs) }));
   }
 
   openAudit(order: OpenOrder): Promise<OpenedChains> {

@@ -42,6 +42,10 @@ export class StoredWebhooks implements Webhooks {
     await change(this.#db, this.#db.insertInto("webhook_deliveries").values(deliveryColumns.toRow(delivery)), within);
   }
 
+  async reached(id: string, position: number, within?: Batch): Promise<void> {
+    await change(this.#db, this.#db.updateTable("webhooks").set({ position }).where("id", "=", id), within);
+  }
+
   async due(limit: number): Promise<Delivery[]> {
     const rows = await this.#db
       .selectFrom("webhook_deliveries")

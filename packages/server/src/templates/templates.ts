@@ -1,11 +1,10 @@
-import { type Audit, entryOf, type Note } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Command } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { AppError, messageOf } from "../core/errors.ts";
-import type { Feed, FeedNews } from "../core/feed.ts";
 import type { CreateRequest } from "../core/fleet.ts";
 import { hidePaths } from "../core/hide-paths.ts";
+import type { News, Recorder } from "../core/journal.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import { type Caller, unattended } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
@@ -32,8 +31,7 @@ export interface TemplatesParts {
   build: () => BuildParts;
   layers: () => Promise<LayerInfo[]>;
   removeLayer: (id: LayerId) => Promise<void>;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -146,14 +144,11 @@ export class Templates implements TemplateChoice, AsyncDisposable {
       ...{ packages: { pip: packages.pip ?? [], npm: packages.npm ?? [] }, layerId: null, bytes: 0 },
       ...{ memory: false, why: null, createdAtMs: this.#parts.clock.wallMs() },
     };
-    await this.#parts.records.insert(record);
-    try {
-      const detail = { template_id: record.id, name, image, engine };
-      await this.#note(caller, { type: "template.requested", sandboxId: builderId, detail });
-    } catch (error) {
-      await this.#parts.records.delete(record.id); // what the log cannot hold does not happen
-      throw error;
-    }
+    const { journal, records } = this.#parts;
+    const data = { template_id: record.id, name, image, engine };
+    await journal.record({ type: "template.requested", by: caller, sandboxId: builderId, data }, (within) =>
+      records.insert(record, within),
+    );
     this.#records.set(record.id, record);
     return record;
   }
@@ -167,7 +162,11 @@ export class Templates implements TemplateChoice, AsyncDisposable {
       begin: async (step: NonNullable<TemplateRecord["step"]>) => {
         signal.throwIfAborted();
         await this.#change(id, { step });
-        this.#tell(caller, "template.building", { template_id: id, name, step });
+        await this.#parts.journal.record({
+          type: "template.building",
+          by: caller,
+          data: { template_id: id, name, step },
+        });
       },
       holds: (changes: TemplateChanges) => this.#change(id, changes),
     };
@@ -183,28 +182,32 @@ export class Templates implements TemplateChoice, AsyncDisposable {
   async #finish(caller: Caller, id: string, { memory, why }: TemplateMemory): Promise<void> {
     const { name = "", builderId = null } = this.#records.get(id) ?? {};
     if (builderId !== null) await this.#parts.build().bench.discard(builderId);
-    await this.#note(caller, { type: "template.ready", detail: { template_id: id, name, memory } });
-    await this.#change(id, { state: "ready", step: null, memory, why, builderId: null });
-    this.#tell(caller, "template.ready", { template_id: id, name, memory });
+    const ready: News = { type: "template.ready", by: caller, data: { template_id: id, name, memory } };
+    await this.#change(id, { state: "ready", step: null, memory, why, builderId: null }, ready);
   }
 
   async #fail(caller: Caller, id: string, cause: unknown): Promise<void> {
     const { step = null, name = "" } = this.#records.get(id) ?? {};
     const error = hidePaths(messageOf(cause)).slice(0, templateLimits.errorCharacters);
     await this.#clear(id).catch(this.#parts.onError); // what is left is swept by the next daemon
-    await this.#change(id, { state: "failed", error });
-    await this.#note(caller, { type: "template.failed", detail: { template_id: id, name, step } });
-    this.#tell(caller, "template.failed", { template_id: id, name, step });
+    const failed: News = { type: "template.failed", by: caller, data: { template_id: id, name, step } };
+    await this.#change(id, { state: "failed", error }, failed);
   }
 
   /** Takes away all that was made for it but its record. */
   async #clear(id: string): Promise<void> {
-    const { builderId = null, layerId = null } = this.#records.get(id) ?? {};
+    const record = this.#records.get(id);
+    if (record === undefined) return;
+    await this.#discard(record);
+    const { builderId, layerId } = record;
+    if (builderId !== null || layerId !== null) await this.#change(id, { builderId: null, layerId: null });
+  }
+
+  async #discard({ id, builderId, layerId }: TemplateRecord): Promise<void> {
     const { bench } = this.#parts.build();
     await bench.forget(id);
     if (builderId !== null) await bench.discard(builderId);
     if (layerId !== null) await this.#parts.removeLayer(layerId).catch(ignoreMissing);
-    if (builderId !== null || layerId !== null) await this.#change(id, { builderId: null, layerId: null });
   }
 
   /** One that is being made is ended. Refused while a sandbox lies on its files. */
@@ -215,11 +218,13 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     await build?.done;
     await this.#parts.build().bench.forget(id);
     await this.#checkUnused(name, this.#records.get(id)?.layerId ?? null);
-    await this.#note(caller, { type: "template.deleted", detail: { template_id: id, name } });
-    await this.#clear(id);
-    await this.#parts.records.delete(id);
+    const { journal, records } = this.#parts;
+    await journal.record({ type: "template.deleted", by: caller, data: { template_id: id, name } }, (within) =>
+      records.delete(id, within),
+    );
+    const record = this.#records.get(id);
     this.#records.delete(id);
-    this.#tell(caller, "template.deleted", { template_id: id, name });
+    if (record !== undefined) await this.#discard(record);
   }
 
   async #checkUnused(name: string, layerId: LayerId | null): Promise<void> {
@@ -231,21 +236,15 @@ export class Templates implements TemplateChoice, AsyncDisposable {
       });
   }
 
-  async #change(id: string, changes: TemplateChanges): Promise<TemplateRecord> {
-    await this.#parts.records.update(id, changes);
+  async #change(id: string, changes: TemplateChanges, news?: News): Promise<TemplateRecord> {
+    const { journal, records } = this.#parts;
+    if (news === undefined) await records.update(id, changes);
+    else await journal.record(news, (within) => records.update(id, changes, within));
     const record = this.#records.get(id);
     if (record === undefined) throw new AppError("not_found", `unknown template ${id}`);
     const changed = { ...record, ...changes };
     this.#records.set(id, changed);
     return changed;
-  }
-
-  #tell({ principal }: Caller, type: FeedNews["type"], data: FeedNews["data"]): void {
-    this.#parts.feed.publish({ type, namespace: principal.namespace, sandboxId: null, data });
-  }
-
-  async #note(caller: Caller, note: Note): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, note));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

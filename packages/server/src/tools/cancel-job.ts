@@ -1,5 +1,4 @@
 import { jobId, queuedJob, showQueuedJob } from "../schemas/queue.ts";
-import { note } from "./note.ts";
 import { defineTool } from "./tool.ts";
 
 export const cancelJob = defineTool({
@@ -18,7 +17,12 @@ export const cancelJob = defineTool({
   run: async (call, { job_id }) => {
     const job = call.parts.fleet.cancel(call.caller, job_id);
     const { kind, sandboxId, requestId } = job;
-    await note(call, { type: "job.cancelled", sandboxId, detail: { job_id, kind, request_id: requestId } });
+    await call.parts.journal.record({
+      type: "job.cancelled",
+      by: call.caller,
+      sandboxId,
+      data: { job_id, kind, request_id: requestId },
+    });
     return { structured: showQueuedJob(job) };
   },
 });

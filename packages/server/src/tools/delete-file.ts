@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { filePath } from "../schemas/sandbox.ts";
-import { note } from "./note.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -19,7 +18,12 @@ export const deleteFile = defineTool({
   run: async (call, { path, recursive, session_id }) => {
     const record = await existingSession(call, session_id);
     await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.remove(path, { recursive }));
-    await note(call, { type: "file.deleted", sandboxId: record.id, detail: { path, recursive } });
+    await call.parts.journal.record({
+      type: "file.deleted",
+      by: call.caller,
+      sandboxId: record.id,
+      data: { path, recursive },
+    });
     return { structured: { path, deleted: true as const, ...whereOf(record) } };
   },
 });

@@ -3,7 +3,6 @@ import { AppError } from "../core/errors.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import { artifact, manifest } from "../schemas/artifact.ts";
 import { filePath } from "../schemas/sandbox.ts";
-import { note } from "./note.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -44,8 +43,8 @@ export const getArtifacts = defineTool({
       return { signed, content_base64 };
     });
     const { signed, ...content } = found;
-    const detail = { files: signed.files.length, signature: signed.signature };
-    await note(call, { type: "artifact.signed", sandboxId: record.id, detail });
+    const data = { files: signed.files.length, signature: signed.signature };
+    await call.parts.journal.record({ type: "artifact.signed", by: call.caller, sandboxId: record.id, data });
     return { structured: { files: signed.files, manifest: signed, ...content, ...whereOf(record) } };
   },
 });

@@ -1,6 +1,5 @@
 import { basename, posix } from "node:path";
 import { z } from "zod";
-import { entryOf } from "../core/audit.ts";
 import { hostPath } from "./host-path.ts";
 import { sessionId, sessionOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
@@ -39,8 +38,8 @@ export const hostFileCopy = defineTool({
     const { sizeBytes, pieces } = await parts.host.openFile(caller, source);
     const record = await sessionOf(call, session_id);
     await parts.fleet.use(caller, record.id, (sandbox) => sandbox.files.write(path, pieces));
-    const detail = { path, size_bytes: sizeBytes };
-    await parts.audit.record(entryOf(caller, { type: "file.written", sandboxId: record.id, detail }));
+    const data = { path, size_bytes: sizeBytes };
+    await parts.journal.record({ type: "file.written", by: caller, sandboxId: record.id, data });
     const where = { session_id: record.sessionKey ?? record.id, sandbox_id: record.id };
     return { structured: { source, path, size_bytes: sizeBytes, ...where } };
   },

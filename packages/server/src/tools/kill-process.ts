@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Happening } from "../core/journal.ts";
 import { processId } from "../schemas/process.ts";
-import { note } from "./note.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -31,9 +31,11 @@ export const killProcess = defineTool({
       if (killed) await process.wait().catch(() => undefined); // a lost one has ended too
       return killed;
     });
-    const [type, detail] =
-      signal === undefined ? ["process.killed", { process_id }] : ["process.signalled", { process_id, signal }];
-    await note(call, { type, sandboxId: record.id, detail });
+    const done: Happening =
+      signal === undefined
+        ? { type: "process.killed", data: { process_id } }
+        : { type: "process.signalled", data: { process_id, signal } };
+    await call.parts.journal.record({ ...done, by: call.caller, sandboxId: record.id });
     return { structured: { process_id, delivered, ...whereOf(record) } };
   },
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { filePath } from "../schemas/sandbox.ts";
-import { note } from "./note.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -24,7 +23,12 @@ export const moveFile = defineTool({
   run: async (call, { from, to, replace, session_id }) => {
     const record = await existingSession(call, session_id);
     await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.move(from, to, { replace }));
-    await note(call, { type: "file.moved", sandboxId: record.id, detail: { from, to, replace } });
+    await call.parts.journal.record({
+      type: "file.moved",
+      by: call.caller,
+      sandboxId: record.id,
+      data: { from, to, replace },
+    });
     return { structured: { from, to, ...whereOf(record) } };
   },
 });

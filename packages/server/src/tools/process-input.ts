@@ -2,7 +2,6 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import { sessionLimits } from "../core/session-limits.ts";
 import { processId } from "../schemas/process.ts";
-import { note } from "./note.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -33,8 +32,8 @@ export const processInput = defineTool({
       if (close) await process.closeInput();
       return taken;
     });
-    const detail = { process_id, size_bytes: bytes.length, sha256: hash("sha256", bytes), close };
-    await note(call, { type: "process.input", sandboxId: record.id, detail });
+    const taken = { process_id, size_bytes: bytes.length, sha256: hash("sha256", bytes), close };
+    await call.parts.journal.record({ type: "process.input", by: call.caller, sandboxId: record.id, data: taken });
     return { structured: { process_id, delivered, ...whereOf(record) } };
   },
 });

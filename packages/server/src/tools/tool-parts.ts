@@ -1,9 +1,9 @@
 import type { Approvals } from "../core/approval.ts";
 import type { Audit } from "../core/audit.ts";
 import type { EngineName } from "../core/engine.ts";
-import type { Feed } from "../core/feed.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
+import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { RunRecord } from "../core/run-record.ts";
@@ -31,7 +31,7 @@ export interface ToolParts {
   policies: PolicyDesk;
   host: HostAccess;
   audit: Audit;
-  feed: Feed;
+  journal: Journal;
   validation: Validation;
   /** The records of a sandbox's runs, oldest first. */
   runs: (sandboxId: string) => Promise<RunRecord[]>;

@@ -2,7 +2,6 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import { sessionLimits } from "../core/session-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
-import { note } from "./note.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
@@ -31,7 +30,7 @@ export const writeFile = defineTool({
     const mode = executable ? 0o755 : 0o644;
     await call.parts.fleet.use(call.caller, record.id, ({ files }) => files.write(path, bytes, mode));
     const written = { path, size_bytes: bytes.length, sha256: hash("sha256", bytes) };
-    await note(call, { type: "file.written", sandboxId: record.id, detail: written });
+    await call.parts.journal.record({ type: "file.written", by: call.caller, sandboxId: record.id, data: written });
     return { structured: { ...written, ...whereOf(record) } };
   },
 });

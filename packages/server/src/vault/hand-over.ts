@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type Audit, entryOf } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
+import type { News, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { BoundSecret, Handover, HeldSecret, SecretHolder } from "../core/secret.ts";
 import { secretLimits } from "../core/secret-limits.ts";
@@ -10,8 +9,7 @@ import { choose, isFor, placeOf } from "./check-binding.ts";
 import { type ReaderParts, readValue } from "./value-reader.ts";
 
 export interface HandOverParts extends ReaderParts {
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
 }
 
 /** What a sandbox gets and what it loses. Every value is in the audit log before anybody has it. */
@@ -36,18 +34,11 @@ export async function handOver(
       if (got !== "has it") bring.push(got);
     }
     checkRoom(holder, bring, held.length);
-    await Promise.all(bring.map((bound) => parts.audit.record(accessEntry(actor, holder, bound))));
+    await parts.journal.recordAll(bring.map((bound) => access(actor, holder, bound)));
   } catch (error) {
     for (const { value } of bring) value.fill(0);
     throw error;
   }
-  for (const { name, delivery } of bring)
-    parts.feed.publish({
-      type: "vault.accessed",
-      namespace: holder.namespace,
-      sandboxId: holder.id,
-      data: { secret: name, as: delivery.as },
-    });
   return { bring, take: gone(held, before, kept), known: await knownValues(parts, before, [...bring, ...held]) };
 }
 
@@ -135,11 +126,13 @@ function checkRoom({ id }: SecretHolder, bring: readonly BoundSecret[], held: nu
     throw new AppError("limit_exceeded", `more than ${environmentBytes} bytes of variables are bound to ${id}`);
 }
 
-function accessEntry(actor: Caller | undefined, { id, namespace }: SecretHolder, bound: BoundSecret) {
+function access(
+  actor: Caller | undefined,
+  { id, namespace }: SecretHolder,
+  bound: BoundSecret,
+): News<"vault.accessed"> {
   const { name, version, bindingId, delivery } = bound;
   const variable = delivery.as === "file" ? {} : { variable: delivery.variable };
-  const detail = { secret: name, version, binding_id: bindingId, as: delivery.as, ...variable };
-  const note = { type: "vault.accessed", sandboxId: id, detail };
-  if (actor !== undefined) return { ...entryOf(actor, note), namespace };
-  return { ...note, namespace, actor: "system", requestId: null };
+  const data = { secret: name, version, binding_id: bindingId, as: delivery.as, ...variable };
+  return { type: "vault.accessed", by: actor ?? "system", namespace, sandboxId: id, data };
 }

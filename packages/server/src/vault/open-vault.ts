@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import type { Audit } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Feed } from "../core/feed.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { SecretRecords } from "../core/secret-record.ts";
 import { environmentSecrets } from "./environment-secrets.ts";
 import { StoredVault } from "./vault.ts";
@@ -19,8 +18,7 @@ export interface VaultOptions {
 export interface OpenVaultParts {
   folder: string;
   records: SecretRecords;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Pick<Clock, "wallMs">;
   onError: (error: unknown) => void;
 }

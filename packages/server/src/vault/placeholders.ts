@@ -1,4 +1,4 @@
-import type { Audit } from "../core/audit.ts";
+import type { Recorder } from "../core/journal.ts";
 import type { BoundSecret, HeaderPlaceholder, HeldSecret, SecretHolder } from "../core/secret.ts";
 import { type ReaderParts, readValue } from "./value-reader.ts";
 
@@ -32,7 +32,7 @@ export class Placeholders {
   }
 
   async reveal(
-    parts: ReaderParts & { audit: Pick<Audit, "record"> },
+    parts: ReaderParts & { journal: Recorder },
     sandboxId: string,
     placeholder: string,
     host: string,
@@ -42,16 +42,9 @@ export class Placeholders {
     const { namespace, name, bindingId } = found;
     const read = await readValue(parts, namespace, name);
     if (read === undefined) return undefined;
-    const detail = { secret: name, version: read.version, binding_id: bindingId, as: "header", host };
+    const data = { secret: name, version: read.version, binding_id: bindingId, as: "header", host } as const;
     try {
-      await parts.audit.record({
-        type: "vault.accessed",
-        namespace,
-        actor: "system",
-        sandboxId,
-        requestId: null,
-        detail,
-      });
+      await parts.journal.record({ type: "vault.accessed", by: "system", namespace, sandboxId, data });
     } catch (error) {
       read.value.fill(0);
       throw error;

@@ -1,10 +1,9 @@
 /** Where secrets are kept: values go in, and come out only into a sandbox that an operator has bound them to (S50), or for a registry that an administrator names (S72). */
 
 import { randomUUID } from "node:crypto";
-import { type Audit, entryOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed } from "../core/feed.ts";
+import type { Facts, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import {
   type Handover,
@@ -41,8 +40,7 @@ export interface VaultParts {
   environment: EnvironmentSecrets;
   /** Whether values may be put; else there are those of the environment alone. */
   writable: boolean;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   clock: Pick<Clock, "wallMs">;
   onError: (error: unknown) => void;
 }
@@ -100,8 +98,7 @@ export class StoredVault implements Vault, Disposable {
       const now = clock.wallMs();
       const last = before?.version ?? (await records.lastDelivered(namespace, name));
       const place = { namespace, name, version: last + 1 };
-      await this.#note(caller, "secret.put", { secret: name, version: place.version });
-      await records.put({
+      const record = {
         ...place,
         ...seal(this.#ring.primary, place, value),
         createdAtMs: before?.createdAtMs ?? now,
@@ -109,7 +106,11 @@ export class StoredVault implements Vault, Disposable {
         createdBy: before?.createdBy ?? id,
         expiresAtMs,
         usesLeft: uses,
-      });
+      };
+      const data = { secret: name, version: place.version };
+      await this.#parts.journal.record({ type: "secret.put", by: caller, data }, (within) =>
+        records.put(record, within),
+      );
       return before === undefined;
     });
     await this.#expiry.look();
@@ -139,10 +140,11 @@ export class StoredVault implements Vault, Disposable {
 
   async delete(caller: Caller, name: string): Promise<void> {
     const { namespace } = caller.principal;
+    const { records } = this.#parts;
     await this.#turn.take(async () => {
-      if ((await this.#parts.records.get(namespace, name)) === undefined) throw noSecret(name);
-      await this.#note(caller, "secret.deleted", { secret: name });
-      await this.#parts.records.delete(namespace, name);
+      if ((await records.get(namespace, name)) === undefined) throw noSecret(name);
+      const facts: Facts = (within) => records.delete(namespace, name, within);
+      await this.#parts.journal.record({ type: "secret.deleted", by: caller, data: { secret: name } }, facts);
     });
     await this.#tell({ namespace, name });
   }
@@ -160,13 +162,11 @@ export class StoredVault implements Vault, Disposable {
       if (all.length >= secretLimits.bindings)
         throw new AppError("limit_exceeded", `a namespace has at most ${secretLimits.bindings} bindings`);
       const id = randomUUID();
-      await this.#note(caller, "secret.bound", {
-        secret: name,
-        binding_id: id,
-        as: delivery.as,
-        ...targetDetail(target),
-      });
-      await records.bind({ id, namespace, name, target, delivery, createdAtMs: clock.wallMs(), createdBy });
+      const binding = { id, namespace, name, target, delivery, createdAtMs: clock.wallMs(), createdBy };
+      const data = { secret: name, binding_id: id, as: delivery.as, ...targetDetail(target) };
+      await this.#parts.journal.record({ type: "secret.bound", by: caller, data }, (within) =>
+        records.bind(binding, within),
+      );
       this.#bound.add(namespace);
     });
     await this.#tell({ namespace, name });
@@ -178,8 +178,11 @@ export class StoredVault implements Vault, Disposable {
     await this.#turn.take(async () => {
       const found = (await this.#bindings(namespace, name)).find(({ id }) => id === bindingId);
       if (found === undefined) throw new AppError("not_found", `${name.slice(0, 64)} has no such binding`);
-      await this.#note(caller, "secret.unbound", { secret: name, binding_id: bindingId });
-      await this.#parts.records.unbind(bindingId);
+      const facts: Facts = (within) => this.#parts.records.unbind(bindingId, within);
+      await this.#parts.journal.record(
+        { type: "secret.unbound", by: caller, data: { secret: name, binding_id: bindingId } },
+        facts,
+      );
     });
     await this.#tell({ namespace, name });
     return this.get(caller, name);
@@ -189,7 +192,7 @@ export class StoredVault implements Vault, Disposable {
     const { records } = this.#parts;
     return this.#turn.take(async () => {
       await this.#ring.begin();
-      await this.#note(caller, "vault.rotated", { key_id: this.#ring.primary.id });
+      await this.#parts.journal.record({ type: "vault.rotated", by: caller, data: { key_id: this.#ring.primary.id } });
       const done = await rewrapAll(this.#ring, records);
       await this.#ring.finish();
       return done;
@@ -253,7 +256,11 @@ export class StoredVault implements Vault, Disposable {
       const uses = (await this.#parts.records.get(namespace, name))?.usesLeft ?? null;
       if (uses !== null)
         throw new AppError("unsupported", `the secret ${name} is for a number of sandboxes, not for registries`);
-      await this.#note(caller, "secret.lent", { secret: name, version: read.version, registry });
+      await this.#parts.journal.record({
+        type: "secret.lent",
+        by: caller,
+        data: { secret: name, version: read.version, registry },
+      });
     } catch (error) {
       read.value.fill(0);
       throw error;
@@ -275,10 +282,12 @@ export class StoredVault implements Vault, Disposable {
     await this.#tell(record);
   }
 
-  async #destroy({ namespace, name, version }: SecretRecord, type: string): Promise<void> {
-    const detail = { secret: name, version };
-    await this.#parts.audit.record({ type, namespace, actor: "system", sandboxId: null, requestId: null, detail });
-    await this.#parts.records.erase(namespace, name, version);
+  async #destroy({ namespace, name, version }: SecretRecord, type: "secret.expired" | "secret.spent"): Promise<void> {
+    const { journal, records } = this.#parts;
+    const data = { secret: name, version };
+    await journal.record({ type, by: "system", namespace, data }, (within) =>
+      records.erase(namespace, name, version, within),
+    );
   }
 
   async #checkFits(namespace: string, name: string, delivery: SecretBinding["delivery"]): Promise<void> {
@@ -293,10 +302,6 @@ export class StoredVault implements Vault, Disposable {
 
   async #bindings(namespace: string, name: string): Promise<BindingRecord[]> {
     return (await this.#parts.records.bindings(namespace)).filter((one) => one.name === name);
-  }
-
-  async #note(caller: Caller, type: string, detail: Record<string, string | number>): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, { type, detail }));
   }
 
   async #tell({ namespace, name }: SecretChange): Promise<void> {
@@ -321,7 +326,7 @@ function sameTarget(one: Pick<SecretBinding, "target">, other: Pick<SecretBindin
   return JSON.stringify(targetDetail(one.target)) === JSON.stringify(targetDetail(other.target));
 }
 
-function targetDetail(target: SecretBinding["target"]): Record<string, string> {
+function targetDetail(target: SecretBinding["target"]): { sandbox_id?: string; key_id?: string; all?: "namespace" } {
   if ("sandboxId" in target) return { sandbox_id: target.sandboxId };
   return "keyId" in target ? { key_id: target.keyId } : { all: "namespace" };
 }

@@ -1,18 +1,20 @@
 import { defined } from "../../core/defined.ts";
 import type { FleetSettings, SandboxChanges } from "../../core/fleet.ts";
+import type { News } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./asked.ts";
+import { about, environmentOf } from "./book.ts";
 import type { CreationParts } from "./creation.ts";
 import type { Member } from "./member.ts";
 
-interface ChangeParts extends Pick<CreationParts, "equipment" | "ledger"> {
+interface ChangeParts extends Pick<CreationParts, "equipment" | "book"> {
   settings: FleetSettings;
 }
 
 /** All of it or nothing; what runs already keeps the variables that it has. */
 export async function changeMember(
-  { equipment, ledger, settings }: ChangeParts,
+  { equipment, book, settings }: ChangeParts,
   caller: Caller,
   member: Member,
   changes: SandboxChanges,
@@ -32,7 +34,10 @@ export async function changeMember(
     member.record = { ...before, ...changed };
     const what = Object.keys(changes).sort().join(",");
     try {
-      await ledger.update(member.record, changed, { type: "sandbox.changed", actor: caller, detail: { what } });
+      const { record } = member;
+      const news: News[] = [{ ...about(record, caller), type: "sandbox.changed", data: { what } }];
+      if (env !== undefined) news.push(...environmentOf(record, caller));
+      await book.journal.recordAll(news, (within) => book.records.update(record.id, changed, within));
     } catch (error) {
       member.retime({ idleTimeoutMs: before.idleTimeoutMs, lifetimeMs: before.expiresAtMs - before.createdAtMs });
       member.record = before;
@@ -40,6 +45,5 @@ export async function changeMember(
       if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, before.env);
       throw error;
     }
-    if (env !== undefined) await ledger.noteEnvironment(member.record, caller);
   });
 }

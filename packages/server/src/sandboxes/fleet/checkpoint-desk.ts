@@ -14,6 +14,7 @@ import { Once } from "../../core/once.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
+import { about } from "./book.ts";
 import { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CreationParts } from "./creation.ts";
 import { checkNoPlain, reasonAgainstMemory } from "./forking.ts";
@@ -101,11 +102,12 @@ export class CheckpointDesk implements FleetCheckpoints {
       if (Buffer.byteLength(kept.contexts) > checkpointLimits.contextBytes)
         throw new AppError("too_large", "what its contexts have yet to say is too much to keep");
       await folder.add(draft, id);
-      await records.insert(kept);
-      const detail = { checkpoint_id: id, memory_bytes: memoryBytes };
-      await creation.ledger.update(member.record, {}, { type: "checkpoint.created", actor: caller, detail });
+      const data = { checkpoint_id: id, memory_bytes: memoryBytes };
+      await creation.book.journal.record(
+        { ...about(member.record, caller), type: "checkpoint.created", data },
+        (within) => records.insert(kept, within),
+      );
     } catch (error) {
-      await records.delete(id).catch(creation.onError);
       await this.#removeBytes(id);
       throw error;
     }
@@ -159,13 +161,17 @@ export class CheckpointDesk implements FleetCheckpoints {
   /** What a namespace sees of it goes first, then the key: whatever happens then, nobody can open it. */
   async delete(caller: Caller, id: string): Promise<void> {
     const { creation, records, keys } = this.#parts;
-    const { namespace, sandboxId, sandbox, keyName } = await this.#find(caller, id);
-    const happened = { type: "checkpoint.deleted" as const, actor: caller, detail: { checkpoint_id: id } };
-    await creation.ledger.note({ ...sandbox, namespace, id: sandboxId }, happened);
-    await records.delete(id);
+    const { namespace, sandboxId, keyName } = await this.#find(caller, id);
+    const deleted = {
+      type: "checkpoint.deleted",
+      by: caller,
+      namespace,
+      sandboxId,
+      data: { checkpoint_id: id },
+    } as const;
+    await creation.book.journal.record(deleted, (within) => records.delete(id, within));
     await keys.dropKey(keyName);
     await this.#removeBytes(id);
-    creation.ledger.tell(namespace, sandboxId, "checkpoint.deleted", { checkpoint_id: id });
   }
 
   /** Of a service whose keys end with it: nobody could open them. */

@@ -3,15 +3,16 @@ import { defined } from "../../core/defined.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { EngineName, SandboxLimits } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
+import type { News } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { TemplateOrigin } from "../../core/template.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
+import { about, type Book, environmentOf } from "./book.ts";
 import type { EngineChooser } from "./choice.ts";
 import type { DiskShares } from "./disk-shares.ts";
 import type { Equipment, Terms } from "./equipment.ts";
-import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member } from "./member.ts";
@@ -40,7 +41,7 @@ export interface CreationParts {
   registry: Registry;
   shares: DiskShares;
   lifecycle: Lifecycle;
-  ledger: Ledger;
+  book: Book;
   removals: Removals;
   equipment: Equipment;
   clock: Clock;
@@ -152,7 +153,7 @@ async function settle(
   asked: Asked,
   { sandbox, origin, template, isWell }: Made,
 ): Promise<Member | undefined> {
-  const { ledger, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
+  const { book, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
   const record = { ...recordOf(caller, asked, sandbox, clock.wallMs(), origin), template: template ?? null };
   const { status, engine, image, limits } = record;
   const { snapshotId, inputFolder, outputFolder } = asked;
@@ -161,13 +162,16 @@ async function settle(
     input_folder: inputFolder,
     output_folder: outputFolder,
     template_id: template?.id ?? null,
-    ...(asked.forTemplate ? { for_template: true } : {}), // whoever may not find it may not find what it left either (S79)
+    ...(asked.forTemplate ? ({ for_template: true } as const) : {}), // whoever may not find it may not find what it left either (S79)
   };
-  const detail = { status, engine, image, origin, ...limitDetail(limits), ...asks };
+  const data = { status, engine, image, origin, ...limitDetail(limits), ...asks };
+  const who = about(record, caller);
+  const news: News[] = [{ ...who, type: "sandbox.created", data }, ...environmentOf(record, caller)];
+  if (asked.sessionKey !== null)
+    news.push({ ...who, type: "session.created", data: { session_key: asked.sessionKey } });
   try {
     if (asked.network !== null) await egress?.keep(record.id, asked.network);
-    await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
-    await ledger.noteEnvironment(record, caller);
+    await book.journal.recordAll(news, (within) => book.records.insert(record, within));
   } catch (error) {
     egress?.left(record.id);
     await removals.remove(record.id, sandbox).catch(onError);
@@ -176,7 +180,7 @@ async function settle(
   const member = new Member(record, clock, asked.forTemplate);
   if ((await isWell) === false) {
     egress?.left(record.id);
-    await member.become(ledger, "destroyed", undefined, "it did not answer");
+    await member.become(book, "destroyed", undefined, "it did not answer");
     removals.remove(record.id, sandbox).catch(onError);
     return undefined;
   }
@@ -188,7 +192,7 @@ async function settle(
 }
 
 async function fillWorkspace(
-  { ledger, lifecycle, registry, restore, onError }: CreationParts,
+  { book, lifecycle, registry, restore, onError }: CreationParts,
   caller: Caller,
   member: Member,
   sandbox: Sandbox,
@@ -196,7 +200,7 @@ async function fillWorkspace(
 ): Promise<void> {
   try {
     await restore(caller, sandbox, snapshotId);
-    await member.become(ledger, "running", caller);
+    await member.become(book, "running", caller);
   } catch (error) {
     if (member.record.status !== "destroyed")
       await lifecycle.destroy(member, undefined, "its creation failed").catch(onError);
@@ -232,6 +236,6 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
   };
 }
 
-function limitDetail({ memoryBytes, cpus, processes, storageBytes }: SandboxLimits): Record<string, number> {
+function limitDetail({ memoryBytes, cpus, processes, storageBytes }: SandboxLimits) {
   return { memory_bytes: memoryBytes, cpus, processes, storage_bytes: storageBytes };
 }

@@ -2,7 +2,7 @@ import { hasLimits } from "../../core/request.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core/secret.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Actor } from "./ledger.ts";
+import type { Actor } from "./book.ts";
 
 export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & {
   copyOf?: string;

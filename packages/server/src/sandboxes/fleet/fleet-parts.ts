@@ -6,14 +6,14 @@ import type { FleetSettings } from "../../core/fleet.ts";
 import type { ImageChoice } from "../../core/image-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
 import type { TemplateChoice } from "../../core/template.ts";
+import type { Book } from "./book.ts";
 import type { LendFiles, Restore } from "./creation.ts";
 import type { Keep } from "./harvest.ts";
-import type { LedgerParts } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
 import type { RunBook } from "./run-book.ts";
 
 /** What a fleet is made of. */
-export interface FleetParts extends LedgerParts {
+export interface FleetParts extends Book {
   maker: SandboxMaker;
   clock: Clock;
   settings: FleetSettings;

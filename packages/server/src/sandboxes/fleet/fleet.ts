@@ -35,7 +35,6 @@ import { forkMember } from "./forking.ts";
 import { runJob } from "./jobs.ts";
 import { KeptSeeds } from "./kept-seeds.ts";
 import { noKeys } from "./keys.ts";
-import { Ledger } from "./ledger.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Member } from "./member.ts";
 import { Pools } from "./pools.ts";
@@ -62,7 +61,6 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #pools: Pools;
   readonly #creation: CreationParts;
   readonly #lifecycle: Lifecycle;
-  readonly #ledger: Ledger;
   readonly #removals: Removals;
   #opening: Promise<void> = Promise.resolve();
   readonly uses = new Uses();
@@ -75,17 +73,16 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
     this.#registry = new Registry(parts.egress);
-    this.#ledger = new Ledger(parts);
     const equipment = new Equipment(parts.secrets);
     this.#removals = new Removals({ maker, records, equipment, clock });
     const starts = new Slots(settings.startsAtOnce);
-    const ledger = this.#ledger;
+    const book = { records, journal: parts.journal };
     const removals = this.#removals;
     const { templates = noTemplates, egress = noEgress, images = hostAlone } = parts;
     this.#askedParts = { settings, egress, images, templates };
     this.#lifecycle = new Lifecycle({
       maker,
-      ledger,
+      book,
       removals,
       equipment,
       starts,
@@ -97,7 +94,10 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       maxConcurrent: settings.maxConcurrent,
       monotonicMs: () => clock.monotonicMs(),
       isShared: () => this.#registry.namespaces > 1,
-      onFull: (namespace, waiting) => ledger.tell(namespace, null, "queue.backpressure", { waiting }),
+      onFull: (namespace, waiting) => {
+        const full = { type: "queue.backpressure", by: "system", namespace, data: { waiting } } as const;
+        parts.journal.record(full).catch(onError);
+      },
     });
     const discard = (sandbox: Sandbox) => removals.remove(sandbox.id, sandbox);
     const lastUseMs = () => this.uses.lastMs;
@@ -121,7 +121,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       registry: this.#registry,
       shares: openShares(parts, this.#registry),
       lifecycle: this.#lifecycle,
-      ledger,
+      book,
       removals,
       equipment,
       clock,
@@ -195,8 +195,6 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       const asked = { ...checked, image: await chooseImage() };
       using _use = this.uses.open();
       const { record } = await createMember(this.#creation, caller, asked);
-      if (asked.sessionKey !== null)
-        this.#ledger.tell(namespace, record.id, "session.created", { session_key: asked.sessionKey });
       return { record, isNew: true };
     } finally {
       this.#registry.release(namespace);
@@ -258,12 +256,10 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async #destroy(member: Member, caller: Caller | undefined, reason?: string): Promise<void> {
-    const { namespace, id, sessionKey } = member.record;
     try {
       await this.#lifecycle.destroy(member, caller, reason);
     } finally {
-      if (member.record.status === "destroyed" && this.#registry.delete(member) && sessionKey !== null)
-        this.#ledger.tell(namespace, id, "session.killed", { session_key: sessionKey });
+      if (member.record.status === "destroyed") this.#registry.delete(member);
     }
   }
 

@@ -6,6 +6,7 @@ import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
+import { about } from "./book.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { forkFiles } from "./fork-files.ts";
 import { type Member, rootOf } from "./member.ts";
@@ -126,14 +127,14 @@ async function destroyAll({ lifecycle, registry, onError }: CreationParts, membe
 }
 
 async function tellFork(
-  { ledger }: CreationParts,
+  { book }: CreationParts,
   caller: Caller,
   { record }: Member,
   copies: readonly Member[],
   memory: boolean,
 ): Promise<void> {
-  const detail = { copies: copies.length, ids: copies.map((copy) => copy.record.id).join(" "), memory };
-  await ledger.update(record, {}, { type: "sandbox.forked", actor: caller, detail });
+  const data = { copies: copies.length, ids: copies.map((copy) => copy.record.id).join(" "), memory };
+  await book.journal.record({ ...about(record, caller), type: "sandbox.forked", data });
 }
 
 /** Null where the copies can have it. */

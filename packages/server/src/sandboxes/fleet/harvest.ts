@@ -1,21 +1,19 @@
 import { messageOf } from "../../core/errors.ts";
-import type { FeedType } from "../../core/feed.ts";
 import { hidePaths } from "../../core/hide-paths.ts";
+import type { Happening } from "../../core/journal.ts";
 import type { KeptArtifacts } from "../../core/kept-artifacts.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Actor, Happened, Ledger } from "./ledger.ts";
+import { type Actor, about, type Book } from "./book.ts";
 
 /** Stores what a sandbox left in its output folder. */
 export type Keep = (record: SandboxRecord, sandbox: Sandbox) => Promise<KeptArtifacts>;
 
 export interface HarvestParts {
-  ledger: Ledger;
+  book: Book;
   keep?: Keep | undefined;
   onError: (error: unknown) => void;
 }
-
-type Detail = Happened["detail"];
 
 /**
  * Takes out of a sandbox what is to outlive it, while its boundary still stands. What cannot be taken is told, in the log too,
@@ -24,39 +22,34 @@ type Detail = Happened["detail"];
 export async function copyOutput(parts: HarvestParts, record: SandboxRecord, sandbox: Sandbox, actor: Actor) {
   const { outputFolder: folder } = record;
   if (folder === null) return;
-  await attempt(parts, record, actor, ["output.copied", "output.failed"], { folder }, async () => {
+  const failed = (reason: string): Happening => ({ type: "output.failed", data: { folder, reason } });
+  await attempt(parts, record, actor, failed, async () => {
     const { files, bytes, skipped, whole } = await sandbox.copyOutput(folder);
-    return { files, bytes, skipped, whole };
+    return { type: "output.copied", data: { folder, files, bytes, skipped, whole } };
   });
 }
 
 export async function keepArtifacts(parts: HarvestParts, record: SandboxRecord, sandbox: Sandbox, actor: Actor) {
   const { keep } = parts;
   if (record.keepArtifactsMs === 0 || keep === undefined) return;
-  await attempt(parts, record, actor, ["artifacts.kept", "artifacts.failed"], {}, async () => {
+  const failed = (reason: string): Happening => ({ type: "artifacts.failed", data: { reason } });
+  await attempt(parts, record, actor, failed, async () => {
     const { files, totalBytes, manifest, expiresAtMs } = await keep(record, sandbox);
-    return { files, bytes: totalBytes, manifest, expires_at: new Date(expiresAtMs).toISOString() };
+    const expires_at = new Date(expiresAtMs).toISOString();
+    return { type: "artifacts.kept", data: { files, bytes: totalBytes, manifest, expires_at } };
   });
 }
 
 async function attempt(
-  { ledger, onError }: HarvestParts,
+  { book, onError }: HarvestParts,
   record: SandboxRecord,
   actor: Actor,
-  [done, failed]: readonly [FeedType, FeedType],
-  about: Detail,
-  act: () => Promise<Detail>,
+  failed: (reason: string) => Happening,
+  act: () => Promise<Happening>,
 ): Promise<void> {
-  const tell = async (type: FeedType, detail: Detail) => {
-    await ledger.note(record, { type, actor, detail });
-    ledger.tell(record.namespace, record.id, type, detail);
-  };
-  let result: Detail;
-  try {
-    result = await act();
-  } catch (error) {
+  const happened = await act().catch((error: unknown) => {
     onError(error);
-    return tell(failed, { ...about, reason: hidePaths(messageOf(error)) });
-  }
-  return tell(done, { ...about, ...result });
+    return failed(hidePaths(messageOf(error)));
+  });
+  await book.journal.record({ ...happened, ...about(record, actor) });
 }

@@ -11,7 +11,7 @@ import { askCommand } from "./ask-command.ts";
 import { decideCommand } from "./decide-command.ts";
 import type { Member } from "./member.ts";
 import type { JobQueue } from "./queue.ts";
-import type { ExpectedRun, RunBook } from "./run-book.ts";
+import type { ExpectedRun, RunBook, RunEvent } from "./run-book.ts";
 
 export interface JobParts {
   queue: JobQueue;
@@ -19,8 +19,6 @@ export interface JobParts {
   policy: CommandPolicy;
   approvals: Approvals;
 }
-
-type Detail = Record<string, string | number | boolean | null>;
 
 /** A job in its turn, with what became of it in the log before its caller hears of it. */
 export async function runJob<T extends object>(
@@ -34,10 +32,11 @@ export async function runJob<T extends object>(
   const { id } = command;
   const kind = kindOf(command);
   const decision = decideCommand(policy, command);
-  const about: Detail = { ...describeCommand(command), categories: decision.categories.join(",") };
-  const run: ExpectedRun = { id, kind, sandbox: member.record, actor: caller, detail: about, isWritten: false };
+  const about: ExpectedRun["detail"] = { ...describeCommand(command), categories: decision.categories.join(",") };
+  const who = { sandbox: member.record, actor: caller };
+  const run: ExpectedRun = { id, kind, streams: streams === true, ...who, detail: about, isWritten: false };
   if (decision.verdict === "deny") {
-    await runs.note(run, "execution.denied", { rule: decision.rule });
+    await runs.note(run, { type: "execution.denied", data: { ...about, rule: decision.rule } });
     throw denied(decision);
   }
   if (decision.verdict === "ask") {
@@ -45,7 +44,7 @@ export async function runJob<T extends object>(
       async (error: unknown) => {
         const approval = error instanceof AppError ? error.details?.approval_id : undefined;
         const approval_id = String(approval ?? "") || null;
-        await runs.note(run, "execution.denied", { rule: decision.rule, approval_id });
+        await runs.note(run, { type: "execution.denied", data: { ...about, rule: decision.rule, approval_id } });
         throw error;
       },
     );
@@ -56,14 +55,14 @@ export async function runJob<T extends object>(
       ? work()
       : queue.with({ id, caller, kind, sandboxId: member.record.id, priority, signal }, work);
   return inTurn(async () => {
-    if (streams === true) await runs.note(run, "execution.started", {});
+    if (run.streams) await runs.note(run, { type: "execution.started", data: about });
     using _expected = runs.expect(run);
     const result = await act().catch(async (error) => {
       const error_code = error instanceof AppError ? error.code : "internal";
-      if (!run.isWritten) await runs.note(run, "execution.failed", { error_code });
+      if (!run.isWritten) await runs.note(run, { type: "execution.failed", data: { ...about, error_code } });
       throw error;
     });
-    if (!run.isWritten) await runs.note(run, ...describeDone(kind, result));
+    if (!run.isWritten) await runs.note(run, doneOf(kind, result, about));
     return result;
   });
 }
@@ -75,15 +74,15 @@ export function denied({ rule, categories }: CommandDecision): AppError {
 }
 
 /** The command's hash alone: the command may hold what the log must not. */
-function describeCommand(command: Command): Detail {
+function describeCommand(command: Command): ExpectedRun["detail"] {
   const { what } = command;
   const text = "argv" in what ? JSON.stringify(what.argv) : textOf(command);
   return { kind: kindOf(command), command_sha256: hash("sha256", text) };
 }
 
 /** A command that was done without a run: a context that was made. */
-function describeDone(kind: CommandKind, result: object): [type: string, detail: Detail] {
-  if (kind !== "context") return ["execution.completed", {}];
+function doneOf(kind: CommandKind, result: object, about: ExpectedRun["detail"]): RunEvent {
+  if (kind !== "context") return { type: "execution.completed", data: about };
   const { id, language } = result as ContextInfo;
-  return ["context.created", { id, language }];
+  return { type: "context.created", data: { ...about, id, language } };
 }

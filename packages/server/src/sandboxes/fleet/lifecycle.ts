@@ -6,9 +6,9 @@ import { checkTransition } from "../../core/lifecycle.ts";
 import { isBusy } from "../lent-files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
+import { type Actor, about } from "./book.ts";
 import type { Equipment } from "./equipment.ts";
 import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
-import type { Actor } from "./ledger.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { type Member, rootOf } from "./member.ts";
 import type { Removals } from "./removals.ts";
@@ -47,7 +47,7 @@ export class Lifecycle {
   async #running(member: Member, actor: Actor, warmUp: Command | null = null): Promise<Sandbox> {
     member.checkThere();
     const { status, id, limits } = member.record;
-    const { maker, ledger, starts } = this.#parts;
+    const { maker, book, starts } = this.#parts;
     if (status === "running" && member.sandbox !== undefined) return member.sandbox;
     if (status === "paused" && member.sandbox !== undefined) {
       await this.#resume(member, member.sandbox, actor);
@@ -57,15 +57,14 @@ export class Lifecycle {
     if (status === "failed") await maker.stopSandbox(id); // it may hang and not have ended
     const sandbox = await starts.with(() => maker.startSandbox(id, { limits, ...rootOf(member.record) }));
     await this.#took(member, sandbox, actor, warmUp);
-    await member.become(ledger, "running", actor);
-    await ledger.noteEnvironment(member.record, actor);
+    await member.become(book, "running", actor);
     return sandbox;
   }
 
   /** Bindings may have changed while it stood still. */
   async #resume(member: Member, sandbox: Sandbox, actor: Actor): Promise<void> {
     await sandbox.resume();
-    await member.become(this.#parts.ledger, "running", actor);
+    await member.become(this.#parts.book, "running", actor);
     await this.#parts.equipment.refresh(actor, sandbox, member.record);
   }
 
@@ -96,7 +95,7 @@ export class Lifecycle {
       if (member.record.status === "stopped" || unless?.() === true) return;
       checkTransition(member.record.id, member.record.status, "stopped");
       await this.#end(member, actor, async (sandbox) => sandbox?.stop());
-      await member.become(this.#parts.ledger, "stopped", actor, why ?? null);
+      await member.become(this.#parts.book, "stopped", actor, why ?? null);
     });
   }
 
@@ -110,7 +109,7 @@ export class Lifecycle {
     } catch (error) {
       const reason = hidePaths(messageOf(error));
       if (member.record.status !== "failed" && member.record.status !== "stopped")
-        await member.become(this.#parts.ledger, "failed", undefined, reason);
+        await member.become(this.#parts.book, "failed", undefined, reason);
       throw error;
     }
   }
@@ -122,7 +121,7 @@ export class Lifecycle {
       checkTransition(member.record.id, member.record.status, "paused");
       const sandbox = handleOf(member);
       await sandbox.pause();
-      await member.become(this.#parts.ledger, "paused", actor);
+      await member.become(this.#parts.book, "paused", actor);
     });
   }
 
@@ -142,7 +141,7 @@ export class Lifecycle {
       member.checkThere();
       const { promise, resolve } = Promise.withResolvers<LayerInfo>();
       await this.#end(member, actor, async () => resolve(await sandbox.freeze({ keep: true })));
-      await member.become(this.#parts.ledger, "stopped", actor, "its files are frozen");
+      await member.become(this.#parts.book, "stopped", actor, "its files are frozen");
       return promise;
     });
   }
@@ -171,7 +170,7 @@ export class Lifecycle {
 
   /** What it was stopped for goes on without it where it cannot: its next use starts it. */
   async #startAgain(member: Member, actor: Actor): Promise<void> {
-    const { maker, ledger, starts, onError } = this.#parts;
+    const { maker, book, starts, onError } = this.#parts;
     const { id, limits } = member.record;
     member.sandbox = undefined;
     try {
@@ -179,7 +178,7 @@ export class Lifecycle {
       await this.#took(member, sandbox, actor, null);
     } catch (error) {
       onError(error);
-      await member.become(ledger, "failed", undefined, hidePaths(messageOf(error))).catch(onError);
+      await member.become(book, "failed", undefined, hidePaths(messageOf(error))).catch(onError);
     }
   }
 
@@ -190,17 +189,20 @@ export class Lifecycle {
   reset(member: Member, actor: Actor): Promise<void> {
     return member.turn.take(async () => {
       member.checkThere();
-      const { ledger, maker } = this.#parts;
+      const { book, maker } = this.#parts;
       const { template } = member.record;
       const warmUp = template === null ? null : this.#parts.warmUpOf(template.id);
       if (member.record.status !== "stopped") checkTransition(member.record.id, member.record.status, "stopped");
       await member.sandbox?.checkDisk("a workspace that is made anew");
       const changes = { template: template && { ...template, memory: false, why: warmUp && "it was reset" } };
-      const detail = { workspace: template === null ? "empty" : "template" };
-      await ledger.update({ ...member.record, ...changes }, changes, { type: "sandbox.reset", actor, detail });
+      const { id } = member.record;
+      const data = { workspace: template === null ? "empty" : "template" } as const;
+      await book.journal.record({ ...about(member.record, actor), type: "sandbox.reset", data }, (within) =>
+        book.records.update(id, changes, within),
+      );
       member.record = { ...member.record, ...changes };
       await this.#end(member, actor, (sandbox) => sandbox?.reset() ?? maker.resetSandbox(member.record.id));
-      if (member.record.status !== "stopped") await member.become(ledger, "stopped", actor, "it is reset");
+      if (member.record.status !== "stopped") await member.become(book, "stopped", actor, "it is reset");
       await this.#running(member, actor, warmUp);
     });
   }
@@ -212,7 +214,7 @@ export class Lifecycle {
       const sandbox = await this.#harvest(member, actor);
       const { record } = member;
       try {
-        await member.become(this.#parts.ledger, "destroyed", actor, reason);
+        await member.become(this.#parts.book, "destroyed", actor, reason);
       } catch (error) {
         member.record = record; // what cannot be logged is not done
         throw error;
@@ -240,7 +242,7 @@ export class Lifecycle {
       if (member.sandbox !== sandbox || sandbox.ended) return;
       member.sandbox = undefined;
       await sandbox.detach().catch(this.#parts.onError);
-      await member.become(this.#parts.ledger, "failed", undefined, reason);
+      await member.become(this.#parts.book, "failed", undefined, reason);
     });
   }
 }

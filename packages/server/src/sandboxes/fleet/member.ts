@@ -1,12 +1,13 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
+import type { News } from "../../core/journal.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { checkTransition, type SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { Turn } from "../../core/turn.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { type Actor, about, type Book, environmentOf } from "./book.ts";
 import { type Clocks, clocksOf, dueOf } from "./clocks.ts";
-import type { Actor, Ledger } from "./ledger.ts";
 
 type Changes = Partial<Omit<SandboxRecord, "id" | "namespace">>;
 
@@ -72,7 +73,7 @@ export class Member {
   }
 
   /** Into another state: in memory at once, and resolved when store and log have it. */
-  async become(ledger: Ledger, to: SandboxState, actor: Actor, reason: string | null = null): Promise<void> {
+  async become(book: Book, to: SandboxState, actor: Actor, reason: string | null = null): Promise<void> {
     const from = this.record.status;
     const type = checkTransition(this.record.id, from, to);
     const changes: Changes = {
@@ -81,11 +82,13 @@ export class Member {
       ...this.#stillness(from, to),
     };
     this.record = { ...this.record, ...changes };
-    await ledger.update(this.record, changes, {
-      type,
-      actor,
-      detail: { from, to, ...(reason === null ? {} : { reason }) },
-    });
+    const { id, sessionKey } = this.record;
+    const who = about(this.record, actor);
+    const news: News[] = [{ ...who, type, data: { from, to, ...(reason === null ? {} : { reason }) } }];
+    if (to === "running" && (from === "stopped" || from === "failed")) news.push(...environmentOf(this.record, actor));
+    if (to === "destroyed" && sessionKey !== null)
+      news.push({ ...who, type: "session.killed", data: { session_key: sessionKey } });
+    await book.journal.recordAll(news, (within) => book.records.update(id, changes, within));
   }
 
   /** Paused time does not count as idle: the idle clock goes on from where it stood. */

@@ -8,8 +8,8 @@ import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
 import { runsInBackground } from "../runs-in-background.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { Book } from "./book.ts";
 import { type Equipment, valuesInside } from "./equipment.ts";
-import type { Ledger } from "./ledger.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member, rootOf } from "./member.ts";
@@ -22,7 +22,7 @@ export interface RecoverParts {
   records: SandboxRecords;
   registry: Registry;
   lifecycle: Lifecycle;
-  ledger: Ledger;
+  book: Book;
   removals: Removals;
   equipment: Equipment;
   clock: Clock;
@@ -104,12 +104,12 @@ async function adopt(parts: RecoverParts, member: Member, sandbox: Sandbox): Pro
   await found(parts, member, "paused", "found so");
 }
 
-async function found({ ledger }: RecoverParts, member: Member, state: SandboxState, why: string): Promise<void> {
-  if (member.record.status !== state) await member.become(ledger, state, undefined, why);
+async function found({ book }: RecoverParts, member: Member, state: SandboxState, why: string): Promise<void> {
+  if (member.record.status !== state) await member.become(book, state, undefined, why);
 }
 
 /** A record without a boundary, or the other way round, is nobody's. */
-async function give({ ledger, removals }: RecoverParts, member: Member, reason: string): Promise<void> {
-  await member.become(ledger, "destroyed", undefined, reason);
+async function give({ book, removals }: RecoverParts, member: Member, reason: string): Promise<void> {
+  await member.become(book, "destroyed", undefined, reason);
   await removals.remove(member.record.id);
 }

@@ -1,27 +1,40 @@
-import { hash } from "node:crypto";
-import type { Audit } from "../../core/audit.ts";
 import type { CommandKind } from "../../core/command.ts";
-import type { EndedRun, ObservedResult, ObservedRun, RunLedger } from "../../core/run-observer.ts";
-import type { RunRecord } from "../../core/run-record.ts";
+import type { Happening, News, Recorder } from "../../core/journal.ts";
+import type { EndedRun, ObservedRun, RunLedger } from "../../core/run-observer.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
-import { entryOf, type Noted } from "./ledger.ts";
+import { endOf, exceeded } from "../run-end-event.ts";
+import { type Actor, about } from "./book.ts";
 
 export interface RunBookParts {
-  audit: Pick<Audit, "record">;
-  /** A sandbox without a record is nobody's: its runs are not written down. */
+  journal: Recorder;
+  /** A sandbox without a record is nobody's: its runs are not recorded. */
   sandboxes: Pick<SandboxRecords, "get">;
 }
 
-/** A command whose run is expected: what the entries about it say beside the run's own facts. */
-export interface ExpectedRun extends Pick<Noted, "actor" | "detail"> {
+/** A command whose run is expected: what its events say beside the run's own facts. */
+export interface ExpectedRun {
   id: string;
   kind: CommandKind;
+  streams: boolean;
   sandbox: SandboxRecord;
-  /** The log has what became of it. */
+  actor: Actor;
+  /** The command that was judged. */
+  detail: Happening<"execution.started">["data"];
+  /** The journal has what became of it. */
   isWritten: boolean;
 }
 
-/** Runs of a daemon in its audit log: when one starts or ends, before anybody is told. */
+export type RunEvent = Happening<
+  | "execution.started"
+  | "execution.denied"
+  | "execution.completed"
+  | "execution.failed"
+  | "execution.timeout"
+  | "process.started"
+  | "context.created"
+>;
+
+/** Runs of a daemon in its journal: when one starts or ends, before anybody hears of it. */
 export class RunBook implements RunLedger {
   readonly #parts: RunBookParts;
   readonly #expected = new Map<string, ExpectedRun>();
@@ -30,53 +43,40 @@ export class RunBook implements RunLedger {
     this.#parts = parts;
   }
 
-  /** Until it is disposed of, entries about the run name who asked for it. */
+  /** Until it is disposed of, events of the run name its caller. */
   expect(run: ExpectedRun): Disposable {
     this.#expected.set(run.id, run);
     return { [Symbol.dispose]: () => void this.#expected.delete(run.id) };
   }
 
-  async note({ id, sandbox, actor, detail }: ExpectedRun, type: string, more: Noted["detail"]): Promise<void> {
-    await this.#parts.audit.record(entryOf(sandbox, { type, actor, runId: id, detail: { ...detail, ...more } }));
+  note(run: ExpectedRun, happening: RunEvent): Promise<void> {
+    return this.#parts.journal.record({ ...happening, ...whose(run) });
   }
 
-  /** A run that streams is in the log already, and any other is not told of before it ends. */
+  /** The start of a run that streams is recorded already. Any other answers at its end, which is recorded. */
   async started({ id, processId = "" }: ObservedRun): Promise<void> {
-    const expected = this.#expected.get(id);
-    if (expected?.kind === "process") await this.#write(expected, "process.started", { id: processId });
+    const { journal } = this.#parts;
+    const run = this.#expected.get(id);
+    if (run === undefined || run.streams) return;
+    const { detail } = run;
+    if (run.kind === "process") {
+      await journal.record({ type: "process.started", data: { ...detail, id: processId }, ...whose(run) });
+      run.isWritten = true;
+    }
+    journal.tell({ type: "execution.started", data: detail, ...whose(run) });
   }
 
   /** The end of a process in the background is nobody's request: its start has who asked for it. */
-  async ended({ run, record, result }: EndedRun): Promise<void> {
-    const type = `execution.${record.outcome}`;
-    const detail = describeEnd(record, result);
-    const expected = this.#expected.get(run.id);
-    if (expected !== undefined && run.processId === undefined) return this.#write(expected, type, detail);
-    const sandbox = await this.#parts.sandboxes.get(run.sandboxId);
+  async ended({ run: { id, sandboxId, processId }, record, result }: EndedRun): Promise<void> {
+    const expected = processId === undefined ? this.#expected.get(id) : undefined;
+    const sandbox = expected?.sandbox ?? (await this.#parts.sandboxes.get(sandboxId));
     if (sandbox === undefined) return;
-    await this.#parts.audit.record(entryOf(sandbox, { type, actor: undefined, runId: run.id, detail }));
+    const who = { ...about(sandbox, expected?.actor), runId: id };
+    const over = exceeded(result).map((resource): News => ({ type: "resource.exceeded", ...who, data: { resource } }));
+    const { data, ...end } = endOf(record, result);
+    await this.#parts.journal.recordAll([...over, { ...end, ...who, data: { ...expected?.detail, ...data } } as News]);
+    if (expected !== undefined) expected.isWritten = true;
   }
-
-  async #write(expected: ExpectedRun, type: string, detail: Noted["detail"]): Promise<void> {
-    await this.note(expected, type, detail);
-    expected.isWritten = true;
-  }
 }
 
-/** Numbers and hashes: output, paths and messages may hold what the log must not. */
-function describeEnd(record: RunRecord, result: ObservedResult | undefined): Noted["detail"] {
-  const { exit_code, duration_ms, timed_out, oom_killed, cpu_limit, ended_by, error } = record;
-  if (result === undefined) return { error_code: error?.code ?? "internal", duration_ms };
-  return {
-    ...{ exit_code, duration_ms, timed_out, oom_killed, cpu_limit, ended_by },
-    files_changed: result.files_changed.length,
-    files_changed_sha256: hash("sha256", JSON.stringify(result.files_changed)),
-    ...hashOf("stdout_sha256", record.stdout),
-    ...hashOf("stderr_sha256", record.stderr),
-  };
-}
-
-/** Of the text that the record has, where it has some. */
-function hashOf(name: string, text: string): Noted["detail"] {
-  return text === "" ? {} : { [name]: hash("sha256", text) };
-}
+const whose = ({ id, sandbox, actor }: ExpectedRun) => ({ ...about(sandbox, actor), runId: id });

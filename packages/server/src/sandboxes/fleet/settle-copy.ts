@@ -2,6 +2,7 @@ import type { EgressPolicy } from "../../core/egress.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { about, environmentOf } from "./book.ts";
 import type { CreationParts } from "./creation.ts";
 import { Member } from "./member.ts";
 
@@ -14,7 +15,7 @@ export interface Like {
 
 /** Recorded, equipped, and then somebody's. Where that fails it is nobody's: whoever made it removes it. */
 export async function settleCopy(parts: CreationParts, caller: Caller, like: Like, copy: Sandbox): Promise<Member> {
-  const { ledger, lifecycle, registry, egress, equipment, clock } = parts;
+  const { book, lifecycle, registry, egress, equipment, clock } = parts;
   const { id: copyOf, env, limits } = like.record;
   const { namespace, id: createdBy } = caller.principal;
   const lifetimeMs = lifetimeOf(parts, like.record);
@@ -22,9 +23,11 @@ export async function settleCopy(parts: CreationParts, caller: Caller, like: Lik
   try {
     if (like.policy !== null) await egress?.keep(record.id, like.policy);
     await equipment.equip(caller, copy, { namespace, createdBy, env, limits, copyOf });
-    const detail = { status: record.status, engine: record.engine, image: record.image, origin: record.origin };
-    await ledger.insert(record, { type: "sandbox.created", actor: caller, detail });
-    await ledger.noteEnvironment(record, caller);
+    const data = { status: record.status, engine: record.engine, image: record.image, origin: record.origin };
+    const created = { ...about(record, caller), type: "sandbox.created", data } as const;
+    await book.journal.recordAll([created, ...environmentOf(record, caller)], (within) =>
+      book.records.insert(record, within),
+    );
   } catch (error) {
     egress?.left(record.id);
     throw error;

@@ -1,6 +1,4 @@
-import { type Audit, entryOf, type Note } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Feed } from "../../core/feed.ts";
 import type {
   Collector,
   CollectRequest,
@@ -11,6 +9,7 @@ import type {
   Holding,
   KindReport,
 } from "../../core/gc.ts";
+import type { Recorder } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import { Turn } from "../../core/turn.ts";
 
@@ -18,8 +17,7 @@ export interface CollectionParts {
   collectors: readonly Collector[];
   /** Of the data folder. */
   disk: () => Promise<DiskRoom>;
-  audit: Pick<Audit, "record">;
-  feed: Pick<Feed, "publish">;
+  journal: Recorder;
   onError: (error: unknown) => void;
 }
 
@@ -65,13 +63,13 @@ export class GarbageCollection {
   }
 
   async #run(caller: Caller, trigger: GcTrigger, dryRun: boolean, cacheBytes: number): Promise<GcReport> {
-    const { collectors, disk, feed } = this.#parts;
+    const { collectors, disk, journal } = this.#parts;
     const report: GcReport = { trigger, dryRun, disk: await disk(), kinds: [], freed: { items: 0, bytes: 0 } };
     const looks: Look[] = [];
     for (const collector of collectors) looks.push(await this.#look(collector));
     // On a disk that others fill it would say every few minutes that there was nothing to do.
     if (trigger !== "asked" && !looks.some(hasSomething)) return report;
-    if (!dryRun) await this.#note(caller, { type: "gc.started", detail: { trigger } });
+    if (!dryRun) await journal.record({ type: "gc.started", by: caller, data: { trigger } });
     const { kinds, freed } = report;
     for (const look of looks) {
       const kind = await this.#collect(look, dryRun, cacheBytes - freed.bytes);
@@ -80,9 +78,8 @@ export class GarbageCollection {
       freed.bytes += kind.freed.bytes;
     }
     if (!dryRun) {
-      const detail = { trigger, freed_items: freed.items, freed_bytes: freed.bytes };
-      await this.#note(caller, { type: "gc.completed", detail });
-      feed.publish({ type: "gc.completed", namespace: caller.principal.namespace, sandboxId: null, data: detail });
+      const data = { trigger, freed_items: freed.items, freed_bytes: freed.bytes };
+      await journal.record({ type: "gc.completed", by: caller, data });
     }
     return report;
   }
@@ -111,10 +108,6 @@ export class GarbageCollection {
   #tell(error: unknown): string {
     this.#parts.onError(error);
     return error instanceof AppError && error.code !== "internal" ? error.message : "it failed; the log says why";
-  }
-
-  async #note(caller: Caller, note: Note): Promise<void> {
-    await this.#parts.audit.record(entryOf(caller, note));
   }
 }
 

@@ -1,15 +1,19 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Batch } from "../core/batch.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Dialer } from "../core/dialer.ts";
 import { AppError } from "../core/errors.ts";
-import type { Feed, FeedEvent, FeedReader, FeedType } from "../core/feed.ts";
+import type { EventReader, FeedType, Journal, JournalEvent, Position } from "../core/journal.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
 import { webhookLimits } from "../core/webhook-limits.ts";
 import { newWebhookSecret, signedHeaders } from "./webhook-signature.ts";
 
 export interface WebhookSenderParts {
-  feed: Feed;
+  journal: Journal;
   webhooks: Webhooks;
+  /** Begins a transaction of the store. */
+  batch: () => Batch;
   dialer: Dialer;
   /** Told of what went wrong beside a delivery's own record. */
   onError: (error: unknown) => void;
@@ -17,13 +21,10 @@ export interface WebhookSenderParts {
   waitsMs?: readonly number[];
 }
 
-/** What a receiver gets. */
-function webhookBody({ type, namespace, sandboxId, atMs, data }: FeedEvent): string {
-  const timestamp = new Date(atMs).toISOString();
-  return JSON.stringify({ type, timestamp, data: { namespace, sandbox_id: sandboxId, ...data } });
-}
-
-/** Takes events from the feed, stores a delivery for each webhook that wants it, and tries until it arrives. */
+/**
+ * Reads events from the journal, stores a delivery for each webhook that wants it, and tries until it arrives. A delivery is
+ * stored together with the webhook's position: a daemon that is killed before goes on behind the last one that is.
+ */
 export class WebhookSender implements AsyncDisposable {
   readonly #parts: WebhookSenderParts;
   readonly #clock: Clock;
@@ -32,7 +33,9 @@ export class WebhookSender implements AsyncDisposable {
   /** Deliveries of each webhook that wait, as far as this process knows. */
   readonly #pending = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
-  #reader: FeedReader | undefined;
+  #reader: EventReader;
+  #reached: Position;
+  #sinceStored = 0;
   #reading: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -40,22 +43,24 @@ export class WebhookSender implements AsyncDisposable {
   #settled = 0;
   #closed = false;
 
-  private constructor(parts: WebhookSenderParts) {
+  private constructor(parts: WebhookSenderParts, webhooks: readonly Webhook[], pending: ReadonlyMap<string, number>) {
+    const { journal } = parts;
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     this.#waitsMs = parts.waitsMs ?? webhookLimits.waitsMs;
+    for (const webhook of webhooks) {
+      this.#webhooks.set(webhook.id, webhook);
+      this.#pending.set(webhook.id, pending.get(webhook.id) ?? 0);
+    }
+    this.#reached = Math.min(journal.last, ...webhooks.map(({ position }) => position));
+    this.#reader = journal.read({}, this.#reached);
+    this.#reading = this.#follow();
   }
 
   /** Goes on with what an earlier process left. */
   static async open(parts: WebhookSenderParts): Promise<WebhookSender> {
-    const sender = new WebhookSender(parts);
-    const pending = await parts.webhooks.countPending();
-    for (const webhook of await parts.webhooks.list()) {
-      sender.#webhooks.set(webhook.id, webhook);
-      sender.#pending.set(webhook.id, pending.get(webhook.id) ?? 0);
-    }
-    sender.#reader = parts.feed.read();
-    sender.#reading = sender.#follow(sender.#reader);
+    const { webhooks } = parts;
+    const sender = new WebhookSender(parts, await webhooks.list(), await webhooks.countPending());
     sender.#look();
     return sender;
   }
@@ -65,7 +70,9 @@ export class WebhookSender implements AsyncDisposable {
     if (mine.length >= webhookLimits.perNamespace)
       throw new AppError("limit_exceeded", `a namespace has ${webhookLimits.perNamespace} webhooks at most`);
     const id = `wh_${randomUUID()}`;
-    const webhook = { id, namespace, url, types, secret: newWebhookSecret(), createdAtMs: this.#clock.wallMs() };
+    const createdAtMs = this.#clock.wallMs();
+    const position = this.#parts.journal.last;
+    const webhook = { id, namespace, url, types, secret: newWebhookSecret(), createdAtMs, position };
     await this.#parts.webhooks.insert(webhook);
     this.#webhooks.set(webhook.id, webhook);
     return webhook;
@@ -86,39 +93,92 @@ export class WebhookSender implements AsyncDisposable {
     this.#look();
   }
 
-  async #follow(reader: FeedReader): Promise<void> {
-    for await (const event of reader) {
-      if (event.type === "events.lag") {
-        this.#parts.onError(new AppError("unavailable", `webhooks missed ${event.dropped} events: the store is slow`));
-        continue;
-      }
-      for (const webhook of this.#webhooks.values()) {
-        if (!wants(webhook, event)) continue;
-        await this.#enqueue(webhook, event).catch(this.#parts.onError);
+  async #follow(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        await this.#readOn();
+        if (!this.#closed) this.#reader = this.#parts.journal.read({}, this.#reached);
+      } catch (error) {
+        this.#parts.onError(error);
+        await sleep(webhookLimits.storeAgainMs, undefined, { ref: false });
       }
     }
   }
 
-  async #enqueue(webhook: Webhook, event: FeedEvent): Promise<void> {
+  /** Ends where this reader has missed events: the store has them for the next one. */
+  async #readOn(): Promise<void> {
+    let isFirst = true;
+    for await (const event of this.#reader) {
+      if (event.type === "events.lag") {
+        if (!isFirst) return;
+        this.#parts.onError(new AppError("unavailable", `webhooks missed ${event.dropped} events that are not kept`));
+        this.#reached = event.id ?? this.#reached;
+      } else await this.#take(event);
+      isFirst = false;
+    }
+  }
+
+  async #take(event: JournalEvent): Promise<void> {
+    for (const webhook of this.#webhooks.values()) {
+      if (!wants(webhook, event)) continue;
+      while (!(await this.#enqueued(webhook, event))) {
+        if (this.#closed) return;
+        await sleep(webhookLimits.storeAgainMs, undefined, { ref: false });
+      }
+    }
+    if (event.id === null) return;
+    this.#reached = event.id;
+    if (++this.#sinceStored >= webhookLimits.positionEvery) await this.#storePositions().catch(this.#parts.onError);
+  }
+
+  async #enqueued(webhook: Webhook, event: JournalEvent): Promise<boolean> {
+    try {
+      await this.#enqueue(webhook, event);
+      return true;
+    } catch (error) {
+      this.#parts.onError(error);
+      return event.id === null; // what is not stored is not tried again
+    }
+  }
+
+  async #enqueue(webhook: Webhook, event: JournalEvent): Promise<void> {
     if ((this.#pending.get(webhook.id) ?? 0) >= webhookLimits.pending) {
-      this.#tellFailed(webhook, event.type, `${webhookLimits.pending} deliveries wait already`);
+      this.#recordFailed(webhook, event.type, `${webhookLimits.pending} deliveries wait already`);
       return;
     }
+    const { webhooks, batch } = this.#parts;
     const now = this.#clock.wallMs();
-    await this.#parts.webhooks.enqueue({
-      id: `msg_${randomUUID()}`,
-      webhookId: webhook.id,
-      namespace: webhook.namespace,
-      type: event.type,
-      body: webhookBody(event),
-      createdAtMs: now,
-      attempts: 0,
-      state: "pending",
-      dueAtMs: now,
-      lastError: null,
-    });
+    const within = batch();
+    await webhooks.enqueue(
+      {
+        id: `msg_${randomUUID()}`,
+        webhookId: webhook.id,
+        namespace: webhook.namespace,
+        type: event.type as FeedType,
+        body: JSON.stringify(event),
+        createdAtMs: now,
+        attempts: 0,
+        state: "pending",
+        dueAtMs: now,
+        lastError: null,
+      },
+      within,
+    );
+    if (event.id !== null) await webhooks.reached(webhook.id, event.id, within);
+    await within.commit();
+    if (event.id !== null) webhook.position = event.id;
     this.#count(webhook.id, 1);
     this.#look();
+  }
+
+  /** Of webhooks that got none of the last events: they need not be read again. */
+  async #storePositions(): Promise<void> {
+    this.#sinceStored = 0;
+    for (const webhook of this.#webhooks.values()) {
+      if (webhook.position >= this.#reached) continue;
+      await this.#parts.webhooks.reached(webhook.id, this.#reached);
+      webhook.position = this.#reached;
+    }
   }
 
   #count(webhookId: string, change: number): void {
@@ -178,7 +238,7 @@ export class WebhookSender implements AsyncDisposable {
       return this.#parts.webhooks.settle(delivery.id, { attempts, dueAtMs, lastError: failure.why });
     }
     await this.#settle(delivery, { state: "dead", attempts, lastError: failure.why });
-    this.#tellFailed(webhook, delivery.type, failure.why);
+    this.#recordFailed(webhook, delivery.type, failure.why);
   }
 
   async #settle(delivery: Delivery, changes: Pick<Delivery, "state" | "attempts" | "lastError">): Promise<void> {
@@ -205,23 +265,26 @@ export class WebhookSender implements AsyncDisposable {
   }
 
   /** Not sent to webhooks, or one that fails would feed itself. */
-  #tellFailed({ id, namespace }: Webhook, type: FeedType, reason: string): void {
+  #recordFailed({ id, namespace }: Webhook, type: JournalEvent["type"], reason: string): void {
+    const { journal, onError } = this.#parts;
     const data = { webhook_id: id, type, reason };
-    this.#parts.feed.publish({ type: "webhook.failed", namespace, sandboxId: null, data });
+    journal.record({ type: "webhook.failed", by: "system", namespace, data }).catch(onError);
   }
 
   /** What is under way is waited for; what waits stays in the store. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#reader?.[Symbol.dispose]();
+    this.#reader[Symbol.dispose]();
     await this.#reading;
+    await this.#storePositions().catch(this.#parts.onError);
     await this.#looking;
     await Promise.all(this.#underWay.values());
   }
 }
 
-function wants({ namespace, types }: Webhook, event: FeedEvent): boolean {
+function wants({ namespace, types, position }: Webhook, event: JournalEvent): boolean {
   if (event.type === "webhook.failed" || namespace !== event.namespace) return false;
-  return types.length === 0 || types.includes(event.type);
+  if (event.id !== null && event.id <= position) return false;
+  return types.length === 0 || types.includes(event.type as FeedType);
 }

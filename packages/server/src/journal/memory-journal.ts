@@ -5,24 +5,20 @@ import type {
   EventStream,
   Events,
   Happening,
+  JournalEvent,
   LagEvent,
-  SandboxEvent,
-} from "../core/event.ts";
+} from "../core/journal.ts";
 import { eventLimits } from "../core/limits.ts";
+import { matches } from "./matches.ts";
 
 type NamespaceOf = (sandboxId: string) => string;
 
-function matches(filter: EventFilter, event: SandboxEvent, namespaceOf: NamespaceOf): boolean {
-  if (filter.namespace !== undefined && filter.namespace !== namespaceOf(event.sandboxId)) return false;
-  if (filter.sandboxId !== undefined && filter.sandboxId !== event.sandboxId) return false;
-  return filter.types === undefined || filter.types.includes(event.type);
-}
-
-/** Hands events to listeners in their order. What a listener throws, now or later, reaches nobody else. */
-export class EventBus implements Events {
+/** The library's journal: the events of one process, to its listeners, in their order. An error of a listener reaches nobody else. */
+export class MemoryJournal implements Events {
   readonly #listeners = new Set<{ filter: EventFilter; listener: EventListener }>();
   readonly #streams = new Set<() => void>();
   readonly #namespaceOf: NamespaceOf;
+  #last = 0;
   #closed = false;
   #failures = 0;
 
@@ -45,10 +41,18 @@ export class EventBus implements Events {
     return () => void this.#listeners.delete(entry);
   }
 
-  emit(happening: Happening): void {
-    const event = Object.freeze({ ...happening, atMs: Date.now() }) as SandboxEvent;
+  record({ type, sandboxId = null, runId = null, data }: Happening): void {
+    const event = Object.freeze({
+      type,
+      id: ++this.#last,
+      at: new Date().toISOString(),
+      namespace: sandboxId === null ? "default" : this.#namespaceOf(sandboxId),
+      sandbox_id: sandboxId,
+      run_id: runId,
+      data,
+    }) as JournalEvent;
     for (const { filter, listener } of [...this.#listeners]) {
-      if (!matches(filter, event, this.#namespaceOf)) continue;
+      if (!matches(filter, event)) continue;
       try {
         const done = listener(event);
         if (done instanceof Promise) done.catch(() => this.#failures++);
@@ -58,7 +62,7 @@ export class EventBus implements Events {
     }
   }
 
-  /** What concerns one sandbox. */
+  /** The events of one sandbox. */
   of(sandboxId: string): Events {
     return {
       subscribe: (listener, filter) => this.subscribe(listener, { ...filter, sandboxId }),
@@ -67,13 +71,14 @@ export class EventBus implements Events {
   }
 
   stream(filter: EventFilter = {}): EventStream {
-    const waiting: SandboxEvent[] = [];
+    const waiting: JournalEvent[] = [];
     let dropped = 0;
+    let lost: JournalEvent | undefined;
     let ended = this.#closed;
     let wake = Promise.withResolvers<void>();
     const unsubscribe = this.subscribe((event) => {
       if (waiting.length >= eventLimits.queued) {
-        waiting.shift();
+        lost = waiting.shift();
         dropped++;
       }
       waiting.push(event);
@@ -87,9 +92,9 @@ export class EventBus implements Events {
     };
     this.#streams.add(end);
     if (ended) end();
-    const take = (): SandboxEvent | LagEvent | undefined => {
+    const take = (): JournalEvent | LagEvent | undefined => {
       if (dropped === 0) return waiting.shift();
-      const lag: LagEvent = { type: "events.lag", dropped, atMs: Date.now() };
+      const lag: LagEvent = { type: "events.lag", id: lost?.id ?? null, at: new Date().toISOString(), dropped };
       dropped = 0;
       return lag;
     };
@@ -116,7 +121,7 @@ export class EventBus implements Events {
     };
   }
 
-  /** Ends every stream after what waits in it. */
+  /** Ends every stream after the events that wait in it. */
   close(): void {
     this.#closed = true;
     for (const end of [...this.#streams]) end();

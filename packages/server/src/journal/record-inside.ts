@@ -1,0 +1,23 @@
+import type { Events, EventType, Journal, News } from "../core/journal.ts";
+
+export interface InsideParts {
+  events: Events;
+  namespaceOf: (sandboxId: string) => string | undefined;
+  journal: Pick<Journal, "record">;
+  onError: (error: unknown) => void;
+}
+
+/** What only the owner of a sandbox sees. Everything else is recorded by the use case that does it. */
+const inside: readonly EventType[] = ["record.failed", "secret.probing", "secret.echoed", "disk.low", "disk.recovered"];
+
+/** Records what happens inside the sandboxes of a daemon. */
+export function recordInside({ events, namespaceOf, journal, onError }: InsideParts): void {
+  events.subscribe(
+    ({ type, sandbox_id: sandboxId, run_id: runId, data }) => {
+      const namespace = sandboxId === null ? undefined : namespaceOf(sandboxId);
+      if (namespace === undefined) return;
+      journal.record({ type, by: "system", namespace, sandboxId, runId, data } as News).catch(onError);
+    },
+    { types: inside },
+  );
+}
