@@ -80,7 +80,7 @@ describe("egress over REST", () => {
       unknown: "ask",
     });
     const none = await patch(api, policyPath, { remove: { allow: ["a.example.com"] } });
-    expect([none.status, none.json.detail]).toEqual([404, expect.stringContaining("no rule a.example.com")]);
+    expect([none.status, none.json.detail]).toEqual([404, expect.stringContaining("unknown rule a.example.com")]);
     expect((await patch(api, policyPath, { unknown: null })).json.unknown).toBeNull();
     const { json: rows } = await api.get("/api/v1/audit?type=egress.changed");
     expect(rows[2].detail).toMatchObject({ allow_added: ["a.example.com", "b.example.com"], deny: 1 });

@@ -200,7 +200,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
 
   it("is pulled with credentials of the vault, which the log of audit knows and nobody sees", async () => {
     const reference = `${registry.host}/team/made:1`;
-    await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow("no secret");
+    await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow("unknown secret");
     await service.vault.put(admin, { name: "REGISTRY", value: Buffer.from("only-a-token") });
     await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow("no USER:PASSWORD");
     await service.vault.put(admin, { name: "REGISTRY", value: Buffer.from("me:swordfish-7781") });

@@ -296,7 +296,7 @@ describe.each(engines)("code contexts (%s)", (engine) => {
     await expect(context.run("1", { limits: { timeoutMs: 9e9 } })).rejects.toMatchObject({ code: "invalid" });
     await expect(context.run("1", { stdin: Buffer.alloc(2_000_000) })).rejects.toMatchObject({ code: "too_large" });
     await expect(context.run("#".repeat(5_000_000))).rejects.toMatchObject({ code: "too_large" });
-    expect(() => sandbox.contexts.get("nowhere")).toThrow("no context");
+    expect(() => sandbox.contexts.get("nowhere")).toThrow("unknown context");
     const runs = Array.from({ length: contextLimits.queuedRuns + 2 }, () => context.run("1"));
     const settled = await Promise.allSettled(runs);
     const refused = settled.filter((run) => run.status === "rejected").map((run) => run.reason.code);

@@ -66,7 +66,7 @@ describe.each(engines)("a background process (%s)", (engine) => {
     expect(info).toMatchObject({ state: "running", command: ["sleep", "100"], result: null });
     expect(info?.pid).toBeGreaterThan(1);
     expect(sandbox.processes.get(process.id)).toBe(process);
-    expect(() => sandbox.processes.get("p000000000000")).toThrow(/no process/);
+    expect(() => sandbox.processes.get("p000000000000")).toThrow(/unknown process/);
     expect((await sandbox.exec({ command: `cat /proc/${info?.pid}/comm` })).stdout).toBe("sleep\n");
     process.kill();
     await process.wait();
@@ -80,7 +80,7 @@ describe.each(engines)("a background process (%s)", (engine) => {
     await until(process, "ready");
     expect(process.signal("SIGUSR1")).toBe(true);
     await until(process, "caught");
-    expect(() => process.signal(65)).toThrow(/no signal/);
+    expect(() => process.signal(65)).toThrow(/unknown signal/);
     expect(process.signal("SIGKILL")).toBe(true);
     expect(await process.wait()).toMatchObject({ exit_code: 137, signal: "SIGKILL" });
     expect(process.signal("SIGTERM")).toBe(false);
