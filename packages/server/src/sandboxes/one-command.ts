@@ -7,9 +7,9 @@ import type { SandboxProcess } from "../core/process.ts";
 import type { Run, RunIo, RunResult } from "../core/run.ts";
 import type { CodeContext } from "./code-context.ts";
 import type { ContextIo } from "./context-run.ts";
-import { startCommand } from "./execute-code.ts";
 import { observeRun } from "./observe-run.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { startCommand } from "./start-command.ts";
 import { statefulResult } from "./stateful-result.ts";
 
 /** Opens names for the sandbox until it is disposed of. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, describe as group, it } from "vitest";
+import { approvalLimits } from "../core/approval-limits.ts";
 import { type CommandDraft, type ContextUse, sharedContext, textOf, toCommand, type What } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { describe } from "../core/describe-command.ts";
@@ -109,6 +110,9 @@ function lookalikes(draft: CommandDraft): CommandDraft[] {
   ];
 }
 
+/** The rule and the categories stand beside a description. */
+const decidedRows = 2;
+
 /** Whatever the prototypes of their parts. */
 const same = (one: unknown, other: unknown) => isDeepStrictEqual(structuredClone(one), structuredClone(other));
 
@@ -134,6 +138,17 @@ group("a command", () => {
         expect(describe(toCommand(one))).not.toEqual(describe(toCommand(other)));
       }),
       { numRuns: 1_000 },
+    );
+  });
+
+  it("has a description that a question to a human has room for", () => {
+    const { details, detailNameChars } = approvalLimits;
+    fc.assert(
+      fc.property(drafts, (draft) => {
+        const rows = Object.keys(describe(toCommand(draft)).detail);
+        expect(rows.length + decidedRows).toBeLessThanOrEqual(details);
+        expect(rows.every((name) => name.length <= detailNameChars)).toBe(true);
+      }),
     );
   });
 
