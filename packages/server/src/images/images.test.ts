@@ -39,9 +39,9 @@ const admin: Caller = { principal: { id: "k", name: "k", namespace: "default", r
 function openWaiting(folder: string): Promise<Images> {
   const nothing = async () => undefined;
   return Images.open({
-    ...{ folder, catalogue: [{ spec: { ...spec, debian: [] }, text: "" }], feed: { publish: () => undefined } },
+    ...{ folder, catalogue: [{ spec: { ...spec, debian: [] }, text: "" }] },
     records: { list: async () => [], insert: nothing, update: nothing, delete: nothing },
-    audit: { record: nothing },
+    journal: { record: nothing, recordAll: nothing, tell: nothing },
     clock: { wallMs: () => 0 },
     onError: nothing,
     queue: (_: Caller, signal: AbortSignal) =>
