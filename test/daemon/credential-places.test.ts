@@ -34,7 +34,7 @@ describe("a folder that an operator names", () => {
   });
 
   it.each(places)("[FIL-08] is refused where it is, lies in, or holds %s", async (place) => {
-    const refusal = { code: "forbidden", message: expect.stringContaining("place of credentials (") };
+    const refusal = { code: "forbidden", message: expect.stringContaining("contains credentials (") };
     const path = join(user, place);
     await mkdir(join(path, "below"), { recursive: true });
     for (const named of [path, join(path, "below"), dirname(path), user])

@@ -161,20 +161,20 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
       await symlink(folder("private"), folder("link"));
       await writeFile(folder("file"), "");
       const cases: [string, RegExp][] = [
-        [folder("user/.ssh"), /place of credentials \(\.ssh\)/],
-        [folder("user"), /place of credentials \(\.ssh\)/],
-        [folder("cloud/.config"), /place of credentials \(\.config\/gcloud\)/],
-        [folder("cloud/.config/gcloud/logs"), /place of credentials \(\.config\/gcloud\)/],
-        ["/", /Caisson's own data|belongs to the system/],
+        [folder("user/.ssh"), /contains credentials \(\.ssh\)/],
+        [folder("user"), /contains credentials \(\.ssh\)/],
+        [folder("cloud/.config"), /contains credentials \(\.config\/gcloud\)/],
+        [folder("cloud/.config/gcloud/logs"), /contains credentials \(\.config\/gcloud\)/],
+        ["/", /Caisson's data folder|belongs to the system/],
         ["/etc/ssl", /belongs to the system/],
         ["/home", /belongs to the system/],
-        [outside, /Caisson's own data/],
-        [folder("home"), /Caisson's own data/],
-        [folder("link"), /has a link in it/],
-        [folder("link/"), /plain form/],
+        [outside, /Caisson's data folder/],
+        [folder("home"), /Caisson's data folder/],
+        [folder("link"), /contains a symbolic link/],
+        [folder("link/"), /not a plain absolute path/],
         [folder("file"), /is not a folder/],
         [folder("nowhere"), /cannot be opened \(ENOENT\)/],
-        ["srv/data", /not an absolute path/],
+        ["srv/data", /not a plain absolute path/],
       ];
       for (const [path, pattern] of cases) expect(await start(`data=${path}`, 125), path).toMatch(pattern);
     });

@@ -51,10 +51,10 @@ describe("a daemon whose operator has not opened the host", { timeout: upTimeout
     [{ CAISSON_HOST_ALLOW: "* x" }, "does not say which program"],
     [{ CAISSON_HOST_BLOCKED: "rm | x" }, "no shell runs this command"],
     [{ CAISSON_HOST_READ: "/nowhere-at-all" }, "cannot be opened"],
-    [{ CAISSON_HOST_READ: "/" }, "holds Caisson's own data"],
-    [{ CAISSON_HOST_WRITE: "/proc" }, "is the kernel's"],
+    [{ CAISSON_HOST_READ: "/" }, "contains Caisson's data folder"],
+    [{ CAISSON_HOST_WRITE: "/proc" }, "belongs to the kernel"],
     [{ CAISSON_HOST_RUN_AS: "root" }, "as root"],
-    [{ CAISSON_HOST_RUN_AS: "no-such-user" }, "there is no user"],
+    [{ CAISSON_HOST_RUN_AS: "no-such-user" }, "unknown user"],
   ])("does not start with %j", async (variables, why) => {
     const home = await mkdtemp("/var/tmp/caisson-up-");
     const { code, stderr } = await caisson(["up"], { CAISSON_HOME: home, CAISSON_HOST_ENABLED: "true", ...variables });

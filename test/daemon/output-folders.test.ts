@@ -168,7 +168,7 @@ describe("output folders that the operator names", { timeout: upTimeoutMs }, () 
     await mkdir(at("user/.ssh"), { recursive: true });
     for (const [path, why] of [
       ["/usr/local/bin", /belongs to the system/],
-      [at("user"), /place of credentials/],
+      [at("user"), /contains credentials/],
     ] as const) {
       const refused = await caisson(["up"], { CAISSON_HOME: home, CAISSON_FOLDERS_OUTPUT: `out=${path}` });
       expect(refused, refused.stderr).toMatchObject({ code: 125, stdout: "" });

@@ -66,7 +66,7 @@ describe("caisson up", { timeout: upTimeoutMs }, () => {
     const taken = await caisson(["up"], { ...up.variables, CAISSON_HOME: home });
     await rm(home, { recursive: true });
     expect(taken).toMatchObject({ code: 125, stdout: "" });
-    expect(taken.stderr).toMatch(/^caisson: port \d+ of 127.0.0.1 is taken\n.*CAISSON_PORT.*\n$/);
+    expect(taken.stderr).toMatch(/^caisson: port \d+ on 127.0.0.1 is already in use\n.*CAISSON_PORT.*\n$/);
   });
 
   it("[IDN-03] refuses to listen where others can reach it unless told to", async () => {

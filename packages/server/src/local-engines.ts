@@ -63,8 +63,8 @@ export class LocalEngines implements EngineSource {
       if (probe.usable) return name;
       failures.push(`${name}: ${probe.detail}`);
     }
-    throw new AppError("unsupported", `no engine works here (${failures.join("; ")})`, {
-      hint: "caisson doctor says what to do",
+    throw new AppError("unsupported", `no engine works on this machine (${failures.join("; ")})`, {
+      hint: "caisson doctor shows how to fix this",
     });
   }
 
@@ -105,8 +105,8 @@ export class LocalEngines implements EngineSource {
     try {
       await mkdir(home, { recursive: true, mode: 0o711 });
     } catch (error) {
-      throw new AppError("unavailable", `the data folder ${home} cannot be made: ${errnoOf(error)}`, {
-        hint: "set CAISSON_HOME to a folder that you may write",
+      throw new AppError("unavailable", `cannot create the data folder ${home}: ${errnoOf(error)}`, {
+        hint: "set CAISSON_HOME to a folder that you can write",
         cause: error,
       });
     }

@@ -221,10 +221,11 @@ async function vaultKeys({ settings }: Configuration, { vaultKeys }: GivenSecret
   if (vaultKeys !== null) return { keys: vaultKeys, place: "CAISSON_VAULT_KEY" };
   const [program, ...args] = settings.vault_key_command;
   if (program === undefined) return null;
-  if (!program.startsWith("/")) throw new AppError("invalid", "vault_key_command: the program is no absolute path");
+  if (!program.startsWith("/"))
+    throw new AppError("invalid", `vault_key_command: '${program}' is not an absolute path`);
   const limits = { timeoutMs: secretLimits.keyCommandMs, outputBytes: secretLimits.keyFileBytes };
   const { code, output } = await runProcess(program, args, limits);
-  if (code !== 0) throw new AppError("unavailable", `vault_key_command: ${program} ended with ${code}`);
+  if (code !== 0) throw new AppError("unavailable", `vault_key_command: ${program} exited with ${code}`);
   return { keys: output, place: "what vault_key_command prints" };
 }
 

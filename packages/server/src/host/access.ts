@@ -30,15 +30,17 @@ export async function makeFolder(path: string, { uid, gid, mode, exact = false }
   try {
     await mkdir(path, { recursive: true, mode });
   } catch (error) {
-    throw new AppError("unavailable", `the folder ${path} cannot be made: ${errnoOf(error)}`, {
-      hint: "set CAISSON_HOME to a folder that you may write",
+    throw new AppError("unavailable", `cannot create the folder ${path}: ${errnoOf(error)}`, {
+      hint: "set CAISSON_HOME to a folder that you can write",
       cause: error,
     });
   }
   const info = await lstat(path);
   const self = geteuid?.() ?? 0;
   if (!info.isDirectory() || (info.uid !== uid && info.uid !== self))
-    throw new AppError("forbidden", `${path} does not belong to this user`, { hint: "choose another CAISSON_HOME" });
+    throw new AppError("forbidden", `${path} does not belong to this user`, {
+      hint: "set CAISSON_HOME to another folder",
+    });
   if (info.uid !== uid && gid !== undefined) await chown(path, uid, gid);
   if (exact) await chmod(path, mode);
 }

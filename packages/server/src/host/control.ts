@@ -25,16 +25,16 @@ export async function answerControl(path: string, answer: (question: Question) =
   return server;
 }
 
-/** Undefined where nothing runs. */
+/** Undefined if no daemon is running. */
 export async function askControl<T>(path: string, question: Question): Promise<T | undefined> {
   const socket = connect(path);
   try {
     await once(socket, "connect");
   } catch (error) {
     if (["ENOENT", "ECONNREFUSED", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
-    throw new AppError("forbidden", `the daemon of this data folder cannot be asked (${errnoOf(error)})`, {
+    throw new AppError("forbidden", `cannot connect to the daemon of this data folder (${errnoOf(error)})`, {
       cause: error,
-      hint: "ask as the user who started it",
+      hint: "run this as the user who started the daemon",
     });
   }
   socket.write(`${question}\n`);

@@ -81,7 +81,9 @@ function bindAddress(place: Place, variable: string): BoundHandle {
 function explainBind(code: number, { host, port }: Place, variable: string): AppError {
   const name = getSystemErrorName(code);
   if (name === "EADDRINUSE")
-    return new AppError("conflict", `port ${port} of ${host} is taken`, { hint: `set ${variable} to another one` });
+    return new AppError("conflict", `port ${port} on ${host} is already in use`, {
+      hint: `set ${variable} to another port`,
+    });
   return new AppError("unavailable", `cannot listen on ${host}, port ${port}: ${name}`);
 }
 
@@ -90,7 +92,7 @@ function bindPath(path: string): BoundHandle {
   rmSync(path, { force: true });
   const handle = createHandle(path, -1, -1);
   if (typeof handle === "number")
-    throw new AppError("unavailable", `cannot make the socket ${path}: ${getSystemErrorName(handle)}`);
+    throw new AppError("unavailable", `cannot create the socket ${path}: ${getSystemErrorName(handle)}`);
   chmodSync(path, 0o600);
   return handle;
 }

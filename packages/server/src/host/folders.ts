@@ -10,21 +10,20 @@ export async function realFolder(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (cause) {
-    throw new AppError("invalid", `the input folder ${path} cannot be opened (${errnoOf(cause)})`, { cause });
+    throw new AppError("invalid", `cannot open the input folder ${path} (${errnoOf(cause)})`, { cause });
   }
 }
 
-/** Refuses what no sandbox may be given (S41). */
+/** Refuses folders that no sandbox may get (S41). */
 export async function checkFolder({ id, path }: NamedFolder, role: FolderRole, home: string): Promise<void> {
   const refuse = (why: string, hint: string) =>
     new AppError("forbidden", `the folder '${id}': ${path} ${why}`, { hint });
   await checkPlainFolder(path, home, refuse);
   const trees = role === "output" ? [...systemTrees, ...programTrees] : systemTrees;
   const forbidden = systemRoots.includes(path) ? path : trees.find((tree) => isWithin(path, tree));
-  if (forbidden !== undefined) throw refuse("belongs to the system", "name a folder that holds nothing but the data");
+  if (forbidden !== undefined) throw refuse("belongs to the system", "choose a folder that contains only data");
   const place = await credentialPlaceIn(path);
-  if (place !== undefined)
-    throw refuse(`is or holds a place of credentials (${place})`, "name a folder that holds nothing but the data");
+  if (place !== undefined) throw refuse(`contains credentials (${place})`, "choose a folder that contains only data");
 }
 
 /** The first place of credentials that the path goes through or directly holds. */
@@ -33,7 +32,7 @@ export async function credentialPlaceIn(path: string): Promise<string | undefine
   return undefined;
 }
 
-/** Whether the path goes through the place, or the place lies in it: in `~`, and for `.config/gcloud` in `~/.config` too. */
+/** True if the path goes through the place or contains it: `~` does, and for `.config/gcloud` also `~/.config`. */
 async function touches(path: string, place: string): Promise<boolean> {
   if (`${path}/`.includes(`/${place}/`)) return true;
   const parts = place.split("/");
@@ -44,7 +43,7 @@ async function touches(path: string, place: string): Promise<boolean> {
   return false;
 }
 
-/** What cannot be looked at counts as there. */
+/** A path that cannot be checked counts as existing. */
 async function isThere(path: string): Promise<boolean> {
   try {
     await lstat(path);

@@ -19,14 +19,14 @@ export async function hostAccount(
   const own = daemon ?? { uid: geteuid?.() ?? 0, gid: getgid?.() ?? 0 };
   if (name === null) return { ...own, groups: [], isDaemons: true };
   const found = await findAccount(name);
-  if (found === undefined) throw new AppError("invalid", `host.run_as: there is no user ${name} in /etc/passwd`);
+  if (found === undefined) throw new AppError("invalid", `host.run_as: unknown user '${name}' (not in /etc/passwd)`);
   if (found.uid === 0 || found.gid === 0)
-    throw new AppError("forbidden", "host.run_as: nothing is done on the host as root", {
-      hint: "make a user for it, in the groups that it needs (docker, adm)",
+    throw new AppError("forbidden", "host.run_as: host commands cannot run as root", {
+      hint: "create a user for host commands, in the groups that it needs (docker, adm)",
     });
   if (daemon === undefined && found.uid !== own.uid)
-    throw new AppError("forbidden", `host.run_as: only root can do things as ${name}`, {
-      hint: "start caisson as root, or as that user",
+    throw new AppError("forbidden", `host.run_as: only root can run commands as ${name}`, {
+      hint: `start caisson as root or as ${name}`,
     });
   return { ...found, groups: await groupsOf(name), isDaemons: found.uid === own.uid };
 }
@@ -36,7 +36,7 @@ async function findAccount(name: string): Promise<{ uid: number; gid: number } |
   if (row === undefined) return undefined;
   const [uid, gid] = [Number(row[2]), Number(row[3])];
   if (!Number.isSafeInteger(uid) || !Number.isSafeInteger(gid) || row[2] === "" || row[3] === "")
-    throw new AppError("invalid", `host.run_as: the user ${name} has no plain ids in /etc/passwd`);
+    throw new AppError("invalid", `host.run_as: the user ${name} has no numeric ids in /etc/passwd`);
   return { uid, gid };
 }
 

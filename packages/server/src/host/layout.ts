@@ -41,7 +41,7 @@ export const viewOfHome = "/run/caisson/home";
 /** The kernel takes 107 bytes as the name of a socket. */
 export function checkSocketRoom({ engineSocket, home }: Layout): void {
   if (Buffer.byteLength(engineSocket) <= serviceLimits.socketPathBytes) return;
-  throw new AppError("invalid", `the data folder ${home} has too long a path for the sockets in it`, {
-    hint: "set CAISSON_HOME to a shorter one",
+  throw new AppError("invalid", `the path of the data folder ${home} is too long for its sockets`, {
+    hint: "set CAISSON_HOME to a shorter path",
   });
 }
