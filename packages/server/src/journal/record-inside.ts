@@ -14,7 +14,9 @@ const inside: readonly EventType[] = ["record.failed", "secret.probing", "secret
 export function recordInside({ events, namespaceOf, journal, onError }: InsideParts): void {
   events.subscribe(
     ({ type, sandbox_id: sandboxId, run_id: runId, data }) => {
-      const namespace = sandboxId === null ? undefined : namespaceOf(sandboxId);
+      const known = sandboxId === null ? undefined : namespaceOf(sandboxId);
+      // A secret at the wrong place is on record even where its sandbox has no owner yet.
+      const namespace = known ?? (type.startsWith("secret.") ? "system" : undefined);
       if (namespace === undefined) return;
       journal.record({ type, by: "system", namespace, sandboxId, runId, data } as News).catch(onError);
     },
