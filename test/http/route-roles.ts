@@ -130,6 +130,8 @@ const routesOf: Readonly<Record<Role, readonly string[]>> = {
     "POST /api/v1/approvals/{id}/decide",
     "POST /api/v1/approvals/{id}/revoke",
     "GET /api/v1/audit",
+    // What is kept in full is for administrators alone.
+    "GET /api/v1/audit/{position}/content",
     "GET /api/v1/audit/export",
     "POST /api/v1/audit/verify",
     "GET /api/v1/config",

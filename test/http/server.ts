@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
+import type { ContentPolicy } from "../../packages/server/src/core/audit.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
 import { defined } from "../../packages/server/src/core/defined.ts";
@@ -61,6 +62,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   search?: readonly string[];
   /** Where the browser of pages is. */
   browserImage?: string;
+  /** What the audit log keeps of tool calls. */
+  auditContent?: ContentPolicy;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */

@@ -64,6 +64,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["GET /api/v1/signing-key", "caisson.artifacts.signingKey", "- verify asks the daemon that has it"],
   ["GET /api/v1/events", "caisson.events", "events"],
   ["GET /api/v1/audit", "caisson.audit.search", "audit"],
+  ["GET /api/v1/audit/{position}/content", "caisson.audit.content", "- for programs that look into one call; audit list shows its digests"],
   ["POST /api/v1/audit/verify", "caisson.audit.verify", "audit"],
   ["GET /api/v1/audit/export", "caisson.audit.export", "audit"],
   ["POST /api/v1/keys", "caisson.keys.create", "keys create"],

@@ -29,6 +29,16 @@ export interface AuditFilter {
   all_namespaces?: boolean;
 }
 
+/** Arguments and result of a tool call, beside its entry. */
+export interface AuditContent {
+  /** `redacted`: without values of secrets. `full`: as it was, for administrators. */
+  kind: "redacted" | "full";
+  /** JSON, cut where it was longer than 64 KiB. */
+  arguments: string;
+  result: string;
+  truncated: boolean;
+}
+
 export interface AuditVerdict {
   ok: boolean;
   rows: number;
@@ -62,6 +72,11 @@ export class AuditLog {
   /** Newest first. */
   search(filter: AuditFilter & { limit?: number; cursor?: string } = {}): Promise<AuditRow[]> {
     return this.#transport.json("GET", "/api/v1/audit", { query: { ...filter } });
+  }
+
+  /** What a tool call took and returned, where the daemon keeps that (`audit_content`). */
+  content(position: number): Promise<AuditContent> {
+    return this.#transport.json("GET", `/api/v1/audit/${position}/content`);
   }
 
   /** Of the key's namespace; of all for an administrator who says so. */

@@ -10,7 +10,7 @@ export type {
   EgressRequest,
 } from "./approvals.ts";
 export type { Artifact, Artifacts, Manifest } from "./artifacts.ts";
-export type { AuditFilter, AuditLog, AuditRow, AuditVerdict, ChainVerdict } from "./audit.ts";
+export type { AuditContent, AuditFilter, AuditLog, AuditRow, AuditVerdict, ChainVerdict } from "./audit.ts";
 export { Caisson } from "./caisson.ts";
 export type { CheckpointInfo, Checkpoints } from "./checkpoints.ts";
 export type {

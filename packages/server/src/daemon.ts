@@ -6,6 +6,7 @@ import { Caisson } from "./app.ts";
 import { AuditRetention } from "./audit/retention.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
+import type { ContentPolicy } from "./core/audit.ts";
 import { systemClock } from "./core/clock.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { HostSettings } from "./core/host.ts";
@@ -38,6 +39,7 @@ export interface DaemonConfiguration {
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
   auditDays: number;
+  audit: { content: ContentPolicy; contentDays: number };
   /** The database's name in its folder. */
   storeName: string;
   /** Never shown: it may hold a master key, and secrets of the environment. */
@@ -88,7 +90,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));
   const days = configuration.auditDays;
-  opened.use(new AuditRetention({ audit: store.audit, days, clock: systemClock, onError }));
+  const { content: auditContent, contentDays } = configuration.audit;
+  opened.use(new AuditRetention({ audit: store.audit, days, contentDays, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: configuration.webhooksMayBePrivate },
@@ -98,6 +101,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     hosts,
     origins,
     mcpTools: configuration.mcpTools,
+    auditContent,
     onError,
   });
   const { http, keyring } = opened.use(doors);

@@ -1,3 +1,4 @@
+import type { ContentPolicy } from "./core/audit.ts";
 import { Once } from "./core/once.ts";
 import { HttpDialer } from "./egress/dialer.ts";
 import { approvalRoutes } from "./http/approvals.ts";
@@ -32,6 +33,8 @@ type DoorParts = Required<Pick<HttpParts, Told>> &
     webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] };
     /** The sets of tools that MCP clients have who name none. */
     mcpTools?: readonly string[];
+    /** What of tool calls the audit log keeps beside their entries; nothing unless given. */
+    auditContent?: ContentPolicy;
   };
 
 type Told = "settings" | "ready" | "version" | "onError";
@@ -49,7 +52,7 @@ const portDomain = "localhost";
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(
   service: Service,
-  { webhooks, mcpTools = ["core"], ...parts }: DoorParts,
+  { webhooks, mcpTools = ["core"], auditContent, ...parts }: DoorParts,
 ): Promise<Doors> {
   const { caisson, journal, store, storage, approvals, vault, fleet, ports: desk } = service;
   const { mayBePrivate, ...waits } = webhooks;
@@ -72,7 +75,7 @@ export async function openDoors(
     domain: portDomain,
     onError: parts.onError,
   });
-  const toolParts = toolPartsOf(service);
+  const toolParts = toolPartsOf(service, auditContent);
   const traces = new Traces(journal);
   const mcp = new Once<McpDoor>();
   const openMcp = () =>

@@ -5,6 +5,7 @@ import { ApprovalDesk } from "./approvals/desk.ts";
 import { followSandboxes } from "./approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import { type AptSources, noApt } from "./core/apt.ts";
+import type { ContentPolicy } from "./core/audit.ts";
 import type { Clock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import { egressLimits } from "./core/egress-limits.ts";
@@ -363,7 +364,10 @@ async function withStorage(limits: FleetSettings["limits"], folder: string): Pro
 }
 
 /** What tools are doors to. */
-export function toolPartsOf({ caisson, journal, store, storage, ...service }: Service): ToolParts {
+export function toolPartsOf(
+  { caisson, journal, store, storage, vault, ...service }: Service,
+  policy: ContentPolicy = "none",
+): ToolParts {
   return {
     fleet: service.fleet,
     snapshots: storage.snapshots,
@@ -381,6 +385,7 @@ export function toolPartsOf({ caisson, journal, store, storage, ...service }: Se
     runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
     ...{ counts: new ToolCounts(), background: caisson.background },
+    callContent: { policy, redactors: async (namespace) => redactorsOf(await vault.values(namespace)) },
     strongestEngine: () => caisson.chooseEngine("auto"),
   };
 }

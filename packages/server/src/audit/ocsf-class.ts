@@ -35,6 +35,7 @@ export interface Placed {
 }
 
 const exact: Readonly<Record<string, Placed>> = {
+  "file.read": { class: "file system activity", activity: read },
   "file.written": { class: "file system activity", activity: update },
   "file.deleted": { class: "file system activity", activity: remove },
   "file.moved": { class: "file system activity", activity: rename },
@@ -63,6 +64,7 @@ const exact: Readonly<Record<string, Placed>> = {
   "egress.denied": { class: "network activity", activity: refuse },
   "egress.failed": { class: "network activity", activity: fail },
   "audit.broken": { class: "detection finding", activity: create },
+  "audit.content": { class: "api activity", activity: read },
   "audit.exported": { class: "api activity", activity: read },
   "audit.pruned": { class: "api activity", activity: remove },
 };

@@ -76,6 +76,15 @@ describe("an entry as an event of OCSF", () => {
     });
   });
 
+  it("[AUD-05] says which file or folder was read, and which tool was called", () => {
+    const read = (kind: string) => toOcsf(row("file.read", { path: "a/b", kind }));
+    expect(read("content")).toMatchObject({ class_uid: 1001, activity_id: 2, file: { path: "a/b", type_id: 1 } });
+    expect(read("archive")).toMatchObject({ class_uid: 1001, activity_id: 2, file: { path: "a/b", type_id: 2 } });
+    const called = (verdict: string) => toOcsf(row("tool.called", { tool: "read_file", verdict }));
+    expect(called("ok")).toMatchObject({ class_uid: 6003, status_id: 1, api: { operation: "read_file" } });
+    expect(called("denied")).toMatchObject({ class_uid: 6003, status_id: 2 });
+  });
+
   it("[AUD-05] says which host was reached, and which was refused", () => {
     const detail = { host: "api.example.com", port: 443, address: "192.0.2.1" };
     expect(toOcsf(row("egress.allowed", detail))).toMatchObject({

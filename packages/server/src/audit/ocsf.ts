@@ -10,10 +10,17 @@ const severities = { informational: 1, medium: 3, critical: 5 };
 const virtualDevice = 6;
 const regularFile = 1;
 const folder = 2;
+/** What a `file.read` of a folder is. */
+const foldersRead = /^(archive|search)$/;
 const endings = /\.(denied|failed|timeout|broken|lost)$/;
 
 function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** A call of a tool ends with a verdict, all else with its type. */
+function hasFailed({ type, detail }: AuditRow): boolean {
+  return endings.test(type) || (type === "tool.called" && detail.verdict !== "ok");
 }
 
 function severityOf(type: string): number {
@@ -23,7 +30,8 @@ function severityOf(type: string): number {
 
 function filePart({ type, detail }: AuditRow): object {
   const path = text(detail.path) ?? text(detail.from) ?? "/";
-  const kind = type === "folder.created" || type === "archive.unpacked" ? folder : regularFile;
+  const isFolder = type === "folder.created" || type === "archive.unpacked" || foldersRead.test(String(detail.kind));
+  const kind = isFolder ? folder : regularFile;
   const hash = text(detail.sha256);
   const target = text(detail.to);
   return {
@@ -73,7 +81,7 @@ function partsOf(row: AuditRow): object {
       return { device, src_endpoint: { uid: sandboxId ?? "host" }, ...networkPart(row) };
     case "api activity":
       return {
-        api: { operation: type, service: { name: "caisson" } },
+        api: { operation: text(detail.tool) ?? type, service: { name: "caisson" } },
         src_endpoint: { uid: actor },
         ...(sandboxId === null ? {} : { resources: [{ uid: sandboxId, type: "sandbox" }] }),
       };
@@ -93,7 +101,7 @@ export function toOcsf(row: AuditRow): Record<string, unknown> {
     type_uid: uid * 100 + activity,
     time: row.atMs,
     severity_id: severityOf(row.type),
-    status_id: endings.test(row.type) ? failure : success,
+    status_id: hasFailed(row) ? failure : success,
     message: row.type,
     actor: { user: { uid: row.actor } },
     metadata: {

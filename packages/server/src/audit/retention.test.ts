@@ -12,14 +12,17 @@ describe("retention of the audit log", () => {
       pruned.push(beforeMs("default"));
       throw new Error("no room");
     };
+    const erased: number[] = [];
+    const eraseContent = async (beforeMs: number) => erased.push(beforeMs);
     await using retention = new AuditRetention({
-      audit: { prune } as Partial<Audit> as Audit,
+      audit: { prune, eraseContent } as Partial<Audit> as Audit,
       days: 7,
+      contentDays: 2,
       clock,
       onError: (error) => errors.push(error),
     });
     await retention[Symbol.asyncDispose]();
-    expect(pruned).toEqual([93 * 86_400_000]);
+    expect([pruned, erased]).toEqual([[93 * 86_400_000], [98 * 86_400_000]]);
     expect(errors).toHaveLength(1);
   });
 });

@@ -7,6 +7,7 @@ const dayMs = 86_400_000;
 export interface RetentionParts {
   audit: Audit;
   days: number;
+  contentDays: number;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -28,7 +29,8 @@ export class AuditRetention implements AsyncDisposable {
   }
 
   async #prune(): Promise<void> {
-    const { audit, days, clock } = this.#parts;
+    const { audit, days, contentDays, clock } = this.#parts;
+    await audit.eraseContent(clock.wallMs() - contentDays * dayMs);
     const beforeMs = clock.wallMs() - days * dayMs;
     await audit.prune(() => beforeMs);
   }

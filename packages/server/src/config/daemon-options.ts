@@ -62,6 +62,10 @@ export function daemonOptions(configuration: Configuration) {
     origins,
     webhooksMayBePrivate,
     auditDays,
+    audit: {
+      content: configuration.settings.audit_content,
+      contentDays: configuration.settings.audit_content_days,
+    },
     storeName: configuration.settings.sqlite_path,
     settings: settingNames.map((name) => ({
       name,

@@ -1,3 +1,4 @@
+import { contentPolicies } from "../core/audit.ts";
 import { unknownChoices } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
@@ -348,6 +349,19 @@ const settingSpecs = {
     range: auditLimits.days,
     env: "CAISSON_AUDIT_DAYS",
     help: "days after which audit entries are deleted",
+  },
+  audit_content: {
+    type: "choice",
+    choices: contentPolicies,
+    default: "none",
+    env: "CAISSON_AUDIT_CONTENT",
+    help: "arguments and results of tool calls that the audit log keeps: none, redacted (without secrets) or full (only administrators read them)",
+  },
+  audit_content_days: {
+    type: "number",
+    range: auditLimits.contentDays,
+    env: "CAISSON_AUDIT_CONTENT_DAYS",
+    help: "days after which arguments and results of tool calls are erased; their entries stay",
   },
   sqlite_path: {
     type: "database",

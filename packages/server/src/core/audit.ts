@@ -6,6 +6,22 @@ export type AuditValue =
   | readonly AuditValue[]
   | { readonly [key: string]: AuditValue };
 
+export const contentPolicies = ["none", "redacted", "full"] as const;
+export type ContentPolicy = (typeof contentPolicies)[number];
+
+/**
+ * Arguments and result of a tool call, kept beside the row that has their digests: no hash of the chain covers them, so they
+ * can be erased.
+ */
+export interface AuditContent {
+  /** `redacted`: without the values of the namespace's secrets. `full`: as they were, for administrators alone. */
+  kind: Exclude<ContentPolicy, "none">;
+  arguments: string;
+  result: string;
+  /** One of them was longer than what is kept of it. */
+  truncated: boolean;
+}
+
 /** One thing that was done, or refused. It names things and holds hashes of them: never contents, output, tokens or prompts. */
 export interface AuditEntry {
   /** Words with dots, as events are called: `sandbox.created`, `execution.completed`, `file.written`, `key.revoked`. */
@@ -18,10 +34,11 @@ export interface AuditEntry {
   /** The run that it is about; absent for all else. */
   runId?: string;
   detail: { readonly [key: string]: AuditValue };
+  content?: AuditContent;
 }
 
 /** An entry in its place in the chain. */
-export interface AuditRow extends Omit<AuditEntry, "runId"> {
+export interface AuditRow extends Omit<AuditEntry, "runId" | "content"> {
   runId: string | null;
   /** Grows over the whole store: the order of the timeline, and the cursor of its readers. */
   position: number;
@@ -91,6 +108,10 @@ export interface Audit {
    */
   record(entry: AuditEntry): Promise<AuditPlace | undefined>;
   search(query: AuditQuery): Promise<AuditRow[]>;
+  /** Content of the row at that position; undefined where it has none, or none any more. */
+  content(position: number, namespace?: string): Promise<AuditContent | undefined>;
+  /** Erases the content of rows from before that time; the rows and their digests stay. Returns how many. */
+  eraseContent(beforeMs: number): Promise<number>;
   /** The row of a sandbox's making, which says whose it is, or was; undefined where the log has none, or none any more. */
   making(sandboxId: string): Promise<AuditRow | undefined>;
   /** Of one namespace, or of the whole log. */

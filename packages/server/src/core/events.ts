@@ -6,6 +6,7 @@ import { gcTriggers } from "./gc.ts";
 import { sandboxStates } from "./lifecycle.ts";
 import { roles } from "./principal.ts";
 import { runEnds } from "./run-end.ts";
+import { callVerdicts, readKinds } from "./tool-call.ts";
 
 /**
  * `audit`: a row of the audit log; its position is the event's id. `feed`: subscribers, webhooks and MCP clients.
@@ -134,6 +135,17 @@ export const events = {
   "queue.backpressure": live(z.strictObject({ waiting: count })),
 
   "execution.denied": logged(refusedCommand),
+  "tool.called": logged(
+    z.strictObject({
+      tool: text,
+      session: text,
+      verdict: z.enum(callVerdicts),
+      error_code: z.enum(errorCodes).nullable(),
+      duration_ms: count,
+      arguments_sha256: text,
+      result_sha256: text,
+    }),
+  ),
   "process.started": logged(command.extend({ id: text })),
   "process.input": logged(process.extend({ size_bytes: count, sha256: text, close: flag })),
   "process.signalled": logged(process.extend({ signal: z.union([text, count]) })),
@@ -178,6 +190,7 @@ export const events = {
   "sandbox.detached": local(nothing),
   "sandbox.lost": local(z.strictObject({ reason: text })),
 
+  "file.read": logged(path.extend({ kind: z.enum(readKinds), files: count.optional(), snapshot_id: text.optional() })),
   "file.written": logged(content),
   "file.deleted": logged(path.extend({ recursive: flag })),
   "file.moved": logged(z.strictObject({ from: text, to: text, replace: flag })),
@@ -296,6 +309,7 @@ export const events = {
   "disk.recovered": live(nothing),
   "gc.started": logged(z.strictObject({ trigger: z.enum(gcTriggers) })),
   "gc.completed": kept(z.strictObject({ trigger: z.enum(gcTriggers), freed_items: count, freed_bytes: count })),
+  "audit.content": logged(z.strictObject({ position: count, kind: z.enum(["redacted", "full"]) })),
   "audit.exported": logged(z.strictObject({ format: text })),
   "audit.pruned": logged(z.strictObject({ through: count, rows: count, before_ms: count })),
   "audit.broken": logged(z.strictObject({ what: text })),

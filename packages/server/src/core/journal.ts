@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { AuditContent } from "./audit.ts";
 import type { Batch } from "./batch.ts";
 import type { events } from "./events.ts";
 import type { Caller } from "./principal.ts";
@@ -40,7 +41,14 @@ export interface LagEvent {
 
 /** What has happened, before it has a place and a time. */
 export type Happening<T extends EventType = EventType> = {
-  [K in T]: { type: K; sandboxId?: string | null; runId?: string | null; data: EventData<K> };
+  [K in T]: {
+    type: K;
+    sandboxId?: string | null;
+    runId?: string | null;
+    data: EventData<K>;
+    /** Kept beside the row; no reader of events gets it. */
+    content?: AuditContent;
+  };
 }[T];
 
 /** A caller's event is of the caller's namespace unless it names another. */

@@ -20,6 +20,8 @@ export const permissions = {
   use: "agent",
   operate: "operator",
   administer: "admin",
+  /** Content of the audit log that is not masked. */
+  unmask: "admin",
 } as const satisfies Record<string, Role>;
 export type Permission = keyof typeof permissions;
 

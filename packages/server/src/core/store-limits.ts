@@ -67,4 +67,9 @@ export const auditLimits = {
   /** How long rows are kept. */
   days: { default: 90, min: 1, max: 3_650 },
   problems: 100,
+  /** Content of tool calls: of arguments and of a result each, of all that a namespace has, and of a row beside its texts. */
+  contentPartBytes: 64 * KiB,
+  contentBytes: 64 * MiB,
+  contentRowBytes: 100,
+  contentDays: { default: 7, min: 1, max: 3_650 },
 } as const;

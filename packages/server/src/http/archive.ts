@@ -21,13 +21,14 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       tag,
       summary: "A folder as a tar archive",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params: sandboxId,
       query: z.strictObject({ path: folder, gzip: writtenFlag.optional() }),
       responses: { 200: { description: "the archive", media: ["application/octet-stream"] } },
       handler: (call) =>
         download(fleet, call, async (sandbox) => {
           const { path: from = "/workspace", gzip = false } = call.query;
+          call.record({ type: "file.read", sandboxId: sandbox.id, data: { path: from, kind: "archive" } });
           const name = `${from.split("/").filter(Boolean).at(-1) ?? "workspace"}.tar${gzip ? ".gz" : ""}`;
           const headers = { ...sandboxBytes, "content-disposition": attachment(name) };
           return { answer: { status: 200, headers }, bytes: sandbox.files.pack(from, { gzip }) };

@@ -44,11 +44,12 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       tag,
       summary: "One of them, with its content in base64",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params: sandboxId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "the file", schema: artifact.extend({ content_base64: z.string() }) } },
-      handler: async ({ caller, params }) => {
+      handler: async ({ caller, params, record }) => {
         const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.read(params.path));
+        record({ type: "file.read", sandboxId: params.id, data: { path: params.path, kind: "artifact" } });
         return { status: 200, json };
       },
     }),

@@ -4,9 +4,10 @@ import { toJson } from "../audit/audit-json.ts";
 import { exportFormats, exportLines } from "../audit/export-lines.ts";
 import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
+import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import type { Principal } from "../core/principal.ts";
-import { auditRow } from "../schemas/audit.ts";
+import { isAllowed, type Principal, requirePermission } from "../core/principal.ts";
+import { auditContent, auditPosition, auditRow } from "../schemas/audit.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { written, writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -91,6 +92,34 @@ export function auditRoutes(audit: Audit): Route[] {
         const rows = await audit.search({ ...queryOf(caller.principal, query), before, limit });
         const headers = linkAfter(rows, limit, request.url, ({ position }) => String(position));
         return { status: 200, json: rows.map(toJson), headers };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: `${path}/{position}/content`,
+      tag,
+      summary: "Arguments and result of a tool call, where `audit_content` keeps them",
+      permission: "operate",
+      audit: ["audit.content", "access.denied"],
+      params: auditPosition,
+      responses: { 200: { description: "redacted; what is kept in full is for administrators", schema: auditContent } },
+      handler: async ({ caller, params, record }) => {
+        const { principal } = caller;
+        const { position } = params;
+        const found = await audit.content(position, principal.namespace);
+        if (found === undefined)
+          throw new AppError("not_found", `entry ${position} has no content`, {
+            hint: "audit_content keeps that of tool calls, for audit_content_days",
+          });
+        if (found.kind === "full" && !isAllowed(principal, "unmask")) {
+          record({
+            type: "access.denied",
+            data: { method: "GET", route: `${path}/{position}/content`, role: principal.role },
+          });
+          requirePermission(principal, "unmask");
+        }
+        record({ type: "audit.content", data: { position, kind: found.kind } });
+        return { status: 200, json: found };
       },
     }),
     defineRoute({

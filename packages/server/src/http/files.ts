@@ -73,6 +73,7 @@ export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> 
   return download(fleet, call, async (sandbox) => {
     const file = call.params.path;
     const { answer, offset, length } = await describe(sandbox, file, call.request.headers);
+    call.record({ type: "file.read", sandboxId: sandbox.id, data: { path: file, kind: "content" } });
     // A length of 0 would mean all there is.
     const bytes = length === 0 ? nothing() : exactly(sandbox.files.read(file, { offset, length }), length);
     return { answer, bytes };
@@ -128,7 +129,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       tag,
       summary: "Reads a file, or a range of it",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params,
       responses: answers,
       handler: (call) => getFile(fleet, call),

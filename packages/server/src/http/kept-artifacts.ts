@@ -67,11 +67,14 @@ export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
       tag,
       summary: "One of them",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params: sandboxId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
-      handler: async ({ caller, params, openStream }) =>
-        sendFile(params.path, await keeper.read(caller, params.id, params.path), openStream),
+      handler: async ({ caller, params, openStream, record }) => {
+        const found = await keeper.read(caller, params.id, params.path);
+        record({ type: "file.read", sandboxId: params.id, data: { path: params.path, kind: "artifact" } });
+        return sendFile(params.path, found, openStream);
+      },
     }),
     defineRoute({
       method: "DELETE",

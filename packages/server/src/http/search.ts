@@ -30,7 +30,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       tag,
       summary: "Searches files by name and by text",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params: sandboxId,
       query: z.strictObject({
         path: filePath.optional(),
@@ -46,7 +46,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
           schema: z.object({ matches: z.array(searchMatch), files_read: z.number(), truncated: z.boolean() }),
         },
       },
-      handler: async ({ caller, params, query }) => {
+      handler: async ({ caller, params, query, record }) => {
         const { path = "/workspace", text, ignore_case: ignoreCase, binary, limit } = query;
         const name = query.name ?? (text === undefined ? "*" : undefined);
         const found = await fleet.use(caller, params.id, async (sandbox) => {
@@ -55,6 +55,8 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
           for await (const one of told) matches.push(one);
           return { matches, files_read: told.summary?.filesRead ?? 0, truncated: told.summary?.truncated ?? true };
         });
+        const data = { path, kind: "search", files: found.files_read } as const;
+        if (text !== undefined) record({ type: "file.read", sandboxId: params.id, data });
         return { status: 200, json: found };
       },
     }),

@@ -181,11 +181,15 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       tag,
       summary: "A file as it was when the snapshot was taken",
       permission: "read",
-      audit: null,
+      audit: ["file.read"],
       params: snapshotId.extend({ path: filePath.min(1) }),
       responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
-      handler: async ({ caller, params, openStream }) =>
-        sendFile(params.path, await snapshots.read(caller, params.snapshot_id, params.path), openStream),
+      handler: async ({ caller, params, openStream, record }) => {
+        const { snapshot_id, path: file } = params;
+        const found = await snapshots.read(caller, snapshot_id, file);
+        record({ type: "file.read", data: { path: file, kind: "snapshot", snapshot_id } });
+        return sendFile(file, found, openStream);
+      },
     }),
     defineRoute({
       method: "GET",

@@ -12,7 +12,7 @@ export const feedTypes = (Object.keys(events) as EventType[]).filter((type) => i
 
 /** The row of the audit log that an event becomes. */
 export function entryOf(news: News): AuditEntry {
-  const { type, sandboxId = null, runId, data } = news;
+  const { type, sandboxId = null, runId, data, content } = news;
   const who =
     news.by === "system"
       ? { namespace: news.namespace, actor: "system", requestId: null }
@@ -21,7 +21,14 @@ export function entryOf(news: News): AuditEntry {
           actor: news.by.principal.id,
           requestId: news.by.requestId === "" ? null : news.by.requestId,
         };
-  return { type, ...who, sandboxId, ...(runId == null ? {} : { runId }), detail: data as AuditEntry["detail"] };
+  return {
+    type,
+    ...who,
+    sandboxId,
+    ...(runId == null ? {} : { runId }),
+    ...(content && { content }),
+    detail: data as AuditEntry["detail"],
+  };
 }
 
 /** The event of a row; undefined where subscribers do not get its type. */

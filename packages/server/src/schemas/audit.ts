@@ -1,4 +1,18 @@
 import { z } from "zod";
+import { written } from "./written.ts";
+
+export const auditPosition = z.strictObject({
+  position: written(z.number().int().min(1)).describe("of the entry, as the list has it"),
+});
+
+export const auditContent = z
+  .object({
+    kind: z.enum(["redacted", "full"]).describe("redacted: without values of secrets; full: as it was"),
+    arguments: z.string().describe("JSON; cut where it was longer than 64 KiB"),
+    result: z.string().describe("likewise; of a call that failed, its error"),
+    truncated: z.boolean(),
+  })
+  .meta({ id: "AuditContent" });
 
 export const auditRow = z
   .object({

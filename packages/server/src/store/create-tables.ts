@@ -51,6 +51,18 @@ export const createTables: readonly string[] = [
     unique (namespace, sequence)
   )`,
   "create index audit_by_sandbox on audit (sandbox_id, position) where sandbox_id is not null",
+  `create table audit_contents (
+    position integer primary key,
+    namespace text not null,
+    at_ms integer not null,
+    kind text not null,
+    arguments text not null,
+    result text not null,
+    truncated integer not null,
+    through_bytes integer not null
+  )`,
+  "create index audit_contents_by_bytes on audit_contents (namespace, through_bytes)",
+  "create index audit_contents_by_time on audit_contents (at_ms)",
   `create table audit_foreign (
     id integer primary key,
     namespace text,

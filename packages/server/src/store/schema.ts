@@ -18,6 +18,7 @@ export interface Schema {
   api_keys: ApiKeyRow;
   audit: AuditTableRow;
   audit_checkpoints: CheckpointRow;
+  audit_contents: ContentRow;
   idempotency_records: IdempotencyRow;
   ports: PortRow;
   webhooks: WebhookRow;
@@ -103,6 +104,18 @@ export interface AuditTableRow {
   mac: string;
   /** Of the chain's rows up to this one. */
   chain_bytes: number;
+}
+
+interface ContentRow {
+  position: number;
+  namespace: string;
+  at_ms: number;
+  kind: "redacted" | "full";
+  arguments: string;
+  result: string;
+  truncated: number;
+  /** Of the namespace's content up to this one. */
+  through_bytes: number;
 }
 
 interface CheckpointRow {

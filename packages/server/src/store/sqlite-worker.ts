@@ -32,6 +32,8 @@ function open(path: string): DatabaseSync {
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF");
   // The log turns over when it is large, not every 1000 pages: a copy of the files taken meanwhile could be torn.
   db.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON");
+  // What is deleted is overwritten in the file, too: erased content of the audit log, envelopes of secrets.
+  db.exec("PRAGMA secure_delete = ON");
   // The first look makes the log file be there.
   db.prepare("select count(*) from sqlite_schema").get();
   return db;

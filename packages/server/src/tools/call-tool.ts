@@ -4,28 +4,40 @@ import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { requirePermission } from "../core/principal.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import { hintOf } from "../schemas/meant-field.ts";
+import { recordCall } from "./record-call.ts";
 import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 
 /** Calls a tool with what a stranger sent: who may not is refused, then what does not fit its schema. */
 export async function callTool(tool: Tool, call: ToolCall, given: unknown): Promise<ToolResult<object>> {
-  const { principal } = call.caller;
   const startMs = performance.now();
-  let failed = true;
+  let sandboxId: string | null = null;
+  const using = (id: string) => {
+    sandboxId = id;
+    call.using?.(id);
+  };
+  const end = async (outcome: { result: object } | { error: unknown }) => {
+    const durationMs = performance.now() - startMs;
+    call.parts.counts.add(call.caller.principal.namespace, tool.name, durationMs, "error" in outcome);
+    await recordCall(call, { tool: tool.name, given, sandboxId, durationMs, outcome });
+  };
+  let result: ToolResult<object>;
   try {
-    requirePermission(principal, tool.permission);
-    checkNames(given);
-    checkCrowd(tool, given);
-    const input = tool.input.safeParse(given ?? {});
-    if (!input.success) throw badInput(tool, input.error);
-    const result = await tool.run(
-      { ...call, caller: { ...call.caller, gone: call.signal, told: call.progress } },
-      input.data,
-    );
-    failed = false;
-    return result;
-  } finally {
-    call.parts.counts.add(principal.namespace, tool.name, performance.now() - startMs, failed);
+    result = await run(tool, { ...call, using }, given);
+  } catch (error) {
+    await end({ error });
+    throw error;
   }
+  await end({ result: result.structured });
+  return result;
+}
+
+async function run(tool: Tool, call: ToolCall, given: unknown): Promise<ToolResult<object>> {
+  requirePermission(call.caller.principal, tool.permission);
+  checkNames(given);
+  checkCrowd(tool, given);
+  const input = tool.input.safeParse(given ?? {});
+  if (!input.success) throw badInput(tool, input.error);
+  return tool.run({ ...call, caller: { ...call.caller, gone: call.signal, told: call.progress } }, input.data);
 }
 
 /** Before a schema is busy with them. */

@@ -45,6 +45,11 @@ export const getArtifacts = defineTool({
     const { signed, ...content } = found;
     const data = { files: signed.files.length, signature: signed.signature };
     await call.parts.journal.record({ type: "artifact.signed", by: call.caller, sandboxId: record.id, data });
+    if (path !== undefined)
+      await call.parts.journal.record({
+        ...{ type: "file.read", by: call.caller, sandboxId: record.id },
+        data: { path, kind: "artifact" },
+      });
     return { structured: { files: signed.files, manifest: signed, ...content, ...whereOf(record) } };
   },
 });

@@ -42,6 +42,10 @@ export const readFile = defineTool({
       snapshot_id === undefined
         ? await readLive(call, session_id, path, range)
         : await readStored(call, session_id, snapshot_id, path, range);
+    await call.parts.journal.record({
+      ...{ type: "file.read", by: call.caller, sandboxId: from.sandbox_id },
+      data: snapshot_id === undefined ? { path, kind: "content" } : { path, kind: "snapshot", snapshot_id },
+    });
     const text = textOf(bytes, offset + bytes.length < size);
     const read = text === undefined ? bytes.length : Buffer.byteLength(text);
     const next = offset + read;

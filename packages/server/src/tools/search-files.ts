@@ -38,6 +38,9 @@ export const searchFiles = defineTool({
       for await (const one of told) matches.push(one);
       return { matches, files_read: told.summary?.filesRead ?? 0, truncated: told.summary?.truncated ?? true };
     });
+    const data = { path, kind: "search", files: found.files_read } as const;
+    if (text !== undefined)
+      await call.parts.journal.record({ type: "file.read", by: call.caller, sandboxId: record.id, data });
     return { structured: { ...found, ...whereOf(record) } };
   },
 });

@@ -1,11 +1,12 @@
 import type { Approvals } from "../core/approval.ts";
-import type { Audit } from "../core/audit.ts";
+import type { Audit, ContentPolicy } from "../core/audit.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
+import type { Redactor } from "../core/redaction.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
@@ -39,6 +40,8 @@ export interface ToolParts {
   counts: ToolCounts;
   /** Policy about what outlives a call. */
   background: BackgroundPolicy;
+  /** What of calls the audit log keeps beside their entries, and what masks it. */
+  callContent: { policy: ContentPolicy; redactors: (namespace: string) => Promise<readonly Redactor[]> };
   /** That has really started a sandbox on this machine. */
   strongestEngine: () => Promise<EngineName>;
 }

@@ -57,6 +57,8 @@ export async function readFile({ caller, mcp: { parts } }: Reading, uri: string)
     }
     return Buffer.concat(pieces);
   });
+  const { journal } = parts;
+  await journal.record({ type: "file.read", by: caller, sandboxId: record.id, data: { path, kind: "content" } });
   const named = mediaTypeOf(path);
   if (isUtf8(bytes) && !bytes.includes(0)) return { uri, mimeType: named ?? "text/plain", text: bytes.toString() };
   return { uri, mimeType: named ?? "application/octet-stream", blob: bytes.toString("base64") };

@@ -1,5 +1,13 @@
 import type { Kysely } from "kysely";
-import type { Audit, AuditEntry, AuditPlace, AuditQuery, AuditRow, AuditVerdict } from "../../core/audit.ts";
+import type {
+  Audit,
+  AuditContent,
+  AuditEntry,
+  AuditPlace,
+  AuditQuery,
+  AuditRow,
+  AuditVerdict,
+} from "../../core/audit.ts";
 import { defined } from "../../core/defined.ts";
 import type { Schema } from "../schema.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";
@@ -39,6 +47,21 @@ export class StoredAudit implements Audit {
 
   search(query: AuditQuery): Promise<AuditRow[]> {
     return searchAudit(this.#db, query);
+  }
+
+  async content(position: number, namespace?: string): Promise<AuditContent | undefined> {
+    const row = await this.#db
+      .selectFrom("audit_contents")
+      .select(["kind", "arguments", "result", "truncated"])
+      .where("position", "=", position)
+      .$if(namespace !== undefined, (query) => query.where("namespace", "=", namespace ?? ""))
+      .executeTakeFirst();
+    return row && { ...row, truncated: row.truncated !== 0 };
+  }
+
+  async eraseContent(beforeMs: number): Promise<number> {
+    const erased = await this.#db.deleteFrom("audit_contents").where("at_ms", "<", beforeMs).executeTakeFirst();
+    return Number(erased.numDeletedRows);
   }
 
   making(sandboxId: string): Promise<AuditRow | undefined> {

@@ -7,6 +7,7 @@ import type { ChainHead, OpenedChains, OpenOrder } from "../sqlite-protocol.ts";
 import { brokenEntry } from "./broken-entry.ts";
 import { genesisHash, hashRow, rowOf } from "./chain.ts";
 import { readKeys } from "./checkpoint.ts";
+import { Contents } from "./contents.ts";
 import { setAside } from "./foreign-rows.ts";
 import { openChains } from "./open-chains.ts";
 import { RowMac } from "./row-mac.ts";
@@ -36,9 +37,11 @@ export class Chains {
   /** Of the transaction. */
   #next: Mark = { heads: new Map(), position: 0 };
   #insert: StatementSync | undefined;
+  readonly #contents: Contents;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
+    this.#contents = new Contents(db);
   }
 
   /** Looks at what is behind the newest signatures, sets aside what this daemon did not write, and says so in the log. */
@@ -112,6 +115,7 @@ export class Chains {
     const values = [type, actor, sandboxId, requestId, runId, detail, hash, mac, bytes] as const;
     this.#insert.run(position, namespace, sequence, row.atMs, ...values);
     const head = { namespace, position, sequence, hash, bytes };
+    if (entry.content !== undefined) this.#contents.put({ position, namespace, atMs: row.atMs }, entry.content);
     this.#next.heads.set(namespace, head);
     this.#next.position = position;
     return head;

@@ -35,7 +35,7 @@ async function sliceOf(db: Kysely<Schema>, namespace: string, old: Old) {
     : slice.where("chain_bytes", ">", old.throughBytes)
   ).executeTakeFirst();
   return await rows
-    .select(["sequence", "hash"])
+    .select(["position", "sequence", "hash"])
     .where("sequence", "<", kept?.sequence ?? end)
     .orderBy("sequence", "desc")
     .limit(1)
@@ -55,7 +55,7 @@ export async function pruneChain(
   for (;;) {
     const last = await sliceOf(db, namespace, old);
     if (last === undefined) return pruned;
-    const { sequence, hash } = last;
+    const { position, sequence, hash } = last;
     const previous = await anchorOf(db, namespace);
     const anchor = signCheckpoint(signer, {
       kind: "anchor",
@@ -74,6 +74,8 @@ export async function pruneChain(
       const rows = db.deleteFrom(table).where("namespace", "=", namespace).where("sequence", "<=", upTo);
       batch.write(rows.compile());
     }
+    const contents = db.deleteFrom("audit_contents").where("namespace", "=", namespace);
+    batch.write(contents.where("position", "<=", position).compile());
     await batch.commit();
     pruned.rows += sequence - previous;
     pruned.through = sequence;
