@@ -63,6 +63,13 @@ const NO_WAY_OUT: Record<string, string> = {
   [`${source}/wire/connection.ts`]: "the FIFOs of a sandbox",
 };
 
+/** Files beside `sandboxes` and the local command line that run something in a sandbox. */
+const RUNNERS: Record<string, string> = {
+  [`${source}/image-workbench.ts`]: "images are made for operators, in sandboxes of nobody",
+  [`${source}/sandboxes/fleet/fleet.ts`]: "the value that was judged",
+  [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
+};
+
 const BARRELS = ["packages/sdk/src/index.ts", `${source}/index.ts`];
 const EMPTY_NAMES = /^(utils?|helpers?|managers?|common)$/;
 const MAX_LINES = 400;
@@ -175,6 +182,13 @@ describe("danger has one door", () => {
     expect(filesThat((code) => able.test(code)).filter((file) => !(file in NO_WAY_OUT))).toEqual(
       folders.includes("egress") ? [`${source}/egress/dialer.ts`] : [],
     );
+  });
+
+  it("[S106] only the fleet runs something in a daemon's sandbox, as policy judged it", () => {
+    const runs =
+      /\bprocesses\.start\(|\bcontexts\.(create|shared)\(|\.executeCode\(|\bsandbox\.(exec|command)\(|\bcontext\.run\(/;
+    const isDoor = (file: string) => !/^(cli|sandboxes)\/(?!fleet\/)/.test(relative(source, file));
+    expect(filesThat((code) => runs.test(code)).filter(isDoor)).toEqual(Object.keys(RUNNERS));
   });
 
   it("only the env file reads process.env", () => {
