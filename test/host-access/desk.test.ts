@@ -94,7 +94,7 @@ describe("a command on the host", () => {
       { allow: [`touch ${folder.path}/*`], folders: [{ path: folder.path, writable: true }] },
       home,
     );
-    vi.spyOn(here.store.audit, "record").mockRejectedValue(new AppError("unavailable", "the disk is full"));
+    vi.spyOn(here.journal, "record").mockRejectedValue(new AppError("unavailable", "the disk is full"));
     expect((await problem(here.host.exec(agent, ["touch", made], {}))).code).toBe("unavailable");
     expect((await problem(here.host.writeFile(agent, made, Buffer.from("x")))).code).toBe("unavailable");
     vi.restoreAllMocks();

@@ -116,7 +116,7 @@ describe("the end of a run", () => {
   });
 
   it.each(["exec", "process"] as const)(
-    "[AUD-01] is told by feed, webhook and answer (%s) only once the audit log has it",
+    "[AUD-01] [S103] is told by feed, webhook and answer (%s) only once the audit log has it",
     async (kind) => {
       const { store } = server;
       const begin = store.batch.bind(store);
