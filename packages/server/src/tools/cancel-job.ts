@@ -7,9 +7,9 @@ export const cancelJob = defineTool({
   sets: ["admin"],
   permission: "use",
   description: [
-    "Cancels a job of your namespace that waits in the queue: a run, a start or a copy of a sandbox, a build. Its caller is refused with `conflict`.",
-    "sandbox_stats lists those that wait, with their ids. Use it to let something else go first; a call of your own is cancelled by the protocol.",
-    "A job that has begun is not found any more: kill_process ends a process, terminate_session a session.",
+    "Cancels a queued job of your namespace: a run, a start or a copy of a sandbox, a build. Its caller gets `conflict`.",
+    "sandbox_stats lists queued jobs with their ids. Use it so that another job runs first. To cancel your own call, use the protocol.",
+    "A job that has started is not in the queue: kill_process ends a process, terminate_session a session.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: jobId,

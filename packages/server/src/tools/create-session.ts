@@ -40,16 +40,19 @@ export const createSession = defineTool({
   sets: ["core", "sessions"],
   permission: "use",
   description: [
-    "Opens a session: a sandbox of its own with an interpreter whose variables live on between execute_code calls that name its session_id.",
-    "Use it for work in several steps, for a second computer beside your own, or to set limits. One call is enough for a whole task.",
-    "With template it begins where that one does (list_templates): files, packages and, where template.memory says so, variables are there already.",
-    "Comes back: session_id, and what the sandbox may use. A session_id that exists gives that session, with its limits as they were.",
-    "When too much is open the call is refused: end sessions that are done with terminate_session.",
+    "Creates a session: a separate sandbox with an interpreter that keeps variables between execute_code calls with its session_id.",
+    "Use it for work in several steps, for a second sandbox, or to set limits. One call is enough for a whole task.",
+    "With template it starts with that template's files and packages (list_templates), and with its variables if template.memory is true.",
+    "Returns session_id and the sandbox's limits. An existing session_id returns that session with its existing limits.",
+    "The call is refused if too many sessions are open: end unused ones with terminate_session.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({
-    language: z.enum(languages).default("python").describe("of code that names none; shell keeps no variables"),
-    session_id: sessionId.describe("a name of your own choice; made up unless given"),
+    language: z
+      .enum(languages)
+      .default("python")
+      .describe("default language of execute_code; shell keeps no variables"),
+    session_id: sessionId.describe("a name that you choose; default: a generated one"),
     ...{
       engine,
       image,
@@ -67,12 +70,12 @@ export const createSession = defineTool({
     on_disconnect: z
       .enum(["end", "keep"])
       .default("end")
-      .describe("what becomes of a run when your connection is lost; kept ones are found with audit_execution"),
+      .describe("what to do with a run if you disconnect; audit_execution shows kept runs"),
   }),
   output: z.object({
     ...where,
     language: z.enum(languages),
-    created: z.boolean().describe("false: it was there already"),
+    created: z.boolean().describe("false: it already existed"),
     ...shown.shape,
   }),
   run: async (call, input) => {

@@ -9,9 +9,9 @@ export const createStateSnapshot = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Saves the files of your workspace as they are now: names, contents, hashes, times. Variables and processes are not in it.",
-    "Use it before something risky, and give it a description that you will know it by.",
-    "Comes back: snapshot_id for restore_state_snapshot. When there are too many, delete some first.",
+    "Saves the current files of your workspace: names, contents, hashes, times. Variables and processes are not saved.",
+    "Use it before a risky step, with a description that you will recognise.",
+    "Returns snapshot_id for restore_state_snapshot. If there are too many, delete some first.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ description: createSnapshot.shape.description, session_id: sessionId }),

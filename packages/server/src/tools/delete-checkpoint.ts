@@ -8,8 +8,8 @@ export const deleteCheckpoint = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Deletes a checkpoint for good, and the key that opens it; sessions that went on from it are not touched.",
-    "Use it when it is no longer needed, or when there are too many.",
+    "Permanently deletes a checkpoint and its encryption key; sessions restored from it are not affected.",
+    "Use it for a checkpoint that is no longer needed, or if there are too many.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ checkpoint_id: checkpointId.shape.checkpoint_id }),

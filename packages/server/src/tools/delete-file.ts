@@ -9,8 +9,8 @@ export const deleteFile = defineTool({
   sets: ["files"],
   permission: "use",
   description: [
-    "Deletes a file of your sandbox, or a folder with all that is in it when recursive is set. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
-    "It cannot be undone, but for a snapshot that was taken before (create_state_snapshot).",
+    "Deletes a file of your sandbox; with recursive also a folder and its content. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
+    "This cannot be undone, except from an earlier snapshot (create_state_snapshot).",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ path: filePath.min(1), recursive: z.boolean().default(false), session_id: sessionId }),

@@ -8,8 +8,8 @@ export const deleteStateSnapshot = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Deletes a snapshot for good; the workspace stays as it is. Use it when it is no longer needed, or when there are too many.",
-    "Refused while it is being restored: try again afterwards.",
+    "Permanently deletes a snapshot; the workspace does not change. Use it for a snapshot that is no longer needed, or if there are too many.",
+    "Refused during a restore of it: try again afterwards.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ snapshot_id: snapshotId.shape.snapshot_id }),

@@ -30,13 +30,13 @@ const limitNames: LimitNames = {
 /** What a run of either kind gives. */
 const codeResult = z.object({
   ...{ stdout, stderr },
-  results: results.optional().describe("stateful: the last expression's value, and what display() was given"),
+  results: results.optional().describe("stateful: the value of the last expression, and arguments of display()"),
   error: error.describe("stateful: the exception, with its traceback"),
-  findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
+  findings: z.array(finding).optional().describe("findings of validate_code, if the code failed"),
   ...runResult.shape,
   cpu_ms: processResult.cpu_ms.optional(),
   max_rss: processResult.max_rss.optional(),
-  state: z.enum(["new", "kept"]).optional().describe("stateful: whether variables of earlier calls were there"),
+  state: z.enum(["new", "kept"]).optional().describe("stateful: kept if variables of earlier calls were there"),
   ...where,
 });
 
@@ -46,26 +46,24 @@ export const executeCode = defineTool({
   sets: ["core"],
   permission: "use",
   description: [
-    "Runs Python, Node.js or shell code in your own sealed Linux sandbox and returns stdout, stderr, the exit code and the files it changed.",
-    "Files under /workspace stay between calls; what should be handed to the user goes to /workspace/output: images there are shown to you, other files come as links.",
-    "With a session_id Python and Node.js code runs in that session's interpreter: variables and imports live on, `results` has the value of the last expression, and `state` says `new` when earlier variables are gone. Without one every call is a new process.",
-    "There is no network unless a policy opens it: on a refusal read `hint`, and ask with request_egress instead of trying other ways.",
+    "Runs Python, Node.js or shell code in your own sealed Linux sandbox. Returns stdout, stderr, the exit code and the changed files.",
+    "Files under /workspace stay between calls. Write files for the user to /workspace/output: you see its images, and get links to other files.",
+    "With a session_id Python and Node.js code runs in that session's interpreter: variables and imports are kept, `results` has the value of the last expression, and `state` is `new` if earlier variables are gone. Without it every call is a new process.",
+    "There is no network access unless policy allows it: on a refusal read `hint`, and call request_egress instead of trying other ways.",
     "Install libraries with install_package, not with pip or npm in the code.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({
-    code: z.string().min(1).describe("the program, whole"),
-    language: z.enum(languages).optional().describe("the session's own unless given; python where it has none"),
+    code: z.string().min(1).describe("the complete program"),
+    language: z.enum(languages).optional().describe("default: the session's language, otherwise python"),
     session_id: sessionId,
     stateful: z
       .boolean()
       .optional()
       .describe(
-        "whether variables live on; true when session_id is given (and policy lets anything live on), false otherwise; shell has none",
+        "keep variables between calls; default: true with session_id (if policy allows it), otherwise false; shell keeps none",
       ),
-    policy: policy
-      .default("advise")
-      .describe("strict refuses, before it runs, code that validate_code finds dangerous"),
+    policy: policy.default("advise").describe("strict refuses code before it runs if validate_code finds it dangerous"),
     ...{ cwd, env, stdin, stdin_base64, timeout_seconds, resource_limits, allowed_domains },
   }),
   output: codeResult,

@@ -4,7 +4,7 @@ import { existingSession, sessionId } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 const { memory, why, files } = fork.shape;
-const copy = z.object({ sandbox_id: z.string().describe("of a copy; give it as session_id") });
+const copy = z.object({ sandbox_id: z.string().describe("id of a copy; pass it as session_id") });
 
 export const forkSandbox = defineTool({
   name: "fork_sandbox",
@@ -12,10 +12,10 @@ export const forkSandbox = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Makes copies of a session as it is now: variables, processes and files where the engine can (memory: true), else the files alone (memory: false, and why).",
-    "Use it to try several continuations of the same work: fork, then go on in each copy with its sandbox_id as session_id. What one copy does, no other sees.",
-    "Comes back: the sandbox_id of each copy. Code that runs in the session's interpreter must end first (conflict).",
-    "End copies that are done with terminate_session.",
+    "Copies a session as it is now: variables, processes and files if the engine supports it (memory: true), otherwise only the files (memory: false, and why).",
+    "Use it to try several ways from the same point: fork, then continue in each copy with its sandbox_id as session_id. Copies are independent.",
+    "Returns the sandbox_id of each copy. Code in the session's interpreter must end first (conflict).",
+    "End unused copies with terminate_session.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId, count: request.shape.count, memory: request.shape.memory }),

@@ -12,13 +12,13 @@ export const getArtifacts = defineTool({
   sets: ["core", "files"],
   permission: "use",
   description: [
-    "Gives what your code left in /workspace/output: each file with size and SHA-256, and a manifest signed with Ed25519 that anybody can verify.",
-    "Use it to hand results to the user. With path the content of that file comes too, in base64, up to 4 MiB; larger ones the user downloads.",
-    "An empty list means that nothing was written to /workspace/output.",
+    "Returns the files in /workspace/output with size and SHA-256, and a manifest signed with Ed25519 that everyone can verify.",
+    "Use it to give results to the user. With path it returns that file's content too, in base64, up to 4 MiB; the user downloads larger files.",
+    "An empty list means that /workspace/output has no files.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
-    path: filePath.min(1).optional().describe("of the file whose content is wanted, relative to /workspace/output"),
+    path: filePath.min(1).optional().describe("a file whose content to return, relative to /workspace/output"),
     session_id: sessionId,
   }),
   output: z.object({

@@ -6,7 +6,7 @@ import { usage, usageOf } from "./usage.ts";
 
 const toolCount = z.object({
   calls: z.number(),
-  failed: z.number().describe("that were refused or went wrong"),
+  failed: z.number().describe("refused or failed calls"),
   mean_ms: z.number(),
   max_ms: z.number(),
 });
@@ -19,8 +19,8 @@ export const getSandboxMetrics = defineTool({
   sets: ["admin"],
   permission: "read",
   description: [
-    "Returns what your session uses (memory, CPU, processes) and how often each tool was called in your namespace since the start, with times.",
-    "Use it to see what was expensive. `resources` is null when the session does not run.",
+    "Returns your session's usage (memory, CPU, processes), and the number and duration of tool calls in your namespace since the start.",
+    "Use it to find expensive calls. `resources` is null if the session does not run.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId }),

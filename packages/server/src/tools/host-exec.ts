@@ -11,10 +11,10 @@ export const hostExec = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Runs one program on the machine around the sandbox, if its operator has allowed that very command; list_host_access shows which.",
-    "Prefer execute_code: use this only for what must happen on the host itself.",
-    "There is no shell: pipes, redirections, variables, wildcards and && are refused. Give the words as a list to avoid quoting.",
-    "On a refusal read `hint`: ask with request_host_access, or wait for the approval that it names and call again. Do not try other spellings.",
+    "Runs one program on the host machine, if its operator has allowed that exact command; list_host_access lists them.",
+    "Prefer execute_code: use this only for work that must run on the host.",
+    "There is no shell: pipes, redirections, variables, wildcards and && are refused. Pass the words as a list to avoid quoting.",
+    "On a refusal read `hint`: call request_host_access, or wait for the approval that it names and call again. Do not try other spellings.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({
@@ -26,14 +26,14 @@ export const hostExec = defineTool({
       .min(timeoutMs.min / 1000)
       .max(timeoutMs.max / 1000)
       .optional()
-      .describe(`${timeoutMs.default / 1000} unless told; then the program is killed`),
+      .describe(`${timeoutMs.default / 1000} by default; then the program is killed`),
   }),
   output: z.object({
     stdout: z.string(),
     stderr: z.string(),
     stdout_truncated: z.boolean(),
     stderr_truncated: z.boolean(),
-    exit_code: z.number().int().nullable().describe("null when a signal ended it"),
+    exit_code: z.number().int().nullable().describe("null if a signal ended it"),
     signal: z.string().nullable(),
     timed_out: z.boolean(),
     duration_ms: z.number(),

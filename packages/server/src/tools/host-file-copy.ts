@@ -10,8 +10,8 @@ export const hostFileCopy = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Copies a file from the machine around the sandbox into your workspace, where execute_code can use it. Up to 256 MB.",
-    "Only from the folders that list_host_access names; links count as what they lead to. The copy is yours; the file on the host stays as it is.",
+    "Copies a file from the host machine into your workspace, where execute_code can use it. Up to 256 MB.",
+    "Only from folders that list_host_access lists; links are resolved first. The file on the host does not change.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
@@ -21,12 +21,12 @@ export const hostFileCopy = defineTool({
       .min(1)
       .max(4096)
       .optional()
-      .describe("in the sandbox, from /workspace on; the name of the source unless told"),
+      .describe("path in the sandbox, relative to /workspace; default: the source's name"),
     session_id: sessionId,
   }),
   output: z.object({
     source: z.string(),
-    path: z.string().describe("in the sandbox"),
+    path: z.string().describe("path in the sandbox"),
     size_bytes: z.number().int(),
     session_id: z.string(),
     sandbox_id: z.string(),

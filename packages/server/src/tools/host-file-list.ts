@@ -8,8 +8,8 @@ export const hostFileList = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Lists what is in a folder on the machine around the sandbox: name, type, size, time of the last change. Up to 1,000 entries, by name; links are not followed.",
-    "Only in the folders that list_host_access names.",
+    "Lists a folder on the host machine: name, type, size, time of the last change. Up to 1,000 entries, sorted by name; links are not followed.",
+    "Only in folders that list_host_access lists.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ path: hostPath }),
@@ -23,7 +23,7 @@ export const hostFileList = defineTool({
         modified_at: z.iso.datetime(),
       }),
     ),
-    truncated: z.boolean().describe("there is more than was listed"),
+    truncated: z.boolean().describe("output truncated"),
   }),
   run: async ({ caller, parts }, { path }) => ({
     structured: { path, ...(await parts.host.listFolder(caller, path)) },

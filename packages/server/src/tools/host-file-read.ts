@@ -9,9 +9,9 @@ export const hostFileRead = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Returns the content of a file on the machine around the sandbox, as text or, where it is none, as Base64.",
-    "Only files in the folders that list_host_access names; links count as what they lead to. Files past 1 MB come with host_file_copy.",
-    "A refusal is policy: do not look for another way to the same file.",
+    "Returns the content of a file on the host machine as text, or as Base64 if it is not text.",
+    "Only files in folders that list_host_access lists; links are resolved first. Use host_file_copy for files over 1 MB.",
+    "A refusal is policy: do not try another way to the same file.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ path: hostPath }),

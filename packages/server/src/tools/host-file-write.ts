@@ -9,20 +9,20 @@ export const hostFileWrite = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Writes a file, whole, on the machine around the sandbox; one that is there is replaced and keeps its mode. Its folder must exist.",
-    "Only in folders that list_host_access shows as read-write, and through no link.",
-    "For files of your task use the sandbox's workspace instead.",
+    "Writes a whole file on the host machine; an existing file is replaced and keeps its mode. The folder must exist.",
+    "Only in folders that list_host_access shows as read-write, and not through links.",
+    "For files of your task use the sandbox's workspace.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
     path: hostPath,
-    content: z.string().describe("all of it"),
+    content: z.string().describe("the complete content"),
     encoding: fileEncoding.default("utf-8"),
   }),
   output: z.object({
     path: z.string(),
     size_bytes: z.number().int(),
-    created: z.boolean().describe("false: it was there and has been replaced"),
+    created: z.boolean().describe("false: an existing file was replaced"),
   }),
   run: async ({ caller, parts }, { path, content, encoding }) => {
     const bytes = Buffer.from(content, encoding);

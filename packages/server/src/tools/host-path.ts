@@ -6,6 +6,6 @@ export const hostPath = z
   .string()
   .min(1)
   .max(hostLimits.pathBytes)
-  .describe("absolute, on the host, in a folder that list_host_access names");
+  .describe("absolute path on the host, in a folder that list_host_access lists");
 
 export const fileEncoding = z.enum(["utf-8", "base64"]);

@@ -6,13 +6,13 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 const variable = z.object({
   name: z.string().max(200),
   type: z.string().max(200),
-  size_bytes: z.number().nullable().describe("of the value itself, without what it refers to; null when unknown"),
+  size_bytes: z.number().nullable().describe("size of the value itself, without objects it refers to; null if unknown"),
   length: z.number().nullable(),
 });
 
 export const interpreterState = z.object({
   language: z.enum(["python", "node"]),
-  busy: z.boolean().describe("code runs in it: its variables are not told"),
+  busy: z.boolean().describe("true while code runs: variables are not listed"),
   variables: z.array(variable),
   truncated: z.boolean(),
 });

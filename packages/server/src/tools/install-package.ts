@@ -12,10 +12,10 @@ export const installPackage = defineTool({
   sets: ["core"],
   permission: "use",
   description: [
-    "Installs packages of pip or npm into your sandbox, from the registries that the operator has configured; the code itself stays without network.",
-    "Use it before code that imports what is not there. Installed packages stay as long as the session.",
-    "Comes back: what is new, with versions and hashes, and the end of what the installer said; look at exit_code.",
-    "Where versions must be pinned the refusal says so: name==1.2.3 for pip, name@1.2.3 for npm.",
+    "Installs pip or npm packages into your sandbox from the registries that the operator has configured. Your code gets no network access.",
+    "Use it before code that imports missing packages. They stay as long as the session.",
+    "Returns the new packages with versions and hashes, and the end of the installer's output; check exit_code.",
+    "If versions are required, the refusal says so: name==1.2.3 for pip, name@1.2.3 for npm.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   input: z.strictObject({

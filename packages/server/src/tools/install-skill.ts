@@ -10,9 +10,9 @@ export const installSkill = defineTool({
   sets: ["files"],
   permission: "use",
   description: [
-    "Puts skills into your sandbox, each into /workspace/skills/NAME; an older version of the same skill makes room. Read its SKILL.md there, and follow it.",
-    "/workspace/skills/index.json lists what is installed, with descriptions.",
-    "Comes back: names that were installed, names that were there already with every byte, and where each is.",
+    "Installs skills into your sandbox, each in /workspace/skills/NAME; it replaces another version of the same skill. Then read its SKILL.md and follow it.",
+    "/workspace/skills/index.json lists installed skills with descriptions.",
+    "Returns the names of installed skills, those already installed and unchanged, and their paths.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({

@@ -12,8 +12,8 @@ export const killProcess = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Ends a background process with everything that it started, at once. With signal its process group is only sent that: SIGTERM or SIGINT let it end by itself.",
-    "Comes back: delivered, false when it had ended already; its output can still be read.",
+    "Ends a background process and its children at once. With signal it only sends that signal to the process group: SIGTERM or SIGINT allow it to exit by itself.",
+    "Returns delivered: false if it had already ended. You can still read its output.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({

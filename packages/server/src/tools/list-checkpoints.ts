@@ -12,11 +12,11 @@ export const listCheckpoints = defineTool({
   sets: ["sessions"],
   permission: "read",
   description: [
-    "Lists the checkpoints of your namespace, newest first, also of sessions that have ended; with session_id those of that session alone.",
-    "Use it to find the checkpoint_id for restore_checkpoint. truncated: older ones are left out.",
+    "Lists the checkpoints of your namespace, newest first, also of ended sessions; with session_id only those of that session.",
+    "Use it to find the checkpoint_id for restore_checkpoint. truncated: older ones are omitted.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  input: z.strictObject({ session_id: sessionId.describe("of one session alone") }),
+  input: z.strictObject({ session_id: sessionId.describe("only checkpoints of this session") }),
   output: z.object({ checkpoints: z.array(checkpointForAgents), truncated: z.boolean() }),
   run: async (call, { session_id }) => {
     const limit = sessionLimits.checkpoints + 1;

@@ -13,9 +13,9 @@ export const listFiles = defineTool({
   sets: ["core", "files"],
   permission: "read",
   description: [
-    "Lists a folder of your sandbox, /workspace unless told, with sizes and times.",
-    "Use it to see what there is before reading or after code has run; search_files finds by name or text.",
-    "Comes back: names in their order; truncated when there are more than limit.",
+    "Lists a folder of your sandbox (default: /workspace) with sizes and times.",
+    "Use it before you read files or after code has run; search_files finds files by name or text.",
+    "Returns sorted names; truncated is true if there are more than limit.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({

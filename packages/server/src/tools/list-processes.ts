@@ -11,7 +11,7 @@ export const listProcesses = defineTool({
   sets: ["sessions"],
   permission: "read",
   description:
-    "Lists the background processes of your sandbox, ended ones too, with state and exit code. Use it to find a process_id again.",
+    "Lists the background processes of your sandbox, also ended ones, with state and exit code. Use it to find a process_id.",
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId }),
   output: z.object({ processes: z.array(shown), ...where }),

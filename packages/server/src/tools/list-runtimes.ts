@@ -27,8 +27,8 @@ export const listRuntimes = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Lists the languages that execute_code takes, with the versions that your sandbox has and whether their variables can live on, the engines that isolate sandboxes, and the images that they are made of.",
-    "Use it before you rely on a version. `engine` is what holds your session; `auto` the strongest that works on this machine.",
+    "Lists the languages of execute_code with their versions in your sandbox, which of them keep variables, the engines that isolate sandboxes, and the images for sandboxes.",
+    "Use it before you rely on a version. `engine` is that of your session; `auto` is the strongest that works on this machine.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId }),
@@ -36,12 +36,12 @@ export const listRuntimes = defineTool({
     languages: z.array(
       z.object({
         language: z.enum(languages),
-        version: z.string().nullable().describe("null: this image has none"),
+        version: z.string().nullable().describe("null: not in this image"),
         stateful: z.boolean(),
       }),
     ),
-    engines: z.array(z.string()).describe("for create_session"),
-    images: z.array(z.object({ name: z.string(), description: z.string() })).describe("for create_session"),
+    engines: z.array(z.string()).describe("values for create_session"),
+    images: z.array(z.object({ name: z.string(), description: z.string() })).describe("values for create_session"),
     auto: z.string(),
     ...sandbox.pick({ engine: true, image: true }).shape,
     ...where,

@@ -10,9 +10,9 @@ export const listSkills = defineTool({
   sets: ["files"],
   permission: "read",
   description: [
-    "Lists the skills that are stored for you, newest first, by name, version and description alone: instructions and programs for a kind of task.",
-    "Look here before a task that others may have solved; then read_skill tells how, and install_skill brings its files into your sandbox.",
-    "With a name, every version of it; otherwise the newest of each. truncated: there are more.",
+    "Lists the available skills, newest first, with name, version and description. A skill is instructions and programs for a kind of task.",
+    "Call it before a task that a skill may solve; then use read_skill to read one, and install_skill to copy its files into your sandbox.",
+    "With name it lists every version of that skill, otherwise the newest of each. truncated: there are more.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ name: z.string().min(1).max(skillLimits.nameCharacters).optional() }),

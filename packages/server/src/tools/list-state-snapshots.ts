@@ -11,8 +11,8 @@ export const listStateSnapshots = defineTool({
   sets: ["sessions"],
   permission: "read",
   description: [
-    "Lists the snapshots of your session, oldest first; with all_sessions those of every session of your namespace, ended ones too.",
-    "Use it to find the snapshot_id to go back to. truncated: older ones are left out.",
+    "Lists the snapshots of your session, oldest first; with all_sessions those of all sessions of your namespace, also ended ones.",
+    "Use it to find the snapshot_id for restore_state_snapshot. truncated: older ones are omitted.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId, all_sessions: z.boolean().default(false) }),

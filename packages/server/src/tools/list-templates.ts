@@ -23,9 +23,9 @@ export const listTemplates = defineTool({
   sets: ["sessions"],
   permission: "read",
   description: [
-    "Lists the templates of your namespace, newest first: what a session can begin with, so that packages need not be installed and data not be loaded again.",
-    "Use it before a task that needs more than Python's own library, and give a name whose state is ready as template to create_session.",
-    "memory: its sessions begin with the variables that its warm-up left; otherwise the warm-up runs at each start. Operators make templates.",
+    "Lists the templates of your namespace, newest first. A session from a template has its packages and data already.",
+    "Use it before a task that needs more than Python's standard library, and pass the name of one with state ready as template to create_session.",
+    "memory: its sessions start with the variables of its warm-up; otherwise the warm-up runs at each start. Operators create templates.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({}),

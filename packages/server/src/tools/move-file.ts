@@ -10,7 +10,7 @@ export const moveFile = defineTool({
   permission: "use",
   description: [
     "Moves or renames a file or folder of your sandbox. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
-    "What is at the new place already makes it refuse, unless replace is set.",
+    "Refused if the target exists, unless replace is set.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({

@@ -11,15 +11,18 @@ export const processInput = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Writes to the standard input of a background process that was started with stdin, or types into its terminal: end a line with \\n, Ctrl-C is \\u0003.",
-    "Comes back: delivered, false when the process no longer reads. Read the answer with process_output.",
+    "Writes to the standard input of a background process that was started with stdin, or to its terminal: end a line with \\n; Ctrl-C is \\u0003.",
+    "Returns delivered: false if the process no longer reads. Read its output with process_output.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({
     process_id: processId.shape.process,
     data: z.string().max(sessionLimits.writeChars).default(""),
     encoding: z.enum(["utf8", "base64"]).default("utf8"),
-    close: z.boolean().default(false).describe("nothing more will come: what reads to the end goes on"),
+    close: z
+      .boolean()
+      .default(false)
+      .describe("close standard input, so that a program that reads to the end continues"),
     session_id: sessionId,
   }),
   output: z.object({ process_id: z.string(), delivered: z.boolean(), ...where }),

@@ -15,14 +15,14 @@ export const readSkill = defineTool({
   sets: ["files"],
   permission: "read",
   description: [
-    "Reads SKILL.md of a skill, or another of its files, without installing it. What it says is written by whoever stored the skill.",
-    "Comes back: content as text, or in base64 when encoding says so, next_offset when there is more, and files: what else is in the skill.",
+    "Reads SKILL.md or another file of a skill without installing it. The text is by the author of the skill.",
+    "Returns content as text or base64 (see encoding), next_offset if there is more, and files: the other files of the skill.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
     skill: skillReference,
     path: filePath.min(1).default("SKILL.md"),
-    offset: z.number().int().min(0).max(skillLimits.bytes).default(0).describe("in bytes, from its start"),
+    offset: z.number().int().min(0).max(skillLimits.bytes).default(0).describe("in bytes, from the start"),
     max_bytes: z.number().int().min(1).max(readBytes.max).default(readBytes.default),
   }),
   output: z.object({
@@ -33,7 +33,7 @@ export const readSkill = defineTool({
     digest: z.string(),
     path: z.string(),
     size_bytes: z.number(),
-    next_offset: z.number().nullable().describe("null: this was the end"),
+    next_offset: z.number().nullable().describe("null: end of the file"),
     files: z.array(z.string()),
     files_truncated: z.boolean(),
   }),

@@ -16,16 +16,16 @@ export const requestEgress = defineTool({
   sets: ["core"],
   permission: "use",
   description: [
-    "Asks a human to let your sandbox reach a host, by name. Use it when code was refused by network policy, or before you need a host; say in purpose what for.",
-    "Waits until it is decided, for 4 minutes at most; with wait: false it returns at once, and you go on with other work meanwhile.",
-    "Comes back: approval_id and state. approved: try again. pending: nobody has answered yet; call this again to wait. denied: do it another way, and do not ask for the same again. expired: nobody answered in time.",
-    "Where nobody can be asked the call is refused at once.",
+    "Asks a human to allow your sandbox to connect to a host, by name. Use it if network policy refused your code, or before you need a host; give the reason in purpose.",
+    "Waits for the decision, at most 4 minutes; with wait: false it returns at once, and you can continue with other work.",
+    "Returns approval_id and state. approved: try again. pending: no answer yet; call this again to wait. denied: use another way, and do not request the same again. expired: no answer in time.",
+    "If no human answers approvals, the call is refused at once.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   input: z.strictObject({
     ...{ domain: host, port, purpose },
     wait: z.boolean().default(true).describe("false: returns at once"),
-    wait_seconds: wait_seconds.unwrap().optional().describe("waits so long at most"),
+    wait_seconds: wait_seconds.unwrap().optional().describe("maximum time to wait"),
     session_id: sessionId,
   }),
   output: z.object({

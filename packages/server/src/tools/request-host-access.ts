@@ -11,9 +11,9 @@ export const requestHostAccess = defineTool({
   sets: ["host"],
   permission: "use",
   description: [
-    "Asks a human to let host_exec run the commands that a pattern matches, and says at once what became of the question so far.",
-    "A pattern is a command whose words may be *: `docker restart *`. It is compared word by word, and * stands for no option.",
-    "Ask for as little as the task needs, say why, and go on with other work while the state is `pending`; `denied` is final.",
+    "Asks a human to allow host_exec to run commands that match a pattern. Returns at once with the state of the request.",
+    "A pattern is a command whose words may be *: `docker restart *`. It is compared word by word; * does not match options.",
+    "Request as little as the task needs, give a reason, and continue with other work while the state is `pending`; `denied` is final.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
@@ -28,8 +28,8 @@ export const requestHostAccess = defineTool({
     approval_id: z.string(),
     pattern: z.string(),
     state: z.enum(approvalStates),
-    reason: z.string().nullable().describe("of whoever decided, or why nobody did"),
-    wait: z.string().nullable().describe("where the answer can be waited for"),
+    reason: z.string().nullable().describe("the reason for the decision, or why there is none"),
+    wait: z.string().nullable().describe("the request that waits for the answer"),
   }),
   run: async ({ caller, parts }, { pattern, reason: purpose }) => {
     const { id, subject, state, reason } = await parts.host.request(caller, pattern, purpose);

@@ -9,9 +9,9 @@ export const restoreStateSnapshot = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Makes the files of your workspace what they were: files that are not in the snapshot are deleted, changed ones rewritten, missing ones made again, times restored.",
-    "Everything written since is lost: take another snapshot first if it may be needed. Variables of the interpreter stay as they are.",
-    "Comes back: how many files were deleted, written and changed.",
+    "Restores the files of your workspace: deletes files that are not in the snapshot, rewrites changed ones, creates missing ones, restores times.",
+    "Later changes are lost: take another snapshot first if you may need them. Variables of the interpreter do not change.",
+    "Returns how many files were deleted, written and changed.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({ snapshot_id: snapshotId.shape.snapshot_id, session_id: sessionId }),

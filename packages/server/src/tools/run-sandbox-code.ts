@@ -6,9 +6,9 @@ import { sessionId, where } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
 const output = runResult.extend({
-  success: z.boolean().describe("whether it ended with 0"),
+  success: z.boolean().describe("true if the exit code is 0"),
   execution_time_sec: z.number(),
-  findings: z.array(finding).optional().describe("of code that failed: what validate_code says about it"),
+  findings: z.array(finding).optional().describe("findings of validate_code, if the code failed"),
   ...where,
 });
 
@@ -18,15 +18,15 @@ export const runSandboxCode = defineTool({
   sets: ["data"],
   permission: "use",
   description: [
-    "Checks Python code by policy strict, then runs it in your sandbox's workspace and returns stdout, stderr and how long it took.",
+    "Checks Python code with policy strict, then runs it in your sandbox's workspace. Returns stdout, stderr and the duration.",
     "Refused before it runs: syntax errors, eval, exec, escapes through dunder attributes, and imports that are not on the list",
-    "(os, sys, subprocess, socket and others); `details.findings` says what and where. Write it without them;",
-    "code that has to have them is for execute_code, where the sandbox alone holds it.",
+    "(os, sys, subprocess, socket and others); `details.findings` lists them with their positions. Write the code without them,",
+    "or run code that needs them with execute_code, where only the sandbox contains it.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({
-    code: z.string().min(1).describe("the Python program, whole"),
-    timeout_sec: z.number().min(0).max(1e9).optional().describe("wall clock; 60 unless given"),
+    code: z.string().min(1).describe("the complete Python program"),
+    timeout_sec: z.number().min(0).max(1e9).optional().describe("wall-clock limit; default: 60"),
     session_id: sessionId,
   }),
   output,

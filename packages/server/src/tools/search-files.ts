@@ -16,9 +16,9 @@ export const searchFiles = defineTool({
   sets: ["files"],
   permission: "read",
   description: [
-    "Searches the files of your sandbox by name (a glob such as *.py), by text (plain, within a line), or by both.",
-    "Comes back: paths relative to the folder, with line, column and the line itself for text; truncated when a limit ended the search.",
-    "Narrow it down with path and name when it is truncated.",
+    "Searches the files of your sandbox by name (a glob such as *.py), by text (literal, within a line), or both.",
+    "Returns paths relative to the folder; for text also line, column and the line's content. truncated: a limit ended the search.",
+    "If it is truncated, narrow it with path and name.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({

@@ -17,7 +17,7 @@ export const sessionId = z
   .min(1)
   .max(fleetLimits.sessionKeyChars)
   .optional()
-  .describe("from create_session, or a name of your own choice; without it you work in a session that is yours alone");
+  .describe("from create_session, or a name that you choose; default: your own session");
 
 /** Where a sandbox remembers what its session was made for. */
 export const sessionLabels = { language: "session.language", timeout: "session.timeout_seconds" } as const;

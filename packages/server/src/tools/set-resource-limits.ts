@@ -18,9 +18,9 @@ export const setResourceLimits = defineTool({
   sets: ["sessions", "admin"],
   permission: "use",
   description: [
-    "Changes what a session may use, at once: memory, cores, processes, and the time that a run of execute_code gets when it names none.",
-    "Use it when a run was ended with oom_killed or timed_out, or to hold a session down. What is not named stays.",
-    "Comes back: the limits as they are now. A number past a cap is refused, and the refusal names the cap.",
+    "Changes a session's limits at once: memory, cores, processes, and the default time limit of execute_code.",
+    "Use it if a run ended with oom_killed or timed_out, or to reduce a session's usage. Omitted limits do not change.",
+    "Returns the new limits. A value over a maximum is refused, and the refusal names the maximum.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({

@@ -11,14 +11,14 @@ export const startProcess = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Starts a program in the background of your sandbox and returns at once: servers, watchers, long jobs, and with terminal anything that wants a terminal.",
-    "Read what it writes with process_output, type with process_input, end it with kill_process. It goes on when you are gone, for an hour at most.",
-    "Comes back: process_id. Policy may forbid background processes; run it with execute_code then.",
+    "Starts a background program in your sandbox and returns at once: servers, watchers, long jobs; with terminal also programs that need one.",
+    "Read its output with process_output, write to it with process_input, end it with kill_process. It runs for an hour at most, also after you disconnect.",
+    "Returns process_id. If policy forbids background processes, run it with execute_code.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({
     ...{ command, cwd, env, timeout_seconds, resource_limits, terminal },
-    stdin: stdin.describe("whether process_input can write to it; a terminal always takes input"),
+    stdin: stdin.describe("allow process_input to write to it; a terminal always has input"),
     session_id: sessionId,
   }),
   output: processInfo.omit({ id: true }).extend({ process_id: z.string(), ...where }),

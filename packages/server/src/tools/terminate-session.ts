@@ -8,9 +8,9 @@ export const terminateSession = defineTool({
   sets: ["sessions"],
   permission: "use",
   description: [
-    "Ends a session for good: its processes are killed and its files and variables are wiped. Nothing of it can be had afterwards.",
-    "Use it when the work is done, after the user has what they need (get_artifacts, create_state_snapshot).",
-    "Comes back: terminated. An unknown session_id is refused; inspect_state lists those there are.",
+    "Permanently deletes a session: kills its processes and deletes its files and variables. This cannot be undone.",
+    "Use it at the end of the work, after the user has the results (get_artifacts, create_state_snapshot).",
+    "Returns terminated. An unknown session_id is refused; inspect_state lists the existing ones.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ session_id: sessionId.unwrap().describe("from create_session, or a sandbox's id") }),

@@ -28,7 +28,7 @@ export function moreTools(sets: readonly ToolSet[]): string[] {
   const others = toolSets.filter((set) => !sets.includes(set));
   if (others.length === 0) return [];
   return [
-    `You have the tools of ${sets.join(", ")}. There are more in the sets ${others.join(", ")};`,
+    `You have the tool sets ${sets.join(", ")}. There are more tools in the sets ${others.join(", ")};`,
     `your user gets all of them with caisson serve, or ${howToGet(["all"])}.`,
   ];
 }

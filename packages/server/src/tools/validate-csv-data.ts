@@ -12,24 +12,21 @@ export const validateCsvData = defineTool({
   sets: ["data"],
   permission: "use",
   description: [
-    "Checks a CSV text (RFC 4180, header first): required headers, types of columns, rows of the wrong length, broken quotes.",
-    `Types are ${csvTypes.join(", ")}; a ? after one (int?) lets fields be empty.`,
+    "Checks CSV text (RFC 4180, header first): required headers, column types, rows of the wrong length, broken quotes.",
+    `Types are ${csvTypes.join(", ")}; a ? after one (int?) allows empty fields.`,
     "Each error has its row (the header is row 1), line, column and value.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
     csv_content: z.string(),
     required_headers: z.array(z.string()).max(columns).default([]),
-    type_constraints: z
-      .record(z.string(), z.string())
-      .default({})
-      .describe('type of a column by its header: {"age": "int"}'),
+    type_constraints: z.record(z.string(), z.string()).default({}).describe('column types by header: {"age": "int"}'),
   }),
   output: z
     .object({
       valid: z.boolean(),
       headers: z.array(z.string()),
-      rows: z.number().int().describe("without the header"),
+      rows: z.number().int().describe("number of rows, without the header"),
       errors: z.array(
         z.object({
           rule: z.enum(csvRules),

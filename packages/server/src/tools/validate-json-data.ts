@@ -9,13 +9,13 @@ export const validateJsonData = defineTool({
   sets: ["data"],
   permission: "use",
   description: [
-    "Checks data against a JSON Schema 2020-12, one of your own or a registered one by name (config, user, dataset; sandbox://schemas shows them).",
-    "Gives all errors, each with a JSON Pointer to the value and the keyword that it breaks.",
-    "References to other places are never fetched: put what they name into $defs.",
+    "Checks data against a JSON Schema 2020-12: your own, or a registered one by name (config, user, dataset; see sandbox://schemas).",
+    "Returns all errors, each with a JSON Pointer to the value and the violated keyword.",
+    "References to other documents are never fetched: put their content into $defs.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
-    data: z.unknown().describe("the data itself, any JSON value"),
+    data: z.unknown().describe("the data: any JSON value"),
     schema_name_or_dict: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.boolean()])
       .describe(`${schemaNames.join(", ")}, or a schema`),

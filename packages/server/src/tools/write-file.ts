@@ -11,9 +11,9 @@ export const writeFile = defineTool({
   sets: ["core", "files"],
   permission: "use",
   description: [
-    "Writes a file of your sandbox, whole, in place of what was there; folders on the way are made. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp; a file that your user may not write stays.",
-    "Use it for sources and data that you have as text; bytes go in base64. What the user should get goes to output/.",
-    "Comes back: size_bytes and sha256 of what is on the disk. When the workspace is full nothing is written, and the refusal says so.",
+    "Writes a whole file of your sandbox, replaces an existing one, and creates parent folders. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp. Refused if your user cannot write the existing file.",
+    "Use it for source code and text; send other bytes in base64. Write files for the user to output/.",
+    "Returns size_bytes and sha256 of the written file. If the workspace is full, nothing is written and the call is refused.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject({
