@@ -40,7 +40,16 @@ const approvals = opened.use(
     onError,
   }),
 );
-const runs = new RunBook({ journal, sandboxes: store.sandboxes });
+const runs = opened.use(
+  new RunBook({
+    journal,
+    records: store.runs,
+    sandboxes: store.sandboxes,
+    retention: records,
+    clock: systemClock,
+    onError,
+  }),
+);
 caisson.keepRuns(runs);
 const fleet = opened.use(
   await SandboxFleet.open({
@@ -80,7 +89,7 @@ const { app } = createHttpApp({
   audit: store.audit,
   journal,
   idempotency: store.idempotency,
-  runs: (id) => caisson.runs(id),
+  runs: store.runs,
   signer: () => caisson.signer(),
   settings: () => [],
   ready: async () => undefined as never,

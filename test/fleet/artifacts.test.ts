@@ -32,7 +32,7 @@ describe.each(engines)("artifacts of a sandbox that is destroyed (%s)", (engine)
       await expect(storage.artifacts.files(alice, id)).rejects.toMatchObject({ code: "not_found" });
       await fleet.destroy(alice, id);
       const log = (await store.audit.search({ sandboxId: id, after: 0 })).map(({ type }) => type);
-      expect(log).toEqual(["sandbox.created", "artifacts.kept", "sandbox.destroyed"]);
+      expect(log).toEqual(["sandbox.created", "execution.completed", "artifacts.kept", "sandbox.destroyed"]);
       expect(await first.caisson.keptSandboxes()).toEqual([]);
     }
     // They outlive the daemon, too.

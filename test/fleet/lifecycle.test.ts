@@ -92,8 +92,10 @@ describe.each(engines)("the life of a sandbox (%s)", (engine) => {
     const log = await test.store.audit.search({ sandboxId: id, after: 0 });
     expect(log.map(({ type, actor }) => [type, actor])).toEqual([
       ["sandbox.created", "key-alice"],
+      ["execution.completed", "system"],
       ["sandbox.failed", "system"],
       ["sandbox.started", "key-alice"],
+      ["execution.completed", "system"],
       ["sandbox.destroyed", "key-alice"],
     ]);
   });

@@ -326,10 +326,8 @@ describe("the door of the REST API", () => {
   });
 
   it("tells nothing of an error that nobody foresaw, but a request id", async () => {
-    const runs = async () => {
-      throw new Error("at /root/secret.ts:12");
-    };
-    await using broken = await openTestServer(engine, { runs });
+    await using broken = await openTestServer(engine);
+    vi.spyOn(broken.store.runs, "list").mockRejectedValue(new Error("at /root/secret.ts:12"));
     const key = await broken.as("agent");
     const id = await key.create();
     const { status, json } = await key.get(`${list}/${id}/runs`);

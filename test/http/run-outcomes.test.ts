@@ -152,9 +152,11 @@ describe("the end of a run", () => {
       const id = await reached.promise;
       await api.get(`${at}/runs`); // whatever would be told has been told by then
       expect([isAnswered, inFeed(id), inWebhook(id), await inLog(id)]).toEqual([false, [], [], []]);
+      expect(await server.store.runs.get("default", id)).toBeUndefined();
       gate.resolve();
       await answer;
       await vi.waitFor(() => expect([inFeed(id), inWebhook(id)]).toEqual([[ends[0]], [ends[0]]]), 20_000);
+      expect(await server.store.runs.get("default", id)).toMatchObject({ run_id: id, outcome: "completed" });
       spy.mockRestore();
     },
   );

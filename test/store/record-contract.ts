@@ -10,6 +10,7 @@ import { egressContract } from "./egress-contract.ts";
 import { sandboxRecord } from "./entries.ts";
 import { imageContract } from "./image-contract.ts";
 import { packageContract } from "./package-contract.ts";
+import { runContract } from "./run-contract.ts";
 import { secretContract } from "./secret-contract.ts";
 import { templateContract } from "./template-contract.ts";
 
@@ -311,4 +312,5 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   imageContract(name, () => store, reopen);
   templateContract(name, () => store, reopen);
   checkpointContract(name, () => store, reopen);
+  runContract(name, () => store, reopen);
 }

@@ -27,8 +27,8 @@ import { Once } from "./core/once.ts";
 import type { BackgroundPolicy } from "./core/process.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
-import type { RunLedger } from "./core/run-observer.ts";
-import type { RunRecord } from "./core/run-record.ts";
+import type { RunKeeper } from "./core/run-observer.ts";
+import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
 import { admitAlone, admitSandbox, readSandboxPolicy } from "./egress/admit-sandbox.ts";
@@ -66,18 +66,20 @@ export class Caisson implements AsyncDisposable {
   readonly #options: CaissonOptions;
   readonly #namespaces = new Namespaces();
   readonly #events = new MemoryJournal((id) => this.#namespaces.of(id));
-  readonly #records: RunLog | undefined;
+  readonly #log: RunLog | undefined;
+  #keeper: RunKeeper | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
   readonly #policies = new Once<Policies>();
   #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
-  #ledger: RunLedger | undefined;
   /** Whether code may listen in sandboxes that start now (EXE-13). */
   readonly listeners: boolean;
   readonly background: BackgroundPolicy;
   readonly copies: Copies;
+  /** Undefined: no records of runs are kept. */
+  readonly retention: RecordOptions | undefined;
   #imageOf: (root: LayerId) => ImageRecord | undefined = () => undefined;
 
   constructor(options: CaissonOptions) {
@@ -94,7 +96,9 @@ export class Caisson implements AsyncDisposable {
       own: (sandbox) => this.#own(sandbox, "sandbox.created"),
       listeners: this.listeners,
     });
-    this.#records = records === undefined ? undefined : new RunLog(home, records);
+    this.retention = records;
+    this.#log = records === undefined ? undefined : new RunLog(home, records);
+    this.#keeper = this.#log;
     this.#way = {
       log: new EventLog((happening) => this.#events.record(happening)),
       world: hostWorld(options.network?.dnsServers),
@@ -110,12 +114,12 @@ export class Caisson implements AsyncDisposable {
 
   /** The records of a sandbox's runs, oldest first; also of one that is destroyed, as long as retention keeps them. */
   async runs(sandboxId: string): Promise<RunRecord[]> {
-    return (await this.#records?.list(sandboxId)) ?? [];
+    return (await this.#keeper?.list(sandboxId)) ?? [];
   }
 
   /** The last runs of all sandboxes, oldest first. */
   async recentRuns(): Promise<RunRecord[]> {
-    return (await this.#records?.recent(recordLimits.recent)) ?? [];
+    return (await this.#log?.recent(recordLimits.recent)) ?? [];
   }
 
   /** The key that signs manifests here; made, and kept in the data folder, at first use. */
@@ -134,8 +138,8 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Writes down runs of sandboxes that come after, before anybody is told of them. */
-  keepRuns(ledger: RunLedger): void {
-    this.#ledger = ledger;
+  keepRuns(keeper: RunKeeper): void {
+    this.#keeper = keeper;
   }
 
   /** What its sandboxes may reach. */
@@ -220,10 +224,8 @@ export class Caisson implements AsyncDisposable {
     const policies = await this.policies();
     const redactor = new ValueRedactor();
     let own: Gate | undefined;
-    const records = this.#options.records && {
-      ...this.#options.records,
-      redact: (text: string) => redactor.text(this.#options.records?.redact?.(text) ?? text),
-    };
+    const redact = (text: string) => redactor.text(this.retention?.redact?.(text) ?? text);
+    const records = this.retention && { ...this.retention, redact };
     return {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
@@ -250,7 +252,7 @@ export class Caisson implements AsyncDisposable {
         engine: engine.name,
         events: this.#events,
         signer: () => this.signer(),
-        ...defined({ ledger: this.#ledger, log: this.#records, records }),
+        ...defined({ keeper: this.#keeper, records }),
       }),
       ...(afterLeave === undefined ? {} : { afterLeave }),
     };
@@ -386,7 +388,7 @@ export class Caisson implements AsyncDisposable {
     await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox[Symbol.asyncDispose]()));
     this.#sandboxes.clear();
     await this.#engines[Symbol.asyncDispose]();
-    await this.#records?.flush();
+    await this.#log?.flush();
     this.#events.close();
   }
 }

@@ -91,7 +91,7 @@ export async function openDoors(
     audit: store.audit,
     journal,
     idempotency: store.idempotency,
-    runs: (id) => caisson.runs(id),
+    runs: store.runs,
     signer: () => caisson.signer(),
     routes: [
       ...snapshotRoutes(fleet, storage.snapshots),

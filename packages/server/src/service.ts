@@ -183,7 +183,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   opened.use(approvals);
   const host = ready.open({ approvals, journal, redactors });
-  const runs = new RunBook({ journal, sandboxes: store.sandboxes });
+  const { sandboxes, runs: records } = store;
+  const { retention } = caisson;
+  const runs = opened.use(new RunBook({ journal, records, sandboxes, retention, clock, onError }));
   caisson.keepRuns(runs);
   caisson.guard({
     log: attempts,
@@ -382,7 +384,6 @@ export function toolPartsOf(
     audit: store.audit,
     journal,
     validation: service.validation,
-    runs: (id) => caisson.runs(id),
     signer: () => caisson.signer(),
     ...{ counts: new ToolCounts(), background: caisson.background },
     callContent: { policy, redactors: async (namespace) => redactorsOf(await vault.values(namespace)) },

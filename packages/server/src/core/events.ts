@@ -157,7 +157,7 @@ export const events = {
   "context.interrupted": logged(context),
   "context.restarted": logged(context),
   "context.deleted": logged(context),
-  "record.failed": live(z.strictObject({ reason: text })),
+  "record.failed": local(z.strictObject({ reason: text })),
 
   "sandbox.created": kept(
     z.strictObject({

@@ -348,17 +348,26 @@ export const journalLimits = {
   retryMs: 5_000,
 } as const;
 
-/** Records of runs: what a setting may ask for, and what bounds each record and the folder. */
+/** Records of runs: what a setting may ask for, and what bounds each record, the folder of a library, and the store of a daemon. */
 export const recordLimits = {
   keep: { default: 1_000, min: 2, max: 100_000 },
   days: { default: 30, min: 1, max: 3_650 },
   outputBytes: { default: 16 * KiB, min: 0, max: 256 * KiB },
   commandBytes: 8 * KiB,
   filesChanged: 200,
-  /** Of one line; a record past it is kept without its output and its files. */
-  lineBytes: 1 * MiB,
+  /** Of one record as JSON; past it the record is kept without its output and its files. */
+  recordBytes: 1 * MiB,
   /** Of the records of one sandbox; past it the newest of half as many bytes stay. */
   sandboxBytes: 16 * MiB,
+  /** Of a namespace of a daemon. */
+  namespaceRecords: 100_000,
+  namespaceBytes: 256 * MiB,
+  /** What a namespace adds from one look at its bounds to the next. */
+  addedRecords: 64,
+  addedBytes: 4 * MiB,
+  /** Records that one step of a removal looks at. */
+  removedAtOnce: 1_000,
+  /** Of a library's folder. */
   sandboxes: 1_000,
   totalBytes: 256 * MiB,
   pruneIntervalMs: 3_600_000,

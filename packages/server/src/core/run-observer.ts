@@ -43,8 +43,13 @@ export interface EndedRun {
   result: ObservedResult | undefined;
 }
 
-/** Where a daemon writes runs down. Neither event nor result tells of what it has not written yet. */
-export interface RunLedger {
+/** Where runs are written down, before an event or a result tells of them: in the store of a daemon, or as JSON lines. */
+export interface RunKeeper {
   started(run: ObservedRun): Promise<void>;
-  ended(end: EndedRun): Promise<void>;
+  /** Calls `failed` later when the record alone could not be kept. */
+  ended(end: EndedRun, failed: (error: unknown) => void): Promise<void>;
+  /** The records of a sandbox, oldest first. */
+  list(sandboxId: string): Promise<RunRecord[]>;
+  /** Its owner is done with the sandbox; its records stay. */
+  release(sandboxId: string): Promise<void>;
 }

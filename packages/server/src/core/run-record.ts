@@ -1,3 +1,4 @@
+import type { Batch } from "./batch.ts";
 import type { EngineName, FileChange } from "./engine.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Language } from "./language.ts";
@@ -36,4 +37,43 @@ export interface RecordOptions {
   outputBytes: number;
   /** Every text that user code wrote passes through here before it is stored. When it throws, the text is left out. */
   redact?: (text: string) => string;
+}
+
+export interface RunQuery {
+  sandboxId: string;
+  /** After the run with this id; from the newest one unless given. */
+  cursor?: string;
+  limit: number;
+}
+
+/** Past these the oldest records go. */
+export interface RunBounds {
+  /** Of one sandbox. */
+  keep: number;
+  sandboxBytes: number;
+  /** Of one namespace. */
+  namespaceRecords: number;
+  namespaceBytes: number;
+}
+
+/** What the sandboxes of a namespace have added since its records were last bounded. */
+export interface AddedRuns {
+  namespace: string;
+  sandboxes: ReadonlyMap<string, { records: number; bytes: number }>;
+}
+
+/** The records of a daemon's runs. */
+export interface RunRecords {
+  /** Returns the record's size in bytes. */
+  insert(namespace: string, record: RunRecord, within?: Batch): Promise<number>;
+  get(namespace: string, runId: string): Promise<RunRecord | undefined>;
+  /** Newest first. */
+  list(query: RunQuery): Promise<RunRecord[]>;
+  /**
+   * Removes records past the bounds: of each sandbox its own oldest; of the namespace the oldest of sandboxes that are gone, and
+   * where that is not enough, of each sandbox as many of its own as it has added. Nobody else's runs remove those of a living sandbox (S104).
+   */
+  prune(added: AddedRuns, bounds: RunBounds): Promise<void>;
+  /** Removes those of runs that ended before. */
+  expire(beforeMs: number): Promise<void>;
 }

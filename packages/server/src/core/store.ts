@@ -9,6 +9,7 @@ import type { ImageRecords } from "./image-record.ts";
 import type { KeptArtifactsRecords } from "./kept-artifacts.ts";
 import type { PackageRecords } from "./package.ts";
 import type { PortRecords } from "./port.ts";
+import type { RunRecords } from "./run-record.ts";
 import type { SandboxRecords } from "./sandbox-record.ts";
 import type { SecretRecords } from "./secret-record.ts";
 import type { SkillRecords } from "./skill.ts";
@@ -32,6 +33,7 @@ export interface RecordStore {
   readonly images: ImageRecords;
   readonly templates: TemplateRecords;
   readonly checkpoints: CheckpointRecords;
+  readonly runs: RunRecords;
   readonly idempotency: IdempotencyRecords;
 }
 

@@ -5,7 +5,7 @@ import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { RunRecord } from "../core/run-record.ts";
+import type { RunRecords } from "../core/run-record.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { OneTimeTokens } from "../identity/one-time-tokens.ts";
 import { TokenBuckets } from "../identity/token-bucket.ts";
@@ -45,8 +45,7 @@ export interface HttpParts extends FastifyParts {
   audit: Audit;
   journal: Journal;
   idempotency: IdempotencyRecords;
-  /** The records of a sandbox's runs, oldest first. */
-  runs: (sandboxId: string) => Promise<RunRecord[]>;
+  runs: RunRecords;
   /** Who signs manifests. */
   signer: () => Promise<Signer>;
   settings: () => ShownSetting[];

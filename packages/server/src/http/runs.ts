@@ -1,12 +1,13 @@
 import { z } from "zod";
 import type { Audit } from "../core/audit.ts";
+import { defined } from "../core/defined.ts";
 import { errorCodes } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { languages } from "../core/language.ts";
-import type { RunRecord } from "../core/run-record.ts";
+import type { RunRecords } from "../core/run-record.ts";
 import { checkOwn } from "../sandboxes/check-own.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { nextPage, pageHeaders, pageQuery } from "../schemas/page.ts";
+import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { endedBy, fileChange, outcome } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -51,8 +52,7 @@ const stats = z
 interface RunParts {
   fleet: Fleet<Sandbox>;
   audit: Pick<Audit, "making">;
-  /** Oldest first. */
-  runs: (sandboxId: string) => Promise<RunRecord[]>;
+  runs: RunRecords;
 }
 
 /** The records of a sandbox's runs (EXE-14), and what it uses now. */
@@ -76,13 +76,9 @@ export function runRoutes({ fleet, audit, runs }: RunParts): Route[] {
       },
       handler: async ({ caller, params, query, request }) => {
         await checkOwn({ fleet, audit }, caller, params.id);
-        const { limit } = query;
-        const all = (await runs(params.id)).reverse();
-        const from = query.cursor === undefined ? 0 : all.findIndex((run) => run.run_id === query.cursor) + 1;
-        const page = all.slice(from, from + limit);
-        const last = page.at(-1);
-        const more = last !== undefined && from + limit < all.length;
-        return { status: 200, json: page, headers: more ? nextPage(request.url, last.run_id) : {} };
+        const { cursor, limit } = query;
+        const page = await runs.list({ sandboxId: params.id, limit, ...defined({ cursor }) });
+        return { status: 200, json: page, headers: linkAfter(page, limit, request.url, ({ run_id }) => run_id) };
       },
     }),
     defineRoute({

@@ -8,7 +8,7 @@ export interface InsideParts {
 }
 
 /** What only the owner of a sandbox sees. Everything else is recorded by the use case that does it. */
-const inside: readonly EventType[] = ["record.failed", "secret.probing", "secret.echoed", "disk.low", "disk.recovered"];
+const inside: readonly EventType[] = ["secret.probing", "secret.echoed", "disk.low", "disk.recovered"];
 
 /** Records what happens inside the sandboxes of a daemon. */
 export function recordInside({ events, namespaceOf, journal, onError }: InsideParts): void {

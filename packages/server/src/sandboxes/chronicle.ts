@@ -2,7 +2,7 @@ import type { EngineName } from "../core/engine.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Events, Happening } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
-import type { ObservedResult, ObservedRun, RunEnding, RunLedger } from "../core/run-observer.ts";
+import type { ObservedResult, ObservedRun, RunEnding, RunKeeper } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { endOf, exceeded } from "./run-end-event.ts";
 import { toRecord } from "./run-record.ts";
@@ -14,19 +14,10 @@ interface EventSink {
   of(sandboxId: string): Events;
 }
 
-interface RecordStore {
-  readonly busy: boolean;
-  append(record: RunRecord): Promise<void>;
-  list(sandboxId: string): Promise<RunRecord[]>;
-  release(sandboxId: string): Promise<void>;
-}
-
 export interface ChronicleParts {
   engine: EngineName;
   events: EventSink;
-  /** Of a daemon. */
-  ledger?: RunLedger;
-  log?: RecordStore;
+  keeper?: RunKeeper;
   records?: RecordOptions;
   signer: () => Promise<Signer>;
 }
@@ -45,21 +36,18 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async started(run: ObservedRun): Promise<void> {
-    await this.#parts.ledger?.started(run);
+    await this.#parts.keeper?.started(run);
     this.#parts.events.record({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id, data: {} });
   }
 
   async ended(run: ObservedRun, ending: RunEnding): Promise<void> {
-    const { engine, events, ledger, log, records } = this.#parts;
+    const { engine, events, keeper, records } = this.#parts;
     const record = toRecord(run, engine, ending, records ?? nothingKept);
-    await ledger?.ended({ run, record, result: ending.result });
-    for (const happening of endings(run, record, ending.result)) events.record(happening);
-    if (log === undefined || records === undefined) return;
-    const stored = log.append(record).catch((error) => {
+    await keeper?.ended({ run, record, result: ending.result }, (error) => {
       const failed = { sandboxId: run.sandboxId, runId: run.id, data: { reason: messageOf(error) } };
       events.record({ type: "record.failed", ...failed });
     });
-    if (log.busy) await stored;
+    for (const happening of endings(run, record, ending.result)) events.record(happening);
   }
 
   events(sandboxId: string): Events {
@@ -67,7 +55,7 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async records(sandboxId: string): Promise<RunRecord[]> {
-    return (await this.#parts.log?.list(sandboxId)) ?? [];
+    return (await this.#parts.keeper?.list(sandboxId)) ?? [];
   }
 
   signer(): Promise<Signer> {
@@ -83,7 +71,7 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async left(sandboxId: string, how: SandboxEnd): Promise<void> {
-    await this.#parts.log?.release(sandboxId);
+    await this.#parts.keeper?.release(sandboxId);
     this.#parts.events.record({ type: how, sandboxId, data: {} });
   }
 }

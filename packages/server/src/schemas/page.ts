@@ -13,7 +13,7 @@ export const pageQuery = z.strictObject({
 export const pageHeaders = { Link: 'rel="next" leads to the next page, where there is one' };
 
 /** RFC 8288: the same request with the next cursor. */
-export function nextPage(url: string, cursor: string): Record<string, string> {
+function nextPage(url: string, cursor: string): Record<string, string> {
   const { pathname, searchParams } = new URL(url, "http://localhost");
   searchParams.set("cursor", cursor);
   return { link: `<${pathname}?${searchParams}>; rel="next"` };

@@ -323,5 +323,17 @@ export const createTables: readonly string[] = [
     policy text not null,
     contexts text not null
   )`,
+  `create table runs (
+    sequence integer primary key autoincrement,
+    run_id text not null unique,
+    namespace text not null,
+    sandbox_id text not null,
+    ended_at_ms integer not null,
+    bytes integer not null,
+    record text not null
+  )`,
+  "create index runs_by_sandbox on runs (sandbox_id, sequence, bytes)",
+  "create index runs_by_namespace on runs (namespace, sequence, bytes, sandbox_id)",
+  "create index runs_by_age on runs (ended_at_ms)",
   "create index checkpoints_by_age on checkpoints (namespace, created_at_ms, id)",
 ];

@@ -11,6 +11,7 @@ import { StoredImages } from "./image-records.ts";
 import { StoredKeptArtifacts } from "./kept-artifacts-records.ts";
 import { StoredPackages } from "./package-records.ts";
 import { StoredPorts } from "./port-records.ts";
+import { StoredRuns } from "./run-records.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
 import { StoredSecrets } from "./secret-records.ts";
@@ -37,6 +38,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
     images: new StoredImages(db),
     templates: new StoredTemplates(db),
     checkpoints: new StoredCheckpoints(db),
+    runs: new StoredRuns(db),
     idempotency: new StoredIdempotency(db, clock),
   };
 }

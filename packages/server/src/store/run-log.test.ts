@@ -61,9 +61,11 @@ describe("the log of runs", () => {
     vi.useFakeTimers({ toFake: ["setTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const log = new RunLog(home, retention);
-    const written = Array.from({ length: count }, (_, run) => log.append(record(String(run), extra)));
-    expect(log.busy).toBe(false);
-    await Promise.all(written);
+    const failed = (error: unknown) => expect.fail(String(error));
+    const ended = Array.from({ length: count }, (_, run) => log.ended({ record: record(String(run), extra) }, failed));
+    await Promise.all(ended); // none of them waits for the disk
+    vi.useRealTimers();
+    await log.flush();
   });
 
   it("[EXE-14] gives back what was appended, in order, by sandbox, also to another owner", async () => {
@@ -109,7 +111,7 @@ describe("the log of runs", () => {
 
   it("[EXE-14] keeps the bytes of a sandbox's records bounded, the newest of them", async () => {
     const log = new RunLog(home, { keep: 1000, days: 1 });
-    const stdout = "x".repeat(recordLimits.lineBytes / 2);
+    const stdout = "x".repeat(recordLimits.recordBytes / 2);
     for (let at = 0; at < 40; at++) await put(log, record(String(at), { stdout }));
     expect((await stat(file())).size).toBeLessThanOrEqual(recordLimits.sandboxBytes);
     expect(ids(await log.list("sandbox")).at(-1)).toBe("39");
@@ -153,7 +155,7 @@ describe("the log of runs", () => {
 
   it("[EXE-14] keeps the facts of a record whose text grows past the cap in JSON", async () => {
     const log = new RunLog(home, retention);
-    await put(log, record("1", { stdout: "\u0001".repeat(recordLimits.lineBytes / 4) }));
+    await put(log, record("1", { stdout: "\u0001".repeat(recordLimits.recordBytes / 4) }));
     expect(await log.list("sandbox")).toMatchObject([{ run_id: "1", exit_code: 0, stdout: "", truncated: true }]);
     expect((await stat(file())).size).toBeLessThan(10_000);
   });

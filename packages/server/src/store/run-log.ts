@@ -3,8 +3,10 @@ import { mkdir, open, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
+import type { EndedRun, RunKeeper } from "../core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "../core/run-record.ts";
 import { listRunLogs, pruneRunLogs } from "./prune-run-logs.ts";
+import { runJson } from "./run-json.ts";
 
 type Retention = Pick<RecordOptions, "keep" | "days">;
 
@@ -27,7 +29,7 @@ const DAY_MS = 86_400_000;
  * anew without what retention does not keep when that has become a quarter. A line that a crash tore is ended by the
  * next record's leading newline, and passed over.
  */
-export class RunLog {
+export class RunLog implements RunKeeper {
   readonly #folder: string;
   readonly #retention: Retention;
   readonly #tails = new Map<string, Tail>();
@@ -46,8 +48,17 @@ export class RunLog {
     this.#retention = retention;
   }
 
-  /** Whether so much waits for the disk that whoever adds more should wait too. */
-  get busy(): boolean {
+  /** The records of runs that have ended are all that is kept. */
+  async started(): Promise<void> {}
+
+  /** On its way to the disk; the run waits for it when much is. */
+  async ended({ record }: Pick<EndedRun, "record">, failed: (error: unknown) => void): Promise<void> {
+    const stored = this.append(record).catch(failed);
+    if (this.#busy) await stored;
+  }
+
+  /** Whether so much waits for the disk that a run that adds more should wait too. */
+  get #busy(): boolean {
     return this.#pending >= recordLimits.pending || this.#pendingCharacters >= recordLimits.pendingCharacters;
   }
 
@@ -133,7 +144,7 @@ export class RunLog {
       lines = [];
     };
     for (const record of records) {
-      const line = Buffer.from(`\n${toLine(record)}\n`);
+      const line = Buffer.from(`\n${runJson(record)}\n`);
       if (this.#isStale(tail, line.length)) {
         await write();
         Object.assign(tail, await this.#rewrite(id));
@@ -215,13 +226,6 @@ async function newestFirst(folder: string): Promise<{ id: string; mtimeMs: numbe
 function checkId(id: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw new AppError("invalid", "this is not the id of a sandbox");
   return id;
-}
-
-/** A record of hostile output can grow sixfold in JSON; past the cap its facts stay and its texts go. */
-function toLine(record: RunRecord): string {
-  const line = JSON.stringify(record);
-  if (Buffer.byteLength(line) + 2 <= recordLimits.lineBytes) return line;
-  return JSON.stringify({ ...record, stdout: "", stderr: "", files_changed: [], truncated: true });
 }
 
 async function writeWhole(path: string, bytes: Buffer, flag: number): Promise<void> {

@@ -37,6 +37,7 @@ export interface Schema {
   images: ImageRow;
   templates: TemplateRow;
   checkpoints: SavedRow;
+  runs: RunRow;
 }
 
 interface SandboxRow {
@@ -302,6 +303,18 @@ interface AttemptRow {
   bytes_down: number;
   started_at_ms: number;
   duration_ms: number | null;
+}
+
+interface RunRow {
+  sequence: Generated<number>;
+  run_id: string;
+  namespace: string;
+  sandbox_id: string;
+  ended_at_ms: number;
+  /** Of the record. */
+  bytes: number;
+  /** JSON. */
+  record: string;
 }
 
 /** A sandbox that was saved with its memory. */

@@ -7,7 +7,6 @@ import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
-import type { RunRecord } from "../core/run-record.ts";
 import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
 import type { Images } from "../images/images.ts";
@@ -34,8 +33,6 @@ export interface ToolParts {
   audit: Audit;
   journal: Journal;
   validation: Validation;
-  /** The records of a sandbox's runs, oldest first. */
-  runs: (sandboxId: string) => Promise<RunRecord[]>;
   signer: () => Promise<Signer>;
   counts: ToolCounts;
   /** Policy about what outlives a call. */

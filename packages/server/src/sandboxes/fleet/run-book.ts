@@ -1,14 +1,24 @@
+import type { Clock } from "../../core/clock.ts";
 import type { CommandKind } from "../../core/command.ts";
 import type { Happening, News, Recorder } from "../../core/journal.ts";
-import type { EndedRun, ObservedRun, RunLedger } from "../../core/run-observer.ts";
+import { recordLimits } from "../../core/limits.ts";
+import type { EndedRun, ObservedRun, RunKeeper } from "../../core/run-observer.ts";
+import type { RecordOptions, RunBounds, RunRecord, RunRecords } from "../../core/run-record.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
+import { storeLimits } from "../../core/store-limits.ts";
 import { endOf, exceeded } from "../run-end-event.ts";
 import { type Actor, about } from "./book.ts";
+import { RunPruning } from "./run-pruning.ts";
 
 export interface RunBookParts {
   journal: Recorder;
+  records: RunRecords;
   /** A sandbox without a record is nobody's: its runs are not recorded. */
   sandboxes: Pick<SandboxRecords, "get">;
+  /** Undefined: no records are kept. */
+  retention: (Pick<RecordOptions, "keep" | "days"> & Partial<RunBounds>) | undefined;
+  clock: Clock;
+  onError: (error: unknown) => void;
 }
 
 /** A command whose run is expected: what its events say beside the run's own facts. */
@@ -34,13 +44,20 @@ export type RunEvent = Happening<
   | "context.created"
 >;
 
-/** Runs of a daemon in its journal: when one starts or ends, before anybody hears of it. */
-export class RunBook implements RunLedger {
+/** Runs of a daemon, in its journal and with their records: when one starts or ends, before anybody hears of it. */
+export class RunBook implements RunKeeper, AsyncDisposable {
   readonly #parts: RunBookParts;
   readonly #expected = new Map<string, ExpectedRun>();
+  readonly #pruning: RunPruning | undefined;
 
   constructor(parts: RunBookParts) {
     this.#parts = parts;
+    const { records, retention, clock, onError } = parts;
+    if (retention === undefined) return;
+    const { days, ...kept } = retention;
+    const { sandboxBytes, namespaceRecords, namespaceBytes } = recordLimits;
+    const bounds = { sandboxBytes, namespaceRecords, namespaceBytes, ...kept };
+    this.#pruning = new RunPruning({ records, bounds, days, clock, onError });
   }
 
   /** Until it is disposed of, events of the run name its caller. */
@@ -66,7 +83,7 @@ export class RunBook implements RunLedger {
     journal.tell({ type: "execution.started", data: detail, ...whose(run) });
   }
 
-  /** The end of a process in the background is nobody's request: its start has who asked for it. */
+  /** Events and record are one transaction. The end of a process in the background is nobody's request: its start has its caller. */
   async ended({ run: { id, sandboxId, processId }, record, result }: EndedRun): Promise<void> {
     const expected = processId === undefined ? this.#expected.get(id) : undefined;
     const sandbox = expected?.sandbox ?? (await this.#parts.sandboxes.get(sandboxId));
@@ -74,8 +91,25 @@ export class RunBook implements RunLedger {
     const who = { ...about(sandbox, expected?.actor), runId: id };
     const over = exceeded(result).map((resource): News => ({ type: "resource.exceeded", ...who, data: { resource } }));
     const { data, ...end } = endOf(record, result);
-    await this.#parts.journal.recordAll([...over, { ...end, ...who, data: { ...expected?.detail, ...data } } as News]);
+    const news = [...over, { ...end, ...who, data: { ...expected?.detail, ...data } } as News];
+    const { journal, records } = this.#parts;
+    const pruning = this.#pruning;
+    let bytes = 0;
+    await journal.recordAll(news, async (batch) => {
+      if (pruning !== undefined) bytes = await records.insert(sandbox.namespace, record, batch);
+    });
     if (expected !== undefined) expected.isWritten = true;
+    pruning?.added(sandbox.namespace, sandboxId, bytes);
+  }
+
+  async list(sandboxId: string): Promise<RunRecord[]> {
+    return (await this.#parts.records.list({ sandboxId, limit: storeLimits.listed.max })).reverse();
+  }
+
+  async release(): Promise<void> {}
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pruning?.[Symbol.asyncDispose]();
   }
 }
 
