@@ -14,7 +14,7 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
     ["node", "const x = 41", "x + 1", "process.reallyExit(3)"],
   ])("keep the variables of %s between calls, and say when they are gone", async (language, set, get, end) => {
     const { session_id, sandbox_id } = await done("create_session", { language });
-    expect(await run({ session_id, code: set })).toMatchObject({ exit_code: 0, state: "kept", session_id, sandbox_id });
+    expect(await run({ session_id, code: set })).toMatchObject({ exit_code: 0, state: "new", session_id, sandbox_id });
     expect(await run({ session_id, code: get })).toMatchObject({ state: "kept", results: [{ text: "42", json: 42 }] });
     expect(await run({ session_id, code: end })).toMatchObject({ exit_code: 3, error: { name: "ContextEnded" } });
     expect(await run({ session_id, code: get })).toMatchObject({ exit_code: 1, state: "new" });
@@ -40,7 +40,7 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
 
   it("refuse what a kept interpreter cannot have, and say how it can be had", async () => {
     const refusal = await refused("execute_code", { session_id: "env", code: "1", env: { A: "b" } });
-    expect(refusal).toMatchObject({ error: "invalid", hint: expect.stringContaining("stateful to false") });
+    expect(refusal).toMatchObject({ error: "invalid", hint: expect.stringContaining("`stateful: false`") });
   });
 
   it("interrupt code whose caller is gone, and no other's: variables live on", async () => {

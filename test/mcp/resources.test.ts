@@ -98,7 +98,9 @@ describe("resources and prompts", () => {
         await expect(client.readResource({ uri: `caisson://${session}/${path}` })).rejects.toThrow();
       const other = await connectClient(server, era, { namespace: "other" });
       await expect(other.readResource({ uri: `caisson://${session}/told` })).rejects.toThrow(/not found/i);
-      expect((await read(other, "sandbox://logs")).traces).toEqual([]);
+      const { traces } = await read(other, "sandbox://logs");
+      // Its own key is all that its namespace has.
+      expect(traces.filter(({ message }: { message: string }) => !message.startsWith("key.created"))).toEqual([]);
       expect((await read(other, "sandbox://status")).sandboxes).toEqual([]);
       await other.close();
     });

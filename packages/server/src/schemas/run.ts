@@ -118,10 +118,10 @@ export const runId = z
 
 export const runResult = z
   .object({
-    run_id: runId,
     stdout: z.string(),
     stderr: z.string(),
     truncated: z.boolean(),
+    run_id: runId,
     ...processResult,
     outcome,
     ended_by: endedBy,

@@ -10,7 +10,7 @@ import { sessionLimits } from "../core/session-limits.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** Names that are variables in both languages; what begins with two underscores is an interpreter's own. */
-export const variableName = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+export const variableName = /^(?:[A-Za-z][A-Za-z0-9_]{0,63}|_(?:[A-Za-z0-9][A-Za-z0-9_]{0,62})?)$/;
 
 // The text of a JSON string is one of Python and JavaScript too.
 const setters: Record<ContextLanguage, (name: string, text: string) => string> = {
