@@ -123,7 +123,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
       );
       expect(got.length).toBe(2);
       expect(got[1]).toBe(got[0]);
-      expect(JSON.parse(got[0] ?? "")).toMatchObject({ type: "sandbox.created", data: { sandbox_id: id } });
+      expect(JSON.parse(got[0] ?? "")).toMatchObject({ type: "sandbox.created", sandbox_id: id });
       expect((await refused("webhook", "retry", hook, delivery)).code).not.toBe(0);
       await said("rm", id);
 
