@@ -1,15 +1,14 @@
 import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
+import { scopesFor } from "../core/approval-kinds.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 
 /** How far a decision reaches, when it may be made about that question. */
 export function scopeOf({ id, kind, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {
-  // A command on the host is of no sandbox, and may well run once.
-  const fits = sandboxId !== null || scope === "always" || (kind === "host" && scope === "once");
-  if (!fits)
+  const scopes = scopesFor(kind, sandboxId);
+  if (!scopes.includes(scope))
     throw new AppError("invalid", `approval ${id} concerns the whole namespace`, {
-      hint:
-        kind === "host" ? "answer it with the scope once or always" : "it can only be answered with the scope always",
+      hint: `answer it with the scope ${scopes.join(" or ")}`,
     });
   if (reason.length > approvalLimits.reasonChars)
     throw new AppError("too_large", `a reason has ${approvalLimits.reasonChars} characters at most`);

@@ -1,9 +1,7 @@
-import type { Batch } from "./batch.ts";
 /** A question to a human, and its answer. One mechanism for all that asks. */
+import type { ApprovalKind } from "./approval-kinds.ts";
+import type { Batch } from "./batch.ts";
 import type { Caller } from "./principal.ts";
-
-export const approvalKinds = ["egress", "upload", "command", "host"] as const;
-export type ApprovalKind = (typeof approvalKinds)[number];
 
 export const approvalStates = ["pending", "approved", "denied", "expired", "cancelled"] as const;
 export type ApprovalState = (typeof approvalStates)[number];
@@ -17,7 +15,7 @@ type ApprovalDetail = Readonly<Record<string, string | number | boolean | null>>
 export interface Question {
   kind: ApprovalKind;
   namespace: string;
-  /** Null: it concerns the whole namespace, and so can only be answered for always; of the host, also for once. */
+  /** Null: it concerns the whole namespace, and its kind says which scopes an answer can have. */
   sandboxId: string | null;
   /** The run that it was asked for; absent where there is none. */
   runId?: string;

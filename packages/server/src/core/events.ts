@@ -1,6 +1,7 @@
 /** All that a daemon or the library can record: names, what each holds, and who reads it. */
 import { z } from "zod";
-import { approvalKinds, approvalScopes, approvalStates } from "./approval.ts";
+import { approvalScopes, approvalStates } from "./approval.ts";
+import { approvalKindNames } from "./approval-kinds.ts";
 import { errorCodes } from "./errors.ts";
 import { gcTriggers } from "./gc.ts";
 import { sandboxStates } from "./lifecycle.ts";
@@ -72,7 +73,7 @@ const ended = command.extend({
 
 const question = z.strictObject({
   approval_id: text,
-  kind: z.enum(approvalKinds),
+  kind: z.enum(approvalKindNames),
   subject: text.nullable().describe("null where it could be content: a command, a path of the host"),
   question_sha256: text,
   asked_by: text.nullable(),

@@ -1,4 +1,5 @@
-import type { Approval, ApprovalKind } from "./approval.ts";
+import type { Approval } from "./approval.ts";
+import type { ApprovalKind } from "./approval-kinds.ts";
 import { AppError } from "./errors.ts";
 
 /** What policy refused, for the agent that tried it: nothing is broken, and this is how it could be let through. */

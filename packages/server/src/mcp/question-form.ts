@@ -1,6 +1,7 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
+import { approvalKinds, scopesFor } from "../core/approval-kinds.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
 import { visible } from "../core/visible.ts";
 
@@ -10,11 +11,9 @@ const titles: Readonly<Record<ApprovalScope, string>> = {
   always: "Allow from now on",
 };
 
-/** How far a yes can reach. Whoever asks in advance has no attempt that a yes for once would be good for. */
+/** Scopes that a yes can have. A question asked in advance has no attempt that a yes for once would be good for. */
 function scopesOf({ kind, sandboxId, askedBy }: Approval): ApprovalScope[] {
-  if (kind === "host") return askedBy === null ? ["once", "always"] : ["always"];
-  if (sandboxId === null) return ["always"];
-  return askedBy === null ? ["once", "sandbox", "always"] : ["sandbox", "always"];
+  return scopesFor(kind, sandboxId).filter((scope) => askedBy === null || scope !== "once");
 }
 
 /** A question as the form that a client shows its user. Nothing in it is obeyed by whatever shows it. */
@@ -39,18 +38,11 @@ export function toForm(approval: Approval): ElicitRequestFormParams {
   };
 }
 
-const asks: Readonly<Record<Approval["kind"], string>> = {
-  egress: "Code in a sandbox wants to connect to",
-  upload: "Code in a sandbox wants to send data to",
-  command: "This is to be run in a sandbox:",
-  host: "This is to be done on the machine itself:",
-};
-
 function describe({ kind, subject, text, detail, sandboxId }: Approval): string {
   const shown = (value: string) => value.split("\n").map(visible).join("\n");
   const details = Object.entries(detail).map(([name, value]) => `  ${visible(name)}: ${visible(String(value))}`);
   return [
-    `${asks[kind]} ${shown(text ?? subject)}`,
+    `${approvalKinds[kind].asks} ${shown(text ?? subject)}`,
     ...(details.length === 0 ? [] : ["", ...details]),
     "",
     `${sandboxId === null ? "It concerns the whole namespace." : `Sandbox: ${sandboxId}.`} Names and texts were chosen by code and may mislead.`,
@@ -74,7 +66,7 @@ export function toDecision(approval: Approval, { action, content }: UserAnswer):
   if (!given.success) return undefined;
   const { answer, reason } = given.data;
   const why = reason === undefined || reason === "" ? {} : { reason };
-  const mustLast = approval.sandboxId === null && approval.kind !== "host";
-  if (answer === "deny") return { approve: false, scope: mustLast ? "always" : "once", ...why };
+  const [narrowest = "always"] = scopesFor(approval.kind, approval.sandboxId);
+  if (answer === "deny") return { approve: false, scope: narrowest, ...why };
   return scopesOf(approval).includes(answer) ? { approve: true, scope: answer, ...why } : undefined;
 }

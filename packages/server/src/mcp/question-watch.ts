@@ -1,4 +1,5 @@
 import type { Approval } from "../core/approval.ts";
+import { approvalKinds } from "../core/approval-kinds.ts";
 import type { EventReader } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
@@ -75,7 +76,8 @@ export class QuestionWatch implements AsyncDisposable {
   }
 }
 
-/** A command on the host is of no sandbox: its question names the key whose attempt it is. */
+/** The key that asked, or whose attempt did. */
 function askerOf({ kind, askedBy, detail }: Approval): unknown {
-  return askedBy ?? (kind === "host" ? detail.asked_by : null);
+  const { asker } = approvalKinds[kind];
+  return askedBy ?? (asker === undefined ? null : detail[asker]);
 }

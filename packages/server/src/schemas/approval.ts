@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Approval, approvalKinds, approvalScopes, approvalStates } from "../core/approval.ts";
+import { type Approval, approvalScopes, approvalStates } from "../core/approval.ts";
+import { approvalKindNames } from "../core/approval-kinds.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import { pageQuery } from "./page.ts";
@@ -12,7 +13,7 @@ const wait = z.number().min(httpLimits.waitSeconds.min).max(httpLimits.waitSecon
 export const approval = z
   .object({
     id: z.string(),
-    kind: z.enum(approvalKinds),
+    kind: z.enum(approvalKindNames),
     namespace: z.string(),
     sandbox_id: z.string().nullable().describe("null: it concerns the whole namespace"),
     run_id: z.string().nullable().describe("the run that asked first; null: no run did"),
@@ -68,7 +69,7 @@ export const listQuery = pageQuery.extend({
     .default(httpLimits.page.default)
     .describe("entries of one page"),
   state: z.enum(approvalStates).optional(),
-  kind: z.enum(approvalKinds).optional(),
+  kind: z.enum(approvalKindNames).optional(),
   sandbox_id: id.optional(),
 });
 

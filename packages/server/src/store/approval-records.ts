@@ -1,5 +1,6 @@
 import type { Kysely, SelectQueryBuilder } from "kysely";
-import type { Approval, ApprovalKind, ApprovalQuery, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
+import type { Approval, ApprovalQuery, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
+import type { ApprovalKind } from "../core/approval-kinds.ts";
 import type { Batch } from "../core/batch.ts";
 import { change, changedMeanwhile } from "./batch.ts";
 import { mapRows } from "./columns.ts";

@@ -1,5 +1,6 @@
 import type { Generated } from "kysely";
-import type { ApprovalKind, ApprovalScope, ApprovalState } from "../core/approval.ts";
+import type { ApprovalScope, ApprovalState } from "../core/approval.ts";
+import type { ApprovalKind } from "../core/approval-kinds.ts";
 import type { EgressAttempt, EgressLayer } from "../core/egress.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { ImageSource, ImageState } from "../core/image-record.ts";
