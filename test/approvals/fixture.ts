@@ -4,7 +4,8 @@ import { ApprovalDesk, type DeskParts } from "../../packages/server/src/approval
 import type { ApprovalRecords, ApprovalSettings, Question } from "../../packages/server/src/core/approval.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
-import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import type { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { permissions, type Role, roles } from "../../packages/server/src/core/principal.ts";
+import { lowestRole, type Role, roles } from "../../packages/server/src/core/scope.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
@@ -51,12 +51,12 @@ describe("[IDN-04] every route", () => {
       .replace("/sandboxes/{id}", `/sandboxes/${id}`)
       .replace("{port}", "8000")
       .replace(/\{\w+\}/g, "nope");
-  const closed = () => server.routes.filter((route) => route.permission !== null);
+  const closed = () => server.routes.filter((route) => route.scope !== null);
 
   it("is closed to strangers, but for those listed with a reason", () => {
     expect(
       server.routes
-        .filter((route) => route.permission === null)
+        .filter((route) => route.scope === null)
         .map(name)
         .sort(),
     ).toEqual(Object.keys(open).sort());
@@ -85,7 +85,7 @@ describe("[IDN-04] every route", () => {
   });
 
   it("takes the role that it is listed with", () => {
-    const taken = closed().map((route) => [name(route), permissions[route.permission ?? "read"]]);
+    const taken = closed().map((route) => [name(route), lowestRole(route.scope ?? "read")]);
     expect(Object.fromEntries(taken)).toEqual(Object.fromEntries(roleOf));
   });
 
@@ -111,7 +111,7 @@ describe("[IDN-04] every route", () => {
   });
 
   it("that may change something says what it writes into the log", () => {
-    const silent = closed().filter((route) => route.permission !== null && route.audit === null);
+    const silent = closed().filter((route) => route.scope !== null && route.audit === null);
     const reads = silent.filter(({ method }) => method === "GET" || method === "HEAD").map(name);
     const others = silent.map(name).filter((route) => !reads.includes(route));
     expect(others.sort()).toEqual([

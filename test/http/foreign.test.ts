@@ -66,7 +66,7 @@ describe("[IDN-04] what is in another namespace", () => {
     return (await queue()).jobs[0].id;
   }
 
-  const closed = () => server.routes.filter(({ permission }) => permission !== null);
+  const closed = () => server.routes.filter(({ scope }) => scope !== null);
   const streams = (response: Response) => response.headers.get("content-type") === "text/event-stream";
 
   /** The objects that a path names: the place of each, and its kind. */

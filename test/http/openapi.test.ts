@@ -1,7 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { permissions } from "../../packages/server/src/core/principal.ts";
+import { lowestRole } from "../../packages/server/src/core/scope.ts";
 import { tools } from "../../packages/server/src/tools/tools.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "./server.ts";
@@ -41,7 +41,7 @@ describe("[API-01] the OpenAPI document", () => {
     const { paths, components } = server.judge.document;
     const { schemas } = components;
     expect(paths["/api/v1/tools/{name}"]).toBeUndefined();
-    for (const { name, input, output, permission } of tools) {
+    for (const { name, input, output, scope } of tools) {
       const { requestBody, responses, ...rest } = paths[`/api/v1/tools/${name}`]?.post ?? {};
       const fields = requestBody?.content["application/json"]?.schema?.properties ?? {};
       expect(Object.keys(fields).sort(), name).toEqual(Object.keys((input as unknown as z.ZodObject).shape).sort());
@@ -50,7 +50,7 @@ describe("[API-01] the OpenAPI document", () => {
       const { properties } = (schemas[result.$ref?.split("/").at(-1) ?? ""] ?? result) as { properties: object };
       const shape = (output as unknown as z.ZodObject).shape;
       expect(Object.keys(properties).sort(), name).toEqual(Object.keys(shape).sort());
-      expect(rest).toMatchObject({ "x-role": permissions[permission] });
+      expect(rest).toMatchObject({ "x-role": lowestRole(scope) });
     }
   });
 

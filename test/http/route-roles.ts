@@ -1,4 +1,4 @@
-import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 
 /**
  * The lowest role that each route takes, written by hand from what the route does: looking is a viewer's, using what is

@@ -1,5 +1,5 @@
 import type { Client } from "@modelcontextprotocol/client";
-import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { TestServer } from "../http/server.ts";
 import { connectClient, type Era } from "./client.ts";
 

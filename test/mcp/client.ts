@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { TestServer } from "../http/server.ts";
 
 export const eras = ["2025-11-25", "2026-07-28"] as const;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import { placeholderPattern } from "../../packages/server/src/core/secret.ts";
 import { makeHome, type TestFleet, until } from "../fleet/fixture.ts";
 import { engines } from "../harness.ts";

@@ -1,7 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
-import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
+import type { Caller } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import type { KeySource } from "../../packages/server/src/vault/key-ring.ts";

@@ -10,8 +10,9 @@ import type {
 } from "../core/approval.ts";
 import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
-import { type Caller, requirePermission } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
 import { refused } from "../core/refusal.ts";
+import { requireScope } from "../core/scope.ts";
 import { ApprovalBook, type BookParts } from "./approval-book.ts";
 import { Asking } from "./asking.ts";
 import { holds, scopeOf, settledAlready } from "./decision.ts";
@@ -82,7 +83,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   async request(caller: Caller, question: Omit<Question, "namespace">): Promise<Approval> {
-    requirePermission(caller.principal, "use");
+    requireScope(caller.principal, "use");
     return this.#asking.ask({ ...question, namespace: caller.principal.namespace }, caller);
   }
 
@@ -119,7 +120,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   async decide(caller: Caller, id: string, decision: Decision): Promise<Approval> {
-    requirePermission(caller.principal, "operate");
+    requireScope(caller.principal, "operate");
     const found = await this.get(caller, id);
     const scope = scopeOf(found, decision);
     if (scope !== "once") await this.#checkStanding(found);
@@ -133,7 +134,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   async revoke(caller: Caller, id: string): Promise<Approval> {
-    requirePermission(caller.principal, "operate");
+    requireScope(caller.principal, "operate");
     const found = await this.get(caller, id);
     if (!holds(found)) throw new AppError("conflict", `approval ${id} is no answer that holds`);
     const { scope, state } = found;

@@ -1,5 +1,5 @@
 import type { Batch } from "./batch.ts";
-import type { Role } from "./principal.ts";
+import type { Role } from "./scope.ts";
 
 /** What is kept of an API key: never the key. */
 export interface ApiKey {

@@ -5,8 +5,8 @@ import { approvalKindNames } from "./approval-kinds.ts";
 import { errorCodes } from "./errors.ts";
 import { gcTriggers } from "./gc.ts";
 import { sandboxStates } from "./lifecycle.ts";
-import { roles } from "./principal.ts";
 import { runEnds } from "./run-end.ts";
+import { roles } from "./scope.ts";
 import { callVerdicts, readKinds } from "./tool-call.ts";
 
 /**

@@ -1,8 +1,4 @@
-import { AppError } from "./errors.ts";
-
-/** Weakest first: each may do what those before it may. */
-export const roles = ["viewer", "agent", "operator", "admin"] as const;
-export type Role = (typeof roles)[number];
+import type { Role } from "./scope.ts";
 
 /** Who calls, as the door found out. */
 export interface Principal {
@@ -12,28 +8,6 @@ export interface Principal {
   /** The tenant it acts in. Only an admin's key may name another, call by call. */
   namespace: string;
   role: Role;
-}
-
-/** What a call needs: reads, uses of sandboxes, the running of the place, the keys to it. */
-export const permissions = {
-  read: "viewer",
-  use: "agent",
-  operate: "operator",
-  administer: "admin",
-  /** Content of the audit log that is not masked. */
-  unmask: "admin",
-} as const satisfies Record<string, Role>;
-export type Permission = keyof typeof permissions;
-
-export function isAllowed(principal: Principal, permission: Permission): boolean {
-  return roles.indexOf(principal.role) >= roles.indexOf(permissions[permission]);
-}
-
-export function requirePermission(principal: Principal, permission: Permission): void {
-  if (isAllowed(principal, permission)) return;
-  throw new AppError("forbidden", `the role ${principal.role} may not do this`, {
-    hint: `it takes a key with the role ${permissions[permission]}`,
-  });
 }
 
 /** On whose behalf something is done, and in which request. */

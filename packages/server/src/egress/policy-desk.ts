@@ -10,7 +10,8 @@ import type {
 } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Facts, Recorder } from "../core/journal.ts";
-import { type Caller, isAllowed } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import { agentRules, stillGranted } from "./agent-rules.ts";
 import { changed, type PolicyChange } from "./change-policy.ts";
 import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-policy.ts";

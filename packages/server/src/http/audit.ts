@@ -6,12 +6,13 @@ import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../core/http-limits.ts";
-import { isAllowed, type Principal, requirePermission } from "../core/principal.ts";
+import type { Principal } from "../core/principal.ts";
+import { isAllowed, requireScope } from "../core/scope.ts";
 import { auditContent, auditPosition, auditRow } from "../schemas/audit.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { written, writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { scopeOf } from "./scope.ts";
+import { visibleNamespace } from "./visible-namespace.ts";
 
 const path = "/api/v1/audit";
 const tag = "audit";
@@ -29,7 +30,7 @@ const filters = z.strictObject({
 
 function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
   return defined({
-    namespace: scopeOf(principal, asked.all_namespaces),
+    namespace: visibleNamespace(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
     actor: asked.actor,
     type: asked.type,
@@ -73,7 +74,7 @@ export function auditRoutes(audit: Audit): Route[] {
       path,
       tag,
       summary: "Searches the timeline, newest first",
-      permission: "operate",
+      scope: "operate",
       audit: null,
       query: filters.extend({
         ...pageQuery.shape,
@@ -99,7 +100,7 @@ export function auditRoutes(audit: Audit): Route[] {
       path: `${path}/{position}/content`,
       tag,
       summary: "Arguments and result of a tool call, where `audit_content` keeps them",
-      permission: "operate",
+      scope: "operate",
       audit: ["audit.content", "access.denied"],
       params: auditPosition,
       responses: { 200: { description: "redacted; what is kept in full is for administrators", schema: auditContent } },
@@ -116,7 +117,7 @@ export function auditRoutes(audit: Audit): Route[] {
             type: "access.denied",
             data: { method: "GET", route: `${path}/{position}/content`, role: principal.role },
           });
-          requirePermission(principal, "unmask");
+          requireScope(principal, "unmask");
         }
         record({ type: "audit.content", data: { position, kind: found.kind } });
         return { status: 200, json: found };
@@ -127,13 +128,13 @@ export function auditRoutes(audit: Audit): Route[] {
       path: `${path}/verify`,
       tag,
       summary: "Checks the namespace's chain: every row, every signed checkpoint",
-      permission: "operate",
+      scope: "operate",
       audit: null,
       query: filters.pick({ all_namespaces: true }),
       responses: { 200: { description: "the verdict", schema: verdict } },
       handler: async ({ caller, query }) => ({
         status: 200,
-        json: await audit.verify(scopeOf(caller.principal, query.all_namespaces)),
+        json: await audit.verify(visibleNamespace(caller.principal, query.all_namespaces)),
       }),
     }),
     defineRoute({
@@ -141,7 +142,7 @@ export function auditRoutes(audit: Audit): Route[] {
       path: `${path}/export`,
       tag,
       summary: "The timeline, oldest first, a line each",
-      permission: "operate",
+      scope: "operate",
       audit: ["audit.exported"],
       query: filters.extend({ format: z.enum(exportFormats).default("jsonl") }),
       responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },

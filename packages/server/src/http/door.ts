@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../core/errors.ts";
 import { queueLimits } from "../core/fleet-limits.ts";
 import type { Principal } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 
@@ -58,7 +59,7 @@ function inNamespace(principal: Principal, named: string | string[] | undefined)
   if (named === undefined || named === principal.namespace) return principal;
   const namespace = requestHeaders.namespace.safeParse(named);
   if (!namespace.success) throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");
-  if (principal.role !== "admin")
+  if (!isAllowed(principal, "administer"))
     throw new AppError("forbidden", "this key belongs to another namespace", {
       hint: "only a key with the role admin may name one",
     });

@@ -53,7 +53,7 @@ export function egressLogRoutes(attempts: Pick<AttemptRecords, "list">): Route[]
       path: "/api/v1/egress/log",
       tag: "egress",
       summary: "Lists the last attempts to reach something, newest first",
-      permission: "read",
+      scope: "read",
       audit: null,
       query: pageQuery.extend({
         cursor: written(z.number().int().min(1)).optional().describe("from the Link of the page before"),

@@ -6,8 +6,8 @@ import { feedTypes } from "../journal/event-row.ts";
 import { listOf, written, writtenFlag } from "../schemas/written.ts";
 import { lineOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";
-import { scopeOf } from "./scope.ts";
 import { anyOf, message } from "./stream-messages.ts";
+import { visibleNamespace } from "./visible-namespace.ts";
 
 const query = z.strictObject({
   types: listOf(z.enum(feedTypes)).optional().describe("those wanted"),
@@ -35,7 +35,7 @@ type EventCall = Call<undefined, z.output<typeof query>, undefined>;
 
 function filterOf({ caller: { principal }, query: asked }: EventCall): EventFilter {
   return defined({
-    namespace: scopeOf(principal, asked.all_namespaces),
+    namespace: visibleNamespace(principal, asked.all_namespaces),
     sandboxId: asked.sandbox_id,
     types: asked.types,
   });
@@ -67,7 +67,7 @@ export function eventRoutes(journal: Journal): Route[] {
       path: "/api/v1/events",
       tag: "events",
       summary: "Follows events of the namespace",
-      permission: "read",
+      scope: "read",
       audit: null,
       query,
       responses: {

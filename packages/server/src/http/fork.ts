@@ -12,7 +12,7 @@ export function forkRoutes(fleet: Fleet<Sandbox>): Route[] {
       path: "/api/v1/sandboxes/{id}/fork",
       tag: "sandboxes",
       summary: "Copies a sandbox: memory, processes and files on gVisor, files elsewhere",
-      permission: "use",
+      scope: "use",
       audit: "fleet",
       params: sandboxId,
       body: forkSandbox,

@@ -71,7 +71,7 @@ export function gcRoutes(collection: GarbageCollection): Route[] {
       path: "/api/v1/gc",
       tag: "place",
       summary: "What takes room, what of it nothing uses, and what a collection would free, of all namespaces",
-      permission: "administer",
+      scope: "administer",
       audit: null,
       responses: { 200: { description: "as a dry run tells it", schema: collected } },
       handler: async ({ caller }) => ({ status: 200, json: show(await collection.run(caller, { dryRun: true })) }),
@@ -81,7 +81,7 @@ export function gcRoutes(collection: GarbageCollection): Route[] {
       path: "/api/v1/gc",
       tag: "place",
       summary: "Removes what nothing uses any more, of all namespaces",
-      permission: "administer",
+      scope: "administer",
       audit: "fleet",
       body: z
         .strictObject({

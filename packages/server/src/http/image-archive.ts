@@ -16,7 +16,7 @@ export function imageArchiveRoutes(oci: OciImages): Route[] {
       path: "/api/v1/images/archive",
       tag: "images",
       summary: "Imports an image of an archive: an OCI layout or a docker archive in tar, plain, gzip or zstd",
-      permission: "administer",
+      scope: "administer",
       audit: "fleet",
       query: z.strictObject({
         name: name.describe("what it is called here; as the archive calls it unless given"),

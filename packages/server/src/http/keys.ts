@@ -3,12 +3,12 @@ import type { ApiKey } from "../core/api-key.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
-import { roles } from "../core/principal.ts";
+import { roles } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { writtenFlag } from "../schemas/written.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { scopeOf } from "./scope.ts";
+import { visibleNamespace } from "./visible-namespace.ts";
 
 const path = "/api/v1/keys";
 const tag = "keys";
@@ -56,7 +56,7 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       path,
       tag,
       summary: "Creates an API key; this answer alone shows it",
-      permission: "administer",
+      scope: "administer",
       audit: "fleet",
       body: createBody,
       responses: { 201: { description: "the key", schema: apiKey.extend({ key: z.string() }) } },
@@ -74,12 +74,12 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       path,
       tag,
       summary: "Lists API keys of the namespace, without the keys themselves",
-      permission: "administer",
+      scope: "administer",
       audit: null,
       query: z.strictObject({ all_namespaces: writtenFlag.optional() }),
       responses: { 200: { description: "all of them", schema: z.array(apiKey) } },
       handler: async ({ caller, query }) => {
-        const keys = await keyring.list(scopeOf(caller.principal, query.all_namespaces));
+        const keys = await keyring.list(visibleNamespace(caller.principal, query.all_namespaces));
         return { status: 200, json: keys.map(show) };
       },
     }),
@@ -88,7 +88,7 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       path: `${path}/{id}`,
       tag,
       summary: "Revokes an API key, at once, and ends its streams",
-      permission: "administer",
+      scope: "administer",
       audit: "fleet",
       params: z.strictObject({ id: z.string().min(1).max(64) }),
       responses: { 204: { description: "it is good for nothing now" } },

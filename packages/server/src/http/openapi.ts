@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { permissions } from "../core/principal.ts";
+import { lowestRole, scopes } from "../core/scope.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { problemFields } from "../schemas/problem.ts";
 import { problemStatuses } from "./problem-statuses.ts";
@@ -128,13 +128,16 @@ function operation(components: Components, route: Route): Json {
     operationId: operationId(route),
     tags: [route.tag],
     summary: route.summary,
-    ...(route.permission === null
+    ...(route.scope === null
       ? { security: [] }
-      : { description: `Takes the permission \`${route.permission}\`.`, "x-role": permissions[route.permission] }),
+      : {
+          description: `Requires the scope \`${route.scope}\`: ${scopes[route.scope].allows}.`,
+          "x-role": lowestRole(route.scope),
+        }),
     parameters: [
       ...parameters(components, route.params, "path"),
       ...parameters(components, route.query, "query"),
-      ...(route.permission === null
+      ...(route.scope === null
         ? []
         : [
             header(components, "X-Caisson-Namespace", requestHeaders.namespace),

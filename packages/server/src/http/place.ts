@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { type Range, requestLimits } from "../core/limits.ts";
-import { isAllowed } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { jobId, queuedJob, showQueuedJob } from "../schemas/queue.ts";
 import { countSandboxes } from "../tools/count-sandboxes.ts";
@@ -61,7 +61,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/queue",
       tag,
       summary: "What runs and what waits",
-      permission: "read",
+      scope: "read",
       audit: null,
       responses: { 200: { description: "as it is now", schema: queue } },
       handler: async ({ caller }) => {
@@ -85,7 +85,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/queue/{job_id}",
       tag,
       summary: "Cancels a job that waits; its caller gets 409",
-      permission: "use",
+      scope: "use",
       audit: ["job.cancelled"],
       params: jobId,
       responses: { 200: { description: "as it waited", schema: queuedJob } },
@@ -101,7 +101,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/pool",
       tag,
       summary: "The warm pools",
-      permission: "operate",
+      scope: "operate",
       audit: null,
       responses: { 200: { description: "each image and engine", schema: z.array(pool) } },
       handler: async () => {
@@ -114,7 +114,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/stats",
       tag,
       summary: "Sandboxes of the namespace by state, and the server itself",
-      permission: "read",
+      scope: "read",
       audit: null,
       responses: {
         200: {
@@ -143,7 +143,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/limits",
       tag,
       summary: "What a request may ask for: defaults, minima and caps",
-      permission: "read",
+      scope: "read",
       audit: null,
       responses: { 200: { description: "by name", schema: z.record(z.string(), range) } },
       handler: async () => {
@@ -156,7 +156,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       path: "/api/v1/config",
       tag,
       summary: "Every setting and where it comes from",
-      permission: "operate",
+      scope: "operate",
       audit: null,
       responses: {
         200: {

@@ -24,8 +24,8 @@ export function problemStatuses({
 }: Route): Set<number> {
   const statuses = new Set([...always, ...problems]);
   const add = (more: readonly number[]) => more.forEach(statuses.add, statuses);
-  if (route.permission !== null) add(closed);
-  if (route.permission !== null && route.audit !== null) add(effects);
+  if (route.scope !== null) add(closed);
+  if (route.scope !== null && route.audit !== null) add(effects);
   if (method !== "GET" && method !== "HEAD") add(withBody);
   if (params !== undefined || takesCursor(query)) add([404]);
   if (/^\/api\/v1\/(sandboxes\/\{id\}|signed\/)/.test(path)) add(ofSandbox);

@@ -2,7 +2,8 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
-import { type Caller, isAllowed, type Permission, requirePermission } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import { isAllowed, requireScope, type Scope } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { contextOf } from "./context-of.ts";
 import { authenticate, readPriority } from "./door.ts";
@@ -95,10 +96,10 @@ function holdingOf(request: Admitted, reply: FastifyReply, bodies: HeldBodies): 
   };
 }
 
-/** Authenticates the caller, counts the request against its rate, and checks its permission. */
+/** Authenticates the caller, counts the request against its rate, and checks its scope. */
 async function admit(route: Route, request: FastifyRequest, parts: RegistrarParts): Promise<void> {
-  const { permission } = route;
-  if (permission === null) return;
+  const { scope } = route;
+  if (scope === null) return;
   const { ticket } = request.query as { ticket?: unknown };
   const redeemed =
     route.socket !== undefined && typeof ticket === "string"
@@ -107,19 +108,14 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   const principal = redeemed ?? (await authenticate(request, parts.keyring));
   spend(parts, principal, 1);
   const caller = { principal, requestId: request.id };
-  if (!isAllowed(principal, permission)) return refuse(route, caller, permission, parts);
+  if (!isAllowed(principal, scope)) return refuse(route, caller, scope, parts);
   (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
 }
 
-async function refuse(
-  route: Route,
-  caller: Caller,
-  permission: Permission,
-  { journal }: RegistrarParts,
-): Promise<void> {
+async function refuse(route: Route, caller: Caller, scope: Scope, { journal }: RegistrarParts): Promise<void> {
   const data = { method: route.method, route: route.path, role: caller.principal.role };
   await journal.record({ type: "access.denied", by: caller, data });
-  requirePermission(caller.principal, permission);
+  requireScope(caller.principal, scope);
 }
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {

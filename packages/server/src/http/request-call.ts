@@ -49,7 +49,7 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     caller: Caller | undefined,
     parts: CallParts,
   ) {
-    if (route.permission !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
+    if (route.scope !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
     const { "*": path, ...named } = request.params as Record<string, string>;
     const given = route.raw === undefined ? request.body : bodyPieces(request.body);
     const { params, query, body } = parseRequest(

@@ -4,7 +4,8 @@ import type { z } from "zod";
 import type { AppError } from "../core/errors.ts";
 import type { EventType, Happening } from "../core/journal.ts";
 import type { JsonBounds } from "../core/json-scan.ts";
-import type { Caller, Permission } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import type { Scope } from "../core/scope.ts";
 import type { Problem } from "./problem.ts";
 
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -90,7 +91,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 }
 
 interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
-  permission: Permission;
+  scope: Scope;
   /** The types of entries it writes; `fleet` where the use case writes its own; null for what has no effect. */
   audit: readonly EventType[] | "fleet" | null;
   handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
@@ -98,7 +99,7 @@ interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.
 
 interface OpenRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
   /** Anybody may call it; it proves by itself what it must. */
-  permission: null;
+  scope: null;
   handler: (call: OpenCall<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
@@ -121,7 +122,7 @@ export function defineRoute<P extends z.ZodType = None, Q extends z.ZodType = No
 
 /** A route for anybody. */
 export function defineOpenRoute<P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
-  route: Omit<OpenRoute<P, Q, B>, "permission">,
+  route: Omit<OpenRoute<P, Q, B>, "scope">,
 ): Route {
-  return { ...route, permission: null } as unknown as Route;
+  return { ...route, scope: null } as unknown as Route;
 }

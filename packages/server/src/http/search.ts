@@ -29,7 +29,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       path: "/api/v1/sandboxes/{id}/search",
       tag,
       summary: "Searches files by name and by text",
-      permission: "read",
+      scope: "read",
       audit: ["file.read"],
       params: sandboxId,
       query: z.strictObject({
@@ -65,7 +65,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       path: "/api/v1/sandboxes/{id}/watch",
       tag,
       summary: "Tells what happens to files, as it happens; the sandbox is in use meanwhile",
-      permission: "read",
+      scope: "read",
       audit: null,
       params: sandboxId,
       query: z.strictObject({ path: filePath.optional(), recursive: writtenFlag.optional() }),

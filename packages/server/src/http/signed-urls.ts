@@ -3,7 +3,7 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { httpLimits } from "../core/http-limits.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
-import { isAllowed } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -79,7 +79,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
       path: "/api/v1/sandboxes/{id}/signed-urls",
       tag,
       summary: "A URL for one upload or download without a key",
-      permission: "use",
+      scope: "use",
       audit: ["signed_url.created"],
       params: sandboxId,
       body: createBody,

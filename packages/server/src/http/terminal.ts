@@ -45,7 +45,7 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
       path: `${path}/ticket`,
       tag,
       summary: "A ticket that opens one terminal, for whoever cannot send a header",
-      permission: "use",
+      scope: "use",
       audit: ["terminal.ticket"],
       params: sandboxId,
       responses: {
@@ -67,7 +67,7 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
       path,
       tag,
       summary: "A terminal, as a WebSocket",
-      permission: "use",
+      scope: "use",
       audit: "fleet",
       params: sandboxId,
       query,

@@ -36,7 +36,7 @@ function shownAs(tool: Tool, { params: _, ...call }: Route): Route {
     ...call,
     path: `${path}/${tool.name}`,
     summary: tool.title,
-    permission: tool.permission,
+    scope: tool.scope,
     body: tool.input,
     responses: { 200: { description: "its result, and what it shows beside that", schema: result } },
   } as Route;
@@ -49,7 +49,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
     path: `${path}/{name}`,
     tag,
     summary: "Calls a tool by name; the body is its input",
-    permission: "read",
+    scope: "read",
     audit: "fleet",
     params: z.strictObject({ name: z.string().min(1).max(64) }),
     // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
@@ -80,7 +80,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
       path,
       tag,
       summary: "Lists the tools for agents, with their schemas",
-      permission: "read",
+      scope: "read",
       audit: null,
       query: z.strictObject({
         set: z

@@ -2,7 +2,8 @@
 import { AppError } from "../core/errors.ts";
 import { buildLimits, firstUseLimits } from "../core/image-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
-import { type Caller, isAllowed } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 
 export class ImageRoom {
   /** Namespaces of images that sandboxes asked for, by id. */

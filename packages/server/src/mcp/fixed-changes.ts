@@ -1,5 +1,6 @@
 import { mcpLimits } from "../core/mcp-limits.ts";
-import { type Caller, requirePermission } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import { requireScope } from "../core/scope.ts";
 import { logs } from "./resources/logs.ts";
 import { schemas } from "./resources/schemas.ts";
 import { status } from "./resources/status.ts";
@@ -30,7 +31,7 @@ export class FixedChanges implements Disposable {
   }
 
   follow({ principal }: Caller, uri: string): () => void {
-    requirePermission(principal, "read");
+    requireScope(principal, "read");
     if (changing.get(uri) !== true) return () => undefined;
     const { namespace } = principal;
     this.#count(namespace, uri, 1);

@@ -12,7 +12,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Approval } from "../core/approval.ts";
-import { type Caller, isAllowed } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import type { Tool } from "../tools/tool.ts";
 import { ParkedRuns } from "./parked-runs.ts";

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { ociLimits } from "../core/oci-limits.ts";
-import type { Caller, Role } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import type { Role } from "../core/scope.ts";
 import { ImportPlaces } from "./import-places.ts";
 
 const callerOf = (namespace: string, role: Role = "agent"): Caller => ({

@@ -1,7 +1,8 @@
 import type { Audit } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { type Caller, isAllowed, type Principal } from "../core/principal.ts";
+import type { Caller, Principal } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 
 interface CheckOwnParts {
   fleet: Pick<Fleet<unknown>, "get">;

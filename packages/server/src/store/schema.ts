@@ -8,7 +8,7 @@ import type { FeedType } from "../core/journal.ts";
 import type { SandboxState } from "../core/lifecycle.ts";
 import type { PackageManager } from "../core/package.ts";
 import type { PortVisibility } from "../core/port.ts";
-import type { Role } from "../core/principal.ts";
+import type { Role } from "../core/scope.ts";
 import type { TemplateState, TemplateStep } from "../core/template.ts";
 import type { Delivery } from "../core/webhook.ts";
 import type { Checkpoint } from "./audit/checkpoint.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
 import { defined } from "../core/defined.ts";
-import { isAllowed } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import { auditRow } from "../schemas/audit.ts";
 import { existingSession, sessionId } from "./session.ts";
@@ -13,7 +13,7 @@ export const auditExecution = defineTool({
   name: "audit_execution",
   title: "Read the audit log",
   sets: ["admin"],
-  permission: "use",
+  scope: "use",
   description: [
     "Returns the audit log, newest first: runs, files, packages, approvals, each with its hash in the chain. It contains hashes of commands and contents, never the text.",
     "An agent's key sees its own actions; an operator's key sees the namespace. For the next page set before to next_before.",

@@ -11,7 +11,7 @@ export const bridgeData = defineTool({
   name: "bridge_data",
   title: "Pass data between sessions",
   sets: ["sessions", "data"],
-  permission: "use",
+  scope: "use",
   description: [
     "Passes JSON between interpreters: Python and Node.js, of one session or of two.",
     "With value: the value becomes the variable key of the session. With from_session or from_language: that interpreter's variable (from_key, or key) is copied into it. With neither: the variable is read, and comes back as value.",

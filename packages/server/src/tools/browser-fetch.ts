@@ -17,7 +17,7 @@ export const browserFetch = defineTool({
   name: "browser_fetch",
   title: "Read a web page in a browser",
   sets: ["web"],
-  permission: "use",
+  scope: "use",
   description: [
     "Opens a web page in a browser that runs its JavaScript, and returns the displayed page as Markdown, plain text or HTML, optionally with a picture.",
     "Use it if fetch_webpage finds nothing because scripts build the page; fetch_webpage is faster. `wait_for` is a CSS selector of an element that must be visible first.",

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
-import { requirePermission } from "../core/principal.ts";
+import { requireScope } from "../core/scope.ts";
 import { toolLimits } from "../core/tool-limits.ts";
 import { hintOf } from "../schemas/meant-field.ts";
 import { recordCall } from "./record-call.ts";
@@ -32,7 +32,7 @@ export async function callTool(tool: Tool, call: ToolCall, given: unknown): Prom
 }
 
 async function run(tool: Tool, call: ToolCall, given: unknown): Promise<ToolResult<object>> {
-  requirePermission(call.caller.principal, tool.permission);
+  requireScope(call.caller.principal, tool.scope);
   checkNames(given);
   checkCrowd(tool, given);
   const input = tool.input.safeParse(given ?? {});

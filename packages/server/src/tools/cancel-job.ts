@@ -5,7 +5,7 @@ export const cancelJob = defineTool({
   name: "cancel_job",
   title: "Cancel what waits",
   sets: ["admin"],
-  permission: "use",
+  scope: "use",
   description: [
     "Cancels a queued job of your namespace: a run, a start or a copy of a sandbox, a build. Its caller gets `conflict`.",
     "sandbox_stats lists queued jobs with their ids. Use it so that another job runs first. To cancel your own call, use the protocol.",

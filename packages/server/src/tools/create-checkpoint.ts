@@ -7,7 +7,7 @@ export const createCheckpoint = defineTool({
   name: "create_checkpoint",
   title: "Save a running session",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Saves your running session: variables, processes, open files and the workspace. The session continues.",
     "Use it after slow work, such as loading data, so that restore_checkpoint can continue from there. create_state_snapshot saves only files, on every engine.",

@@ -38,7 +38,7 @@ export const createSession = defineTool({
   name: "create_session",
   title: "Open a session",
   sets: ["core", "sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Creates a session: a separate sandbox with an interpreter that keeps variables between execute_code calls with its session_id.",
     "Use it for work in several steps, for a second sandbox, or to set limits. One call is enough for a whole task.",

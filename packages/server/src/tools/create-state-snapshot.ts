@@ -7,7 +7,7 @@ export const createStateSnapshot = defineTool({
   name: "create_state_snapshot",
   title: "Take a snapshot",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Saves the current files of your workspace: names, contents, hashes, times. Variables and processes are not saved.",
     "Use it before a risky step, with a description that you will recognise.",

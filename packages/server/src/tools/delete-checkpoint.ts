@@ -6,7 +6,7 @@ export const deleteCheckpoint = defineTool({
   name: "delete_checkpoint",
   title: "Delete a checkpoint",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Permanently deletes a checkpoint and its encryption key; sessions restored from it are not affected.",
     "Use it for a checkpoint that is no longer needed, or if there are too many.",

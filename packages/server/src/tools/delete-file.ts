@@ -7,7 +7,7 @@ export const deleteFile = defineTool({
   name: "delete_file",
   title: "Delete a file",
   sets: ["files"],
-  permission: "use",
+  scope: "use",
   description: [
     "Deletes a file of your sandbox; with recursive also a folder and its content. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
     "This cannot be undone, except from an earlier snapshot (create_state_snapshot).",

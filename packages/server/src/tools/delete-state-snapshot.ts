@@ -6,7 +6,7 @@ export const deleteStateSnapshot = defineTool({
   name: "delete_state_snapshot",
   title: "Delete a snapshot",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Permanently deletes a snapshot; the workspace does not change. Use it for a snapshot that is no longer needed, or if there are too many.",
     "Refused during a restore of it: try again afterwards.",

@@ -44,7 +44,7 @@ export const executeCode = defineTool({
   name: "execute_code",
   title: "Run code",
   sets: ["core"],
-  permission: "use",
+  scope: "use",
   description: [
     "Runs Python, Node.js or shell code in your own sealed Linux sandbox. Returns stdout, stderr, the exit code and the changed files.",
     "Files under /workspace stay between calls. Write files for the user to /workspace/output: you see its images, and get links to other files.",

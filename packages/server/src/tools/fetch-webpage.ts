@@ -11,7 +11,7 @@ export const fetchWebpage = defineTool({
   name: "fetch_webpage",
   title: "Read a web page",
   sets: ["web"],
-  permission: "use",
+  scope: "use",
   description: [
     "Fetches a web page and returns its main text as Markdown, without menus and scripts; text, JSON and XML are returned unchanged.",
     "A long page comes in parts: call again with `offset` set to `next_offset` until it is null.",

@@ -10,7 +10,7 @@ export const forkSandbox = defineTool({
   name: "fork_sandbox",
   title: "Copy a session",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Copies a session as it is now: variables, processes and files if the engine supports it (memory: true), otherwise only the files (memory: false, and why).",
     "Use it to try several ways from the same point: fork, then continue in each copy with its sandbox_id as session_id. Copies are independent.",

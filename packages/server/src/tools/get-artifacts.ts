@@ -10,7 +10,7 @@ export const getArtifacts = defineTool({
   name: "get_artifacts",
   title: "Get output files",
   sets: ["core", "files"],
-  permission: "use",
+  scope: "use",
   description: [
     "Returns the files in /workspace/output with size and SHA-256, and a manifest signed with Ed25519 that everyone can verify.",
     "Use it to give results to the user. With path it returns that file's content too, in base64, up to 4 MiB; the user downloads larger files.",

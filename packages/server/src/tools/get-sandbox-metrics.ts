@@ -17,7 +17,7 @@ export const getSandboxMetrics = defineTool({
   name: "get_sandbox_metrics",
   title: "Resources and tool calls",
   sets: ["admin"],
-  permission: "read",
+  scope: "read",
   description: [
     "Returns your session's usage (memory, CPU, processes), and the number and duration of tool calls in your namespace since the start.",
     "Use it to find expensive calls. `resources` is null if the session does not run.",

@@ -9,7 +9,7 @@ export const hostExec = defineTool({
   name: "host_exec",
   title: "Run a command on the host",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Runs one program on the host machine, if its operator has allowed that exact command; list_host_access lists them.",
     "Prefer execute_code: use this only for work that must run on the host.",

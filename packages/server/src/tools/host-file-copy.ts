@@ -8,7 +8,7 @@ export const hostFileCopy = defineTool({
   name: "host_file_copy",
   title: "Copy a file of the host into the workspace",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Copies a file from the host machine into your workspace, where execute_code can use it. Up to 256 MB.",
     "Only from folders that list_host_access lists; links are resolved first. The file on the host does not change.",

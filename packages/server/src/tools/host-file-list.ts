@@ -6,7 +6,7 @@ export const hostFileList = defineTool({
   name: "host_file_list",
   title: "List a folder of the host",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Lists a folder on the host machine: name, type, size, time of the last change. Up to 1,000 entries, sorted by name; links are not followed.",
     "Only in folders that list_host_access lists.",

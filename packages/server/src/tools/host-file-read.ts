@@ -7,7 +7,7 @@ export const hostFileRead = defineTool({
   name: "host_file_read",
   title: "Read a file of the host",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Returns the content of a file on the host machine as text, or as Base64 if it is not text.",
     "Only files in folders that list_host_access lists; links are resolved first. Use host_file_copy for files over 1 MB.",

@@ -7,7 +7,7 @@ export const hostFileWrite = defineTool({
   name: "host_file_write",
   title: "Write a file of the host",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Writes a whole file on the host machine; an existing file is replaced and keeps its mode. The folder must exist.",
     "Only in folders that list_host_access shows as read-write, and not through links.",

@@ -24,7 +24,7 @@ export const inspectState = defineTool({
   name: "inspect_state",
   title: "Look at a session",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Shows the state of a session: variables of its interpreters with types and sizes (no values), environment variables with secrets masked, processes, and a list of all sessions.",
     "Use it to check what is still there before you compute it again.",

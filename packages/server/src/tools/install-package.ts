@@ -10,7 +10,7 @@ export const installPackage = defineTool({
   name: "install_package",
   title: "Install packages",
   sets: ["core"],
-  permission: "use",
+  scope: "use",
   description: [
     "Installs pip or npm packages into your sandbox from the registries that the operator has configured. Your code gets no network access.",
     "Use it before code that imports missing packages. They stay as long as the session.",

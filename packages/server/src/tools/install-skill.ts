@@ -8,7 +8,7 @@ export const installSkill = defineTool({
   name: "install_skill",
   title: "Install skills",
   sets: ["files"],
-  permission: "use",
+  scope: "use",
   description: [
     "Installs skills into your sandbox, each in /workspace/skills/NAME; it replaces another version of the same skill. Then read its SKILL.md and follow it.",
     "/workspace/skills/index.json lists installed skills with descriptions.",

@@ -10,7 +10,7 @@ export const killProcess = defineTool({
   name: "kill_process",
   title: "End a process",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Ends a background process and its children at once. With signal it only sends that signal to the process group: SIGTERM or SIGINT allow it to exit by itself.",
     "Returns delivered: false if it had already ended. You can still read its output.",

@@ -10,7 +10,7 @@ export const listCheckpoints = defineTool({
   name: "list_checkpoints",
   title: "List checkpoints",
   sets: ["sessions"],
-  permission: "read",
+  scope: "read",
   description: [
     "Lists the checkpoints of your namespace, newest first, also of ended sessions; with session_id only those of that session.",
     "Use it to find the checkpoint_id for restore_checkpoint. truncated: older ones are omitted.",

@@ -11,7 +11,7 @@ export const listFiles = defineTool({
   name: "list_files",
   title: "List files",
   sets: ["core", "files"],
-  permission: "read",
+  scope: "read",
   description: [
     "Lists a folder of your sandbox (default: /workspace) with sizes and times.",
     "Use it before you read files or after code has run; search_files finds files by name or text.",

@@ -8,7 +8,7 @@ export const listHostAccess = defineTool({
   name: "list_host_access",
   title: "Show what of the host is open",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Lists the command patterns that host_exec runs at once (`allowed`, `approved`), those that need a human's approval (`asked`), those that it never runs",
     "(`blocked`, `denied`), how it handles all others (`unknown`), and the folders that the host_file tools can use.",

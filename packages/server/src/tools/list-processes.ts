@@ -9,7 +9,7 @@ export const listProcesses = defineTool({
   name: "list_processes",
   title: "List processes",
   sets: ["sessions"],
-  permission: "read",
+  scope: "read",
   description:
     "Lists the background processes of your sandbox, also ended ones, with state and exit code. Use it to find a process_id.",
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },

@@ -25,7 +25,7 @@ export const listRuntimes = defineTool({
   name: "list_runtimes",
   title: "List languages and engines",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Lists the languages of execute_code with their versions in your sandbox, which of them keep variables, the engines that isolate sandboxes, and the images for sandboxes.",
     "Use it before you rely on a version. `engine` is that of your session; `auto` is the strongest that works on this machine.",

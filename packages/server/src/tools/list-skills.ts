@@ -8,7 +8,7 @@ export const listSkills = defineTool({
   name: "list_skills",
   title: "List skills",
   sets: ["files"],
-  permission: "read",
+  scope: "read",
   description: [
     "Lists the available skills, newest first, with name, version and description. A skill is instructions and programs for a kind of task.",
     "Call it before a task that a skill may solve; then use read_skill to read one, and install_skill to copy its files into your sandbox.",

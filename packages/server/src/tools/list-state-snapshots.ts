@@ -9,7 +9,7 @@ export const listStateSnapshots = defineTool({
   name: "list_state_snapshots",
   title: "List snapshots",
   sets: ["sessions"],
-  permission: "read",
+  scope: "read",
   description: [
     "Lists the snapshots of your session, oldest first; with all_sessions those of all sessions of your namespace, also ended ones.",
     "Use it to find the snapshot_id for restore_state_snapshot. truncated: older ones are omitted.",

@@ -21,7 +21,7 @@ export const listTemplates = defineTool({
   name: "list_templates",
   title: "List templates",
   sets: ["sessions"],
-  permission: "read",
+  scope: "read",
   description: [
     "Lists the templates of your namespace, newest first. A session from a template has its packages and data already.",
     "Use it before a task that needs more than Python's standard library, and pass the name of one with state ready as template to create_session.",

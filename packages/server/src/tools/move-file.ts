@@ -7,7 +7,7 @@ export const moveFile = defineTool({
   name: "move_file",
   title: "Move a file",
   sets: ["files"],
-  permission: "use",
+  scope: "use",
   description: [
     "Moves or renames a file or folder of your sandbox. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
     "Refused if the target exists, unless replace is set.",

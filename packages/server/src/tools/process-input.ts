@@ -9,7 +9,7 @@ export const processInput = defineTool({
   name: "process_input",
   title: "Write to a process",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Writes to the standard input of a background process that was started with stdin, or to its terminal: end a line with \\n; Ctrl-C is \\u0003.",
     "Returns delivered: false if the process no longer reads. Read its output with process_output.",

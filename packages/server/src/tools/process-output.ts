@@ -15,7 +15,7 @@ export const processOutput = defineTool({
   name: "process_output",
   title: "Read a process's output",
   sets: ["sessions"],
-  permission: "read",
+  scope: "read",
   description: [
     "Reads the output of a background process from offset on. Continue with next_offset; with wait_seconds the call waits for new output.",
     "Returns data (text or base64, see encoding), ended, and the result with the exit code after the end. Only the newest part of very long output is kept: offset is where data begins.",

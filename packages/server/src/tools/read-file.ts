@@ -12,7 +12,7 @@ export const readFile = defineTool({
   name: "read_file",
   title: "Read a file",
   sets: ["core", "files"],
-  permission: "read",
+  scope: "read",
   description: [
     "Reads a file of your sandbox, or a part of it. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp.",
     "With snapshot_id it reads the file from that snapshot of the workspace.",

@@ -13,7 +13,7 @@ export const readSkill = defineTool({
   name: "read_skill",
   title: "Read a skill",
   sets: ["files"],
-  permission: "read",
+  scope: "read",
   description: [
     "Reads SKILL.md or another file of a skill without installing it. The text is by the author of the skill.",
     "Returns content as text or base64 (see encoding), next_offset if there is more, and files: the other files of the skill.",

@@ -14,7 +14,7 @@ export const requestEgress = defineTool({
   name: "request_egress",
   title: "Ask for a network destination",
   sets: ["core"],
-  permission: "use",
+  scope: "use",
   description: [
     "Asks a human to allow your sandbox to connect to a host, by name. Use it if network policy refused your code, or before you need a host; give the reason in purpose.",
     "Waits for the decision, at most 4 minutes; with wait: false it returns at once, and you can continue with other work.",

@@ -9,7 +9,7 @@ export const requestHostAccess = defineTool({
   name: "request_host_access",
   title: "Ask to run commands on the host",
   sets: ["host"],
-  permission: "use",
+  scope: "use",
   description: [
     "Asks a human to allow host_exec to run commands that match a pattern. Returns at once with the state of the request.",
     "A pattern is a command whose words may be *: `docker restart *`. It is compared word by word; * does not match options.",

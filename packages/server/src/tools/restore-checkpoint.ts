@@ -6,7 +6,7 @@ export const restoreCheckpoint = defineTool({
   name: "restore_checkpoint",
   title: "Go on from a checkpoint",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Creates a session from a checkpoint, with the variables, processes and files of that moment. The original session is not affected, and may be deleted.",
     "Use it to continue from a known state, as often as you like.",

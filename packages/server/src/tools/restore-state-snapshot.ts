@@ -7,7 +7,7 @@ export const restoreStateSnapshot = defineTool({
   name: "restore_state_snapshot",
   title: "Go back to a snapshot",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Restores the files of your workspace: deletes files that are not in the snapshot, rewrites changed ones, creates missing ones, restores times.",
     "Later changes are lost: take another snapshot first if you may need them. Variables of the interpreter do not change.",

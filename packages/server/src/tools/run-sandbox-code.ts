@@ -16,7 +16,7 @@ export const runSandboxCode = defineTool({
   name: "run_sandbox_code",
   title: "Run checked code",
   sets: ["data"],
-  permission: "use",
+  scope: "use",
   description: [
     "Checks Python code with policy strict, then runs it in your sandbox's workspace. Returns stdout, stderr and the duration.",
     "Refused before it runs: syntax errors, eval, exec, escapes through dunder attributes, and imports that are not on the list",

@@ -11,7 +11,7 @@ export const sandboxStats = defineTool({
   name: "sandbox_stats",
   title: "How the place is doing",
   sets: ["admin"],
-  permission: "read",
+  scope: "read",
   description: [
     "Returns the queue of runs, the sandboxes of your namespace by state, the number of sessions, and your session's current usage.",
     "Use it if calls are slow or refused as too many: waiting close to max_waiting means a full queue.",

@@ -14,7 +14,7 @@ export const searchFiles = defineTool({
   name: "search_files",
   title: "Search files",
   sets: ["files"],
-  permission: "read",
+  scope: "read",
   description: [
     "Searches the files of your sandbox by name (a glob such as *.py), by text (literal, within a line), or both.",
     "Returns paths relative to the folder; for text also line, column and the line's content. truncated: a limit ended the search.",

@@ -16,7 +16,7 @@ export const setResourceLimits = defineTool({
   name: "set_resource_limits",
   title: "Set limits of a session",
   sets: ["sessions", "admin"],
-  permission: "use",
+  scope: "use",
   description: [
     "Changes a session's limits at once: memory, cores, processes, and the default time limit of execute_code.",
     "Use it if a run ended with oom_killed or timed_out, or to reduce a session's usage. Omitted limits do not change.",

@@ -9,7 +9,7 @@ export const startProcess = defineTool({
   name: "start_process",
   title: "Start a process",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Starts a background program in your sandbox and returns at once: servers, watchers, long jobs; with terminal also programs that need one.",
     "Read its output with process_output, write to it with process_input, end it with kill_process. It runs for an hour at most, also after you disconnect.",

@@ -6,7 +6,7 @@ export const terminateSession = defineTool({
   name: "terminate_session",
   title: "End a session",
   sets: ["sessions"],
-  permission: "use",
+  scope: "use",
   description: [
     "Permanently deletes a session: kills its processes and deletes its files and variables. This cannot be undone.",
     "Use it at the end of the work, after the user has the results (get_artifacts, create_state_snapshot).",

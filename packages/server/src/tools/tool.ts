@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import type { Caller, Permission } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
+import type { Scope } from "../core/scope.ts";
 import type { ToolParts } from "./tool-parts.ts";
 
 /** Groups of tools that a client chooses from, so that a model is not flooded. `core` unless told. */
@@ -49,7 +50,7 @@ interface ToolShape<Input extends z.ZodType, Output extends z.ZodType> {
   name: string;
   title: string;
   sets: readonly [ToolSet, ...ToolSet[]];
-  permission: Permission;
+  scope: Scope;
   /** For models: when to use it, what comes back, what to do on refusal. */
   description: string;
   hints: ToolHints;

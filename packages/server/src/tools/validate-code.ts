@@ -10,7 +10,7 @@ export const validateCode = defineTool({
   name: "validate_code",
   title: "Check code",
   sets: ["data"],
-  permission: "use",
+  scope: "use",
   description: [
     "Checks Python, Node.js or shell code without running it: syntax errors with line and column, missing imports, dangerous patterns",
     "(eval, exec, escapes through dunder attributes, unapproved imports, rm -rf /).",

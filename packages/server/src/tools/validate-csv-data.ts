@@ -10,7 +10,7 @@ export const validateCsvData = defineTool({
   name: "validate_csv_data",
   title: "Check CSV",
   sets: ["data"],
-  permission: "use",
+  scope: "use",
   description: [
     "Checks CSV text (RFC 4180, header first): required headers, column types, rows of the wrong length, broken quotes.",
     `Types are ${csvTypes.join(", ")}; a ? after one (int?) allows empty fields.`,

@@ -7,7 +7,7 @@ export const validateJsonData = defineTool({
   name: "validate_json_data",
   title: "Check JSON",
   sets: ["data"],
-  permission: "use",
+  scope: "use",
   description: [
     "Checks data against a JSON Schema 2020-12: your own, or a registered one by name (config, user, dataset; see sandbox://schemas).",
     "Returns all errors, each with a JSON Pointer to the value and the violated keyword.",

@@ -11,7 +11,7 @@ export const webSearch = defineTool({
   name: "web_search",
   title: "Search the web",
   sets: ["web"],
-  permission: "use",
+  scope: "use",
   description: [
     "Searches the web and returns titles, addresses and snippets; read a result with fetch_webpage.",
     "Search engines are tried in turn until one answers: `provider` names it; `failed` says why others did not.",

@@ -9,7 +9,7 @@ export const writeFile = defineTool({
   name: "write_file",
   title: "Write a file",
   sets: ["core", "files"],
-  permission: "use",
+  scope: "use",
   description: [
     "Writes a whole file of your sandbox, replaces an existing one, and creates parent folders. Paths are relative to /workspace, or absolute in /workspace, /home/user and /tmp. Refused if your user cannot write the existing file.",
     "Use it for source code and text; send other bytes in base64. Write files for the user to output/.",

@@ -1,5 +1,5 @@
 import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
-import { requirePermission } from "../../core/principal.ts";
+import { requireScope } from "../../core/scope.ts";
 import { toProtocolError } from "../protocol-error.ts";
 import type { McpClient, McpParts } from "../server.ts";
 import { files, filesTemplate, listFiles, readFile } from "./files.ts";
@@ -14,7 +14,7 @@ const mimeType = "application/json";
 export function registerResources(server: McpServer, mcp: McpParts, client: McpClient): void {
   const reading = (context: ServerContext): Reading => {
     const caller = client.caller(context);
-    requirePermission(caller.principal, "read");
+    requireScope(caller.principal, "read");
     return { caller, session: client.session, mcp };
   };
   const told = async <T>(context: ServerContext, read: (reading: Reading) => Promise<T>, uri?: string): Promise<T> => {

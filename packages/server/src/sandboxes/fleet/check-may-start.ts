@@ -1,6 +1,7 @@
 import { AppError } from "../../core/errors.ts";
-import { type Caller, isAllowed } from "../../core/principal.ts";
+import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { isAllowed } from "../../core/scope.ts";
 
 /** Whoever may only read wakes nothing up: a start costs what others could use. */
 export function checkMayStart({ principal }: Caller, { id, status }: SandboxRecord): void {

@@ -1,8 +1,9 @@
 import { AppError } from "../core/errors.ts";
-import { isAllowed, type Principal } from "../core/principal.ts";
+import type { Principal } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 
 /** The namespace that a caller sees; undefined for all, which takes an administrator. */
-export function scopeOf(principal: Principal, all: boolean | undefined): string | undefined {
+export function visibleNamespace(principal: Principal, all: boolean | undefined): string | undefined {
   if (!all) return principal.namespace;
   if (isAllowed(principal, "administer")) return undefined;
   throw new AppError("forbidden", "only an administrator may look into all namespaces");
