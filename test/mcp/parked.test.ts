@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { toolLimits } from "../../packages/server/src/core/tool-limits.ts";
+import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient } from "./client.ts";
@@ -61,7 +61,7 @@ describe("a call that waits for its client to come back with an answer", () => {
   it("[MCP-08] is one of so many of a key: past that the question is left to an operator elsewhere", async () => {
     const own = await operator();
     // A sandbox has 16 questions that wait at most.
-    const calls = Array.from({ length: toolLimits.parkedPerKey }, (_, at) => ({
+    const calls = Array.from({ length: mcpLimits.parkedPerKey }, (_, at) => ({
       code: `echo ${at}`,
       session_id: `full-${at % 4}`,
     }));

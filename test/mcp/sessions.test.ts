@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
-import { toolLimits } from "../../packages/server/src/core/tool-limits.ts";
+import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 
@@ -63,7 +63,7 @@ describe("/mcp", () => {
 
   it("opens so many sessions for a key and no more, and others are not hindered", async () => {
     const token = await key();
-    for (let count = 0; count < toolLimits.sessionsPerKey; count += 32)
+    for (let count = 0; count < mcpLimits.sessionsPerKey; count += 32)
       await Promise.all(Array.from({ length: 32 }, () => open(token)));
     const refused = await send(token, hello);
     expect(refused.status).toBe(429);

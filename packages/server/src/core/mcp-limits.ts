@@ -3,6 +3,18 @@ const MiB = 1024 * KiB;
 
 /** Limits of the protocol that agents speak. */
 export const mcpLimits = {
+  /** Sessions of clients up to 2025-11-25: of one key, of all, and how long one lives without a request. */
+  sessionsPerKey: 256,
+  sessions: 2_048,
+  sessionIdleMs: 24 * 3_600_000,
+  /** A comment goes out this often on a stream that is silent. */
+  keepAliveMs: 15_000,
+  /** Streams of clients of 2026-07-28 that listen for changes. */
+  listeners: 1_024,
+  /** Calls whose client was sent away with a question: of one key, of all, and how long they wait for the answer. */
+  parkedPerKey: 32,
+  parked: 256,
+  parkedMs: 600_000,
   /** What is kept of a session's streams for a client whose connection broke, and of all sessions together. */
   eventsPerSession: 1_000,
   eventBytesPerSession: 2 * MiB,

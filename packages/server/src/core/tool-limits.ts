@@ -1,4 +1,4 @@
-/** Limits of the tools that agents call, and of the door they come through. */
+/** Limits of the tools that agents call. */
 export const toolLimits = {
   /** Names of an input, and names and items in it where a schema looks at every one: not in fields that hold data. */
   names: 1_000,
@@ -12,10 +12,6 @@ export const toolLimits = {
   progressEveryMs: 50,
   /** Of one call, to a client that asked for a log. */
   logMessages: 100,
-  /** Calls whose client was sent away with a question, of all and of one key, and how long they wait for it. */
-  parked: 256,
-  parkedPerKey: 32,
-  parkedMs: 600_000,
   /** Of each of stdout and stderr in a result: more than a model can read. */
   outputBytes: { default: 64 * 1024, max: 1024 * 1024 },
   /** Images that come with a result, and the size of each. */
@@ -33,12 +29,4 @@ export const toolLimits = {
   resourceBytes: 4 * 1024 * 1024,
   /** Values that a completion offers; the protocol has no more. */
   completions: 100,
-  /** MCP sessions of one key, and how long one lives without a request. */
-  sessionsPerKey: 256,
-  sessions: 2_048,
-  sessionIdleMs: 24 * 3_600_000,
-  /** A comment goes out this often on a stream that is silent. */
-  keepAliveMs: 15_000,
-  /** Streams of modern clients that listen for changes. */
-  subscriptions: 1_024,
 } as const;

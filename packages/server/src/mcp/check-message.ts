@@ -1,17 +1,17 @@
 import { AppError } from "../core/errors.ts";
 import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { mcpLimits } from "../core/mcp-limits.ts";
-import { checkNames } from "../tools/call-tool.ts";
 
 /**
  * Refuses a message that the protocol's library would be busy with for long: it looks at every name, several times over, and
- * nobody else is served meanwhile.
+ * nobody else is served meanwhile. What a tool is given is checked by `checkArguments`.
  */
-export function checkMessage(body: unknown): void {
-  for (const message of Array.isArray(body) ? body.slice(0, mcpLimits.batch + 1) : [body]) check(message);
+export function checkMessage(body: unknown, checkArguments: (given: unknown) => void): void {
+  for (const message of Array.isArray(body) ? body.slice(0, mcpLimits.batch + 1) : [body])
+    check(message, checkArguments);
 }
 
-function check(message: unknown): void {
+function check(message: unknown, checkArguments: (given: unknown) => void): void {
   const { names } = mcpLimits;
   const tooMany = () => new AppError("too_large", `a message has ${names} names at most`);
   if (hasMoreNames(message, names)) throw tooMany();
@@ -20,5 +20,5 @@ function check(message: unknown): void {
   if (hasMoreNames(params, names)) throw tooMany();
   const { arguments: given, ...inner } = isNames(params) ? params : {};
   if (isCrowded([outer, inner], names)) throw tooMany();
-  checkNames(given);
+  checkArguments(given);
 }

@@ -5,8 +5,9 @@ import {
   type McpRequestContext,
   type McpServer,
 } from "@modelcontextprotocol/server";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import { type Caller, unattended } from "../core/principal.ts";
-import { toolLimits } from "../core/tool-limits.ts";
+import { checkNames } from "../tools/call-tool.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
 import { callerOf, toAuthInfo } from "./caller.ts";
@@ -42,7 +43,7 @@ export class McpEndpoint implements AsyncDisposable {
 
   constructor(parts: EndpointParts) {
     this.#parts = parts;
-    const { keepAliveMs, subscriptions: maxSubscriptions } = toolLimits;
+    const { keepAliveMs, listeners: maxSubscriptions } = mcpLimits;
     this.#modern = createMcpHandler(
       ({ requestInfo }) => this.#build(sessionIn(requestInfo) ?? defaultSession, requestInfo),
       {
@@ -55,7 +56,8 @@ export class McpEndpoint implements AsyncDisposable {
     this.#serveModern = this.#modern.fetch;
     this.#legacy = new LegacySessions({
       ...parts,
-      build: (own, request) => this.#build(sessionIn(request) ?? own, request),
+      build: (id, request) => this.#build(sessionIn(request) ?? ownSession(id), request),
+      endSession: (caller, id) => parts.endSession(caller, ownSession(id)),
     });
   }
 
@@ -63,7 +65,7 @@ export class McpEndpoint implements AsyncDisposable {
   async handle(request: Request, from: Caller, parsedBody: unknown): Promise<Served> {
     const caller = unattended(from); // a stream may break and be taken up again; each call of a tool has its own end
     const authInfo = toAuthInfo(caller);
-    checkMessage(parsedBody);
+    checkMessage(parsedBody, checkNames);
     this.#setsOf(request);
     if (await isLegacyRequest(request, parsedBody))
       return this.#legacy.handle(request, { authInfo, parsedBody }, caller);
@@ -92,6 +94,9 @@ export class McpEndpoint implements AsyncDisposable {
     return readToolSets(named === null ? this.#parts.sets : named.split(","));
   }
 }
+
+/** A session that an older client has without naming one. */
+const ownSession = (id: string) => `mcp-${id}`;
 
 /** A session that the client names once, for calls that name none. */
 function sessionIn(request: Request | undefined): string | undefined {

@@ -37,6 +37,6 @@ it("a session that nobody uses expires with what it left behind; one with a requ
   expect(ended).toEqual([]);
   done?.();
   sessions.expire();
-  await expect.poll(() => ended).toEqual([`mcp-${id}`]);
+  await expect.poll(() => ended).toEqual([id]);
   expect((await ping()).response.status).toBe(404);
 });

@@ -7,17 +7,18 @@ import {
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
-import { toolLimits } from "../core/tool-limits.ts";
+import { ownerOf } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { EventBudget } from "./event-budget.ts";
 import { SessionEvents } from "./event-store.ts";
 import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
 
 interface LegacyParts {
-  build: (session: string, request: Request) => McpServer;
+  build: (id: string, request: Request) => McpServer;
   changes: Changes;
   follow: Follow;
-  endSession: (caller: Caller, session: string) => Promise<void>;
+  /** A session is over, and with it what it left behind. */
+  endSession: (caller: Caller, id: string) => Promise<void>;
   onError: (error: unknown) => void;
   /** How long a session lives that nobody uses. */
   idleMs?: number;
@@ -31,8 +32,6 @@ interface LegacySession {
   usedAtMs: number;
   close(): Promise<void>;
 }
-
-const ownerOf = ({ principal }: Caller) => JSON.stringify([principal.id, principal.namespace]);
 
 function refuse(status: number, code: number, message: string): { response: Response } {
   return { response: Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status }) };
@@ -78,7 +77,7 @@ export class LegacySessions implements AsyncDisposable {
 
   /** Ends those that nobody has used for long. */
   expire(): void {
-    const before = Date.now() - (this.#parts.idleMs ?? toolLimits.sessionIdleMs);
+    const before = Date.now() - (this.#parts.idleMs ?? mcpLimits.sessionIdleMs);
     for (const [id, { inUse, usedAtMs }] of this.#sessions)
       if (inUse === 0 && usedAtMs < before) this.#end(id).catch(this.#parts.onError);
   }
@@ -92,7 +91,7 @@ export class LegacySessions implements AsyncDisposable {
     this.expire();
     const owner = ownerOf(caller);
     const own = [...this.#sessions.values()].filter((session) => ownerOf(session.caller) === owner).length;
-    if (own >= toolLimits.sessionsPerKey || this.#sessions.size >= toolLimits.sessions)
+    if (own >= mcpLimits.sessionsPerKey || this.#sessions.size >= mcpLimits.sessions)
       return refuse(429, -32_000, "too many sessions are open: end one with DELETE");
     const id = randomId(18, "base64url");
     const events = new SessionEvents(this.#budget, owner);
@@ -101,9 +100,9 @@ export class LegacySessions implements AsyncDisposable {
       onsessionclosed: () => this.#end(id),
       eventStore: events,
       retryInterval: mcpLimits.retryMs,
-      keepAliveMs: toolLimits.keepAliveMs,
+      keepAliveMs: mcpLimits.keepAliveMs,
     });
-    const server = this.#parts.build(sessionKey(id), request);
+    const server = this.#parts.build(id, request);
     const uris = takeSubscriptions(server, caller, this.#parts.follow);
     const unfollow = followChanges(server, this.#parts.changes, caller.principal.namespace, (uri) => uris.has(uri));
     const close = async () => {
@@ -120,13 +119,10 @@ export class LegacySessions implements AsyncDisposable {
     return { response };
   }
 
-  /** With the sandbox that is this session's alone. */
   async #end(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session === undefined) return;
     await session.close();
-    await this.#parts.endSession(session.caller, sessionKey(id));
+    await this.#parts.endSession(session.caller, id);
   }
 }
-
-const sessionKey = (id: string) => `mcp-${id}`;

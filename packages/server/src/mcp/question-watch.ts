@@ -1,8 +1,7 @@
-import type { Approval } from "../core/approval.ts";
+import type { Approval, Approvals } from "../core/approval.ts";
 import { approvalKinds } from "../core/approval-kinds.ts";
-import type { EventReader } from "../core/journal.ts";
+import type { EventReader, Journal } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
-import type { ToolParts } from "../tools/tool-parts.ts";
 
 const types = [
   "approval.requested",
@@ -14,7 +13,7 @@ const types = [
 
 export interface QuestionWatchParts {
   caller: Caller;
-  parts: Pick<ToolParts, "approvals" | "journal">;
+  parts: { approvals: Pick<Approvals, "get">; journal: Pick<Journal, "read"> };
   /** The sandboxes that the call works in. */
   used: ReadonlySet<string>;
   /** Questions that some call puts to its user: each is put once. */

@@ -1,8 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import {
   type CallToolResult,
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
   createRequestStateCodec,
   type InputRequiredResult,
   inputRequired,
@@ -12,11 +10,13 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Approval } from "../core/approval.ts";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
-import { toolLimits } from "../core/tool-limits.ts";
 import type { Tool } from "../tools/tool.ts";
-import { ParkedRuns } from "./parked-runs.ts";
+import { canAsk, isModern } from "./asking.ts";
+import { ownerOf } from "./caller.ts";
+import { ParkedCalls } from "./parked-calls.ts";
 import { toDecision, toForm, type UserAnswer } from "./question-form.ts";
 import type { McpClient, McpParts } from "./server.ts";
 import { toErrorResult } from "./tool-result.ts";
@@ -31,14 +31,14 @@ interface CallState {
  * do that and the caller may decide (MCP-08). An agent's key may not, so its questions wait for an operator.
  */
 export class ToolCalls implements Disposable {
-  readonly #parked = new ParkedRuns();
+  readonly #parked = new ParkedCalls<ToolRun>();
   readonly #claimed = new Set<string>();
   readonly #codec: RequestStateCodec<CallState>;
 
   constructor(client: Pick<McpClient, "caller">) {
     this.#codec = createRequestStateCodec<CallState>({
       key: randomBytes(32),
-      ttlSeconds: toolLimits.parkedMs / 1000,
+      ttlSeconds: mcpLimits.parkedMs / 1000,
       bind: (context) => `${context.mcpReq.method}\0${ownerOf(client.caller(context))}`,
     });
   }
@@ -128,22 +128,4 @@ export class ToolCalls implements Disposable {
   [Symbol.dispose](): void {
     this.#parked[Symbol.dispose]();
   }
-}
-
-function ownerOf({ principal }: Caller): string {
-  return JSON.stringify([principal.id, principal.namespace]);
-}
-
-function isModern({ mcpReq }: ServerContext): boolean {
-  return mcpReq.envelope !== undefined;
-}
-
-function canAsk({ server }: McpServer, context: ServerContext): boolean {
-  const envelope = context.mcpReq.envelope as Record<string, unknown> | undefined;
-  const declared = isModern(context)
-    ? (envelope?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined)
-    : server.getClientCapabilities();
-  const { elicitation } = declared ?? {};
-  // Without a mode it is the form, the only one there was at first.
-  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }

@@ -24,7 +24,7 @@ export interface ToolRunParts {
 
 /** A tool at work. Requests come to wait for it one after the other: one that leaves with a question comes back with the answer. */
 export class ToolRun {
-  readonly lifeline: Lifeline;
+  readonly #lifeline: Lifeline;
   readonly #logged: { journal: Journal; namespace: string };
   readonly #done: Promise<CallToolResult>;
   readonly #over = new Map<string, AbortController>();
@@ -37,12 +37,21 @@ export class ToolRun {
 
   constructor(parts: ToolRunParts, context: ServerContext) {
     const { mcp, caller } = parts;
-    this.lifeline = new Lifeline({ caller, parts: mcp.parts });
+    this.#lifeline = new Lifeline({ caller, parts: mcp.parts });
     this.#logged = { journal: mcp.parts.journal, namespace: caller.principal.namespace };
     this.#done = this.#run(parts, context.mcpReq._meta?.progressToken !== undefined).then((result) => {
       this.#result = result;
       return result;
     });
+  }
+
+  /** The client is gone. */
+  lose(reason: unknown): Promise<void> {
+    return this.#lifeline.lose(reason);
+  }
+
+  cancel(reason: unknown): void {
+    this.#lifeline.cancel(reason);
   }
 
   /** What comes first: the result, or questions that were not put yet. */
@@ -78,13 +87,13 @@ export class ToolRun {
     const cancelled = context.mcpReq.signal;
     const gone = context.http?.req?.signal;
     const progress = Progress.of(context);
-    const log = CallLog.of({ ...this.#logged, used: this.lifeline.used, level }, context);
+    const log = CallLog.of({ ...this.#logged, used: this.#lifeline.used, level }, context);
     this.#progress = progress;
     this.#isAttended = true;
     void this.#watch?.attend();
     const end = () => {
-      if (gone?.aborted) void this.lifeline.lose(gone.reason);
-      else this.lifeline.cancel(cancelled.reason);
+      if (gone?.aborted) void this.lose(gone.reason);
+      else this.cancel(cancelled.reason);
     };
     const signals = gone === undefined ? [cancelled] : [cancelled, gone];
     for (const signal of signals) signal.addEventListener("abort", end, { once: true });
@@ -103,7 +112,7 @@ export class ToolRun {
     streams: boolean,
   ): Promise<CallToolResult> {
     const { parts, report } = mcp;
-    const { signal, using, used } = this.lifeline;
+    const { signal, using, used } = this.#lifeline;
     try {
       await using watch = asks
         ? new QuestionWatch({

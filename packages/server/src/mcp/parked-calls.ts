@@ -1,39 +1,45 @@
 import type { Approval } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
+import { mcpLimits } from "../core/mcp-limits.ts";
 import { randomId } from "../core/random-id.ts";
-import { toolLimits } from "../core/tool-limits.ts";
-import type { ToolRun } from "./tool-run.ts";
 
-export interface ParkedRun {
-  run: ToolRun;
+/** A call that goes on while its client is away. */
+interface Parkable {
+  /** The client will not come back. */
+  lose(reason: AppError): unknown;
+  cancel(reason: AppError): void;
+}
+
+interface ParkedCall<Run extends Parkable> {
+  run: Run;
   /** Whose it is, and which tool with what: it is found again for the same call alone. */
   owner: string;
   call: string;
   questions: readonly Approval[];
 }
 
-/** Runs whose client was sent away with a question (2026-07-28): they go on meanwhile, and end when nobody comes back. */
-export class ParkedRuns implements Disposable {
-  readonly #parked = new Map<string, ParkedRun & { timer: NodeJS.Timeout }>();
+/** Calls whose client was sent away with a question (2026-07-28): they go on meanwhile, and end when nobody comes back. */
+export class ParkedCalls<Run extends Parkable> implements Disposable {
+  readonly #parked = new Map<string, ParkedCall<Run> & { timer: NodeJS.Timeout }>();
 
   hasRoom(owner: string): boolean {
-    if (this.#parked.size >= toolLimits.parked) return false;
+    if (this.#parked.size >= mcpLimits.parked) return false;
     const own = [...this.#parked.values()].filter((parked) => parked.owner === owner).length;
-    return own < toolLimits.parkedPerKey;
+    return own < mcpLimits.parkedPerKey;
   }
 
-  put(parked: ParkedRun): string {
+  put(parked: ParkedCall<Run>): string {
     const id = randomId(18, "base64url");
     const timer = setTimeout(() => {
       this.#parked.delete(id);
-      void parked.run.lifeline.lose(new AppError("timeout", "nobody came back with an answer"));
-    }, toolLimits.parkedMs).unref();
+      void parked.run.lose(new AppError("timeout", "nobody came back with an answer"));
+    }, mcpLimits.parkedMs).unref();
     this.#parked.set(id, { ...parked, timer });
     return id;
   }
 
   /** Once: whoever brings the same again has no part in it. */
-  take(id: string, owner: string, call: string): ParkedRun {
+  take(id: string, owner: string, call: string): ParkedCall<Run> {
     const parked = this.#parked.get(id);
     if (parked === undefined || parked.owner !== owner || parked.call !== call)
       throw new AppError("conflict", "there is no such call that waits for an answer", {
@@ -47,7 +53,7 @@ export class ParkedRuns implements Disposable {
   [Symbol.dispose](): void {
     for (const { run, timer } of this.#parked.values()) {
       clearTimeout(timer);
-      run.lifeline.cancel(new AppError("unavailable", "the daemon is shutting down"));
+      run.cancel(new AppError("unavailable", "the daemon is shutting down"));
     }
     this.#parked.clear();
   }

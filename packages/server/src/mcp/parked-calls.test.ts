@@ -1,29 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Caller } from "../core/principal.ts";
-import { toolLimits } from "../core/tool-limits.ts";
-import { Lifeline } from "../tools/lifeline.ts";
-import { type ParkedRun, ParkedRuns } from "./parked-runs.ts";
+import { mcpLimits } from "../core/mcp-limits.ts";
+import { ParkedCalls } from "./parked-calls.ts";
 
-const caller: Caller = {
-  principal: { id: "key", name: "key", namespace: "default", role: "operator" },
-  requestId: "one",
-};
-
-/** A run that has used no sandbox yet. */
-function parkedRun(owner: string, call = "call"): ParkedRun & { signal: AbortSignal } {
-  const lifeline = new Lifeline({ caller, parts: {} as never });
-  return { run: { lifeline } as ParkedRun["run"], owner, call, questions: [], signal: lifeline.signal };
+/** A call that ends when its client is lost. */
+function parkedCall(owner: string, call = "call") {
+  const controller = new AbortController();
+  const end = (reason: unknown) => controller.abort(reason);
+  return { run: { lose: end, cancel: end }, owner, call, questions: [], signal: controller.signal };
 }
 
-describe("runs whose client was sent away with a question", () => {
+describe("calls whose client was sent away with a question", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
   it("[MCP-08] end when nobody comes back in time, and are not found then", async () => {
-    using parked = new ParkedRuns();
-    const run = parkedRun("a");
+    using parked = new ParkedCalls();
+    const run = parkedCall("a");
     const id = parked.put(run);
-    await vi.advanceTimersByTimeAsync(toolLimits.parkedMs - 1);
+    await vi.advanceTimersByTimeAsync(mcpLimits.parkedMs - 1);
     expect(run.signal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(run.signal.reason).toMatchObject({ code: "timeout" });
@@ -32,23 +26,23 @@ describe("runs whose client was sent away with a question", () => {
   });
 
   it("[MCP-08] go on once their client is back, however long that takes", async () => {
-    using parked = new ParkedRuns();
-    const run = parkedRun("a");
+    using parked = new ParkedCalls();
+    const run = parkedCall("a");
     expect(parked.take(parked.put(run), "a", "call").run).toBe(run.run);
-    await vi.advanceTimersByTimeAsync(toolLimits.parkedMs * 2);
+    await vi.advanceTimersByTimeAsync(mcpLimits.parkedMs * 2);
     expect(run.signal.aborted).toBe(false);
   });
 
   it("[MCP-08] are so many of a key and so many in all; whoever comes back makes room", () => {
-    using parked = new ParkedRuns();
+    using parked = new ParkedCalls();
     const ids: string[] = [];
     const fill = (owner: string) => {
-      while (parked.hasRoom(owner)) ids.push(parked.put(parkedRun(owner)));
+      while (parked.hasRoom(owner)) ids.push(parked.put(parkedCall(owner)));
     };
     fill("key 0");
-    expect(ids.length).toBe(toolLimits.parkedPerKey);
+    expect(ids.length).toBe(mcpLimits.parkedPerKey);
     for (let key = 1; parked.hasRoom(`key ${key}`); key++) fill(`key ${key}`);
-    expect(ids.length).toBe(toolLimits.parked);
+    expect(ids.length).toBe(mcpLimits.parked);
     expect(parked.hasRoom("another")).toBe(false);
     expect(() => parked.take(ids[0] ?? "", "key 1", "call")).toThrow("no such call");
     parked.take(ids[0] ?? "", "key 0", "call");
@@ -56,9 +50,9 @@ describe("runs whose client was sent away with a question", () => {
   });
 
   it("[MCP-08] end with the server", () => {
-    const run = parkedRun("a");
+    const run = parkedCall("a");
     {
-      using parked = new ParkedRuns();
+      using parked = new ParkedCalls();
       parked.put(run);
     }
     expect(run.signal.reason).toMatchObject({ code: "unavailable" });
