@@ -24,9 +24,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   oci: ["core", "tar"],
   sandboxes: ["core", "tar"],
   schemas: ["core", ...USE_CASES],
+  // What any server of the protocol needs; it knows no tool.
+  "mcp-protocol": ["core"],
   tools: ["core", "schemas", ...USE_CASES],
   http: ["core", "mcp", "schemas", "tools", ...USE_CASES],
-  mcp: ["core", "schemas", "tools", ...USE_CASES],
+  mcp: ["core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
   cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { fromJsonSchema, type ServerContext } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import type { Changes } from "../../../packages/server/src/mcp/changes.ts";
 import type { Offer } from "../../../packages/server/src/mcp/server.ts";
+import type { Changes } from "../../../packages/server/src/mcp-protocol/changes.ts";
 import { image, resource, text, wav } from "./content.ts";
 
 const stepMs = 20;

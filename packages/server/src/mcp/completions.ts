@@ -1,7 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import { toolLimits } from "../core/tool-limits.ts";
+import { toProtocolError } from "../mcp-protocol/protocol-error.ts";
 import { readWorkspaceUri, workspaceTemplate } from "../tools/workspace-uri.ts";
-import { toProtocolError } from "./protocol-error.ts";
 import { listFiles } from "./resources/files.ts";
 import type { Reading } from "./resources/resource.ts";
 import type { McpClient, McpParts } from "./server.ts";

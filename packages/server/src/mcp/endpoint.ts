@@ -7,15 +7,15 @@ import {
 } from "@modelcontextprotocol/server";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import { type Caller, unattended } from "../core/principal.ts";
+import { callerOf, toAuthInfo } from "../mcp-protocol/caller.ts";
+import type { Changes } from "../mcp-protocol/changes.ts";
+import { checkMessage } from "../mcp-protocol/check-message.ts";
+import type { Follow } from "../mcp-protocol/follow-changes.ts";
+import { LegacySessions } from "../mcp-protocol/legacy-sessions.ts";
+import { readListen } from "../mcp-protocol/listen.ts";
 import { checkNames } from "../tools/call-tool.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import { defaultSession } from "../tools/tools.ts";
-import { callerOf, toAuthInfo } from "./caller.ts";
-import type { Changes } from "./changes.ts";
-import { checkMessage } from "./check-message.ts";
-import type { Follow } from "./follow-changes.ts";
-import { LegacySessions } from "./legacy-sessions.ts";
-import { readListen } from "./listen.ts";
 import { buildServer, type ServerParts } from "./server.ts";
 
 export interface EndpointParts extends ServerParts {

@@ -1,8 +1,8 @@
 import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
+import { toProtocolError } from "../mcp-protocol/protocol-error.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unknownTool } from "../tools/tool-sets.ts";
 import { knownInput, knownSchema } from "./known-schema.ts";
-import { toProtocolError } from "./protocol-error.ts";
 import type { McpClient, McpParts, Offer } from "./server.ts";
 
 /** The tools of the sets that a client asked for. */

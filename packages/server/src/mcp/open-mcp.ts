@@ -1,8 +1,8 @@
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../mcp-protocol/changes.ts";
+import type { Follow } from "../mcp-protocol/follow-changes.ts";
+import { toProtocolError } from "../mcp-protocol/protocol-error.ts";
 import { FileChanges } from "./file-changes.ts";
 import { FixedChanges } from "./fixed-changes.ts";
-import type { Follow } from "./follow-changes.ts";
-import { toProtocolError } from "./protocol-error.ts";
 import type { McpClient, McpParts } from "./server.ts";
 import { ToolCalls } from "./tool-calls.ts";
 

@@ -3,11 +3,11 @@ import { type JSONRPCMessage, ProtocolErrorCode } from "@modelcontextprotocol/se
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
+import { boundedLines } from "../mcp-protocol/bounded-lines.ts";
+import type { Changes } from "../mcp-protocol/changes.ts";
+import { type Follow, followChanges, takeSubscriptions } from "../mcp-protocol/follow-changes.ts";
+import { readListen } from "../mcp-protocol/listen.ts";
 import type { ToolSet } from "../tools/tool.ts";
-import { boundedLines } from "./bounded-lines.ts";
-import type { Changes } from "./changes.ts";
-import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
-import { readListen } from "./listen.ts";
 import { buildServer, type ServerParts } from "./server.ts";
 
 export interface StdioClient {

@@ -2,12 +2,12 @@ import type { CallToolResult, LoggingLevel, ServerContext } from "@modelcontextp
 import type { Approval } from "../core/approval.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
+import { QuestionWatch } from "../mcp-protocol/question-watch.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
 import type { Tool, ToolCall } from "../tools/tool.ts";
 import { CallLog } from "./call-log.ts";
 import { Progress } from "./progress.ts";
-import { QuestionWatch } from "./question-watch.ts";
 import type { McpParts } from "./server.ts";
 import { toCallResult, toErrorResult } from "./tool-result.ts";
 

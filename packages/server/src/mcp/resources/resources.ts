@@ -1,6 +1,6 @@
 import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
 import { requireScope } from "../../core/scope.ts";
-import { toProtocolError } from "../protocol-error.ts";
+import { toProtocolError } from "../../mcp-protocol/protocol-error.ts";
 import type { McpClient, McpParts } from "../server.ts";
 import { files, filesTemplate, listFiles, readFile } from "./files.ts";
 import { logs } from "./logs.ts";
