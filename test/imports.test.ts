@@ -20,6 +20,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   config: ["core"],
   ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
   store: ["core", "native"],
+  // HTTP/1.1 on a connection that is there already: one that was dialled, or the wire of a sandbox.
+  "http-over": ["core"],
+  egress: ["core", "http-over"],
   // Archives are read and written in one way.
   oci: ["core", "tar"],
   sandboxes: ["core", "tar"],
@@ -27,7 +30,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // What any server of the protocol needs; it knows no tool.
   "mcp-protocol": ["core"],
   tools: ["core", "schemas", ...USE_CASES],
-  http: ["core", "mcp", "schemas", "tools", ...USE_CASES],
+  http: ["core", "http-over", "mcp", "schemas", "tools", ...USE_CASES],
   mcp: ["core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
   cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
@@ -61,6 +64,7 @@ const NO_WAY_OUT: Record<string, string> = {
   [`${source}/engines/oci/watch.ts`]: "a descriptor of the helper's",
   [`${source}/host-access/hand-client.ts`]: "a descriptor that leads to the host's process",
   [`${source}/host-process.ts`]: "a descriptor that leads to the daemon",
+  [`${source}/http-over/request.ts`]: "a connection that it is given",
   [`${source}/host/control.ts`]: "the Unix socket of `caisson up`",
   [`${source}/wire/connection.ts`]: "the FIFOs of a sandbox",
 };

@@ -1,6 +1,6 @@
 /** Answers to requests that a value went out with are looked through for it, and those that cannot be are refused (S86). */
 import type { Destination } from "../core/egress.ts";
-import { valuesOf } from "./forward-headers.ts";
+import { valuesOf } from "../http-over/fields.ts";
 import type { Refusal } from "./refusal.ts";
 
 const plain = new Set(["identity", "chunked", ""]);

@@ -114,11 +114,6 @@ export function dial(address: string, port: number, signal: AbortSignal): Promis
   });
 }
 
-/** A request on a connection that is there already. */
-export function requestOver(connection: Duplex, options: RequestOptions): ClientRequest {
-  return requestPlain({ ...options, createConnection: () => connection });
-}
-
 /** Refuses what is no address of a name server. */
 export function checkServers(servers: readonly string[]): void {
   try {

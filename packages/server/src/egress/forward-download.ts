@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { DownloadDraft, Downloads } from "../core/download.ts";
 import { messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
-import { valuesOf } from "./forward-headers.ts";
+import { valuesOf } from "../http-over/fields.ts";
 import { answerRefusal } from "./http-answer.ts";
 import type { Way } from "./http-forward.ts";
 import { reset } from "./relay.ts";

@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { formatHead } from "../http-over/head.ts";
 import { formatRefusal, type Refusal, type RefusalAnswer } from "./refusal.ts";
 
 /** A mistake of the program's, in the shape of a refusal. */
@@ -38,11 +39,4 @@ export function answerRaw(client: Duplex, answer: Refusal | RefusalAnswer | stri
   client.on("error", () => undefined);
   client.end(formatHead(status, STATUS_CODES[status] ?? "", Object.entries(fields).flat()) + body);
   client.resume();
-}
-
-/** Fields are names and values in turn, as a parser gave them. */
-export function formatHead(status: number, text: string, fields: readonly string[]): string {
-  const lines = [`HTTP/1.1 ${status} ${text}`];
-  for (let i = 0; i + 1 < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
-  return `${lines.join("\r\n")}\r\n\r\n`;
 }

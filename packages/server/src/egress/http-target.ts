@@ -1,7 +1,7 @@
 /** Which host a request is for, by what cannot be forged: the proxy's target, or the address that was connected to. */
 import type { IncomingMessage } from "node:http";
 import type { AllowVerdict, Destination } from "../core/egress.ts";
-import { valuesOf } from "./forward-headers.ts";
+import { valuesOf } from "../http-over/fields.ts";
 import { parseAbsolute, parseAuthority } from "./proxy-target.ts";
 import { readHost } from "./read-host.ts";
 

@@ -11,7 +11,7 @@ import { httpLimits, portLimits } from "../core/http-limits.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
-import { formatHead } from "../egress/http-answer.ts";
+import { formatHead } from "../http-over/head.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import type { PortPass, PortPasses } from "../identity/port-passes.ts";
 import type { PortDesk } from "../sandboxes/port-desk.ts";
