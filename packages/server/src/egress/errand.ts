@@ -1,11 +1,10 @@
 /** What the daemon fetches on behalf of a sandbox goes the way of that sandbox's own connections, step by step (S44). */
-import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
-import { requestOver } from "../http-over/request.ts";
+import { getOver } from "../http-over/get.ts";
 import { type AdmitParts, admit } from "./admit.ts";
 import { checkOutboundUrl } from "./dialer.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";
@@ -40,7 +39,8 @@ export async function runErrand(parts: ErrandParts, errand: Errand): Promise<Err
   if (signal.aborted) abort();
   try {
     const connection = url.protocol === "https:" ? await secure(parts.trust, outlet, permit) : outlet;
-    const answer = await ask(outlet, connection, path, fields);
+    const { headBytes, answerMs } = gateLimits;
+    const answer = await getOver(connection, outlet, { path, fields, headBytes, answerMs, peer: "the host" });
     permits.set(answer, permit);
     return answer;
   } catch (error) {
@@ -63,19 +63,6 @@ async function secure(trust: HostTrust, outlet: Outlet, { destination: { host } 
   if (isIP(host) !== 0) throw new AppError("unsupported", "TLS is spoken to names, not to addresses");
   const { context } = await trust.load();
   return openTls(outlet, host, ["http/1.1"], context);
-}
-
-/** Resolves when the answer begins. */
-async function ask(outlet: Outlet, connection: Duplex, path: string, headers: string[]): Promise<ErrandAnswer> {
-  const begun = Promise.withResolvers<IncomingMessage>();
-  const request = requestOver(connection, { method: "GET", path, headers, maxHeaderSize: gateLimits.headBytes });
-  const late = () => outlet.destroy(new AppError("timeout", "the host does not answer"));
-  const timer = setTimeout(late, gateLimits.answerMs);
-  request.on("response", begun.resolve).on("error", begun.reject).end();
-  outlet.once("close", () => begun.reject(new AppError("unavailable", "the host has ended the connection")));
-  const answer = await begun.promise.finally(() => clearTimeout(timer));
-  answer.once("close", () => outlet.destroy());
-  return { status: answer.statusCode ?? 0, headers: answer.headers, body: answer };
 }
 
 /** The passage may have cut it; that says more than a broken socket. */

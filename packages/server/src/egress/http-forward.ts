@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import { gateLimits } from "../core/gate-limits.ts";
+import { upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming, valuesOf } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import { codedRefusal, isCoded } from "./coded-answer.ts";
@@ -109,7 +110,7 @@ function drop(out: ClientRequest, answer: IncomingMessage): void {
 export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Way): void {
   const { exit, mask } = way;
   // No body goes with it: a length would have the server take the next request for one.
-  const out = send(request, way, ["Connection", "Upgrade", "Upgrade", "websocket"], ["content-length"]);
+  const out = send(request, way, upgradeFields, ["content-length"]);
   client.once("close", () => exit.destroy());
   out.on("error", (error) => (client.writable ? answerRaw(client, broken(way, exit.errored ?? error)) : reset(client)));
   const refuse = () => {
@@ -121,7 +122,7 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
       socket.on("error", () => undefined).destroy();
       return refuse();
     }
-    const fields = [...mask(forwardable(answer.rawHeaders)), "Connection", "Upgrade", "Upgrade", "websocket"];
+    const fields = [...mask(forwardable(answer.rawHeaders)), ...upgradeFields];
     client.write(formatHead(101, "Switching Protocols", fields));
     if (head.length > 0) socket.unshift(head);
     lookAt(socket, way);

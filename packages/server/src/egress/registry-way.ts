@@ -1,12 +1,11 @@
 /** What the daemon fetches from registries of images: by TLS from public addresses, unless an operator has named the place (S72). */
-import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ErrandAnswer } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { registryLimits } from "../core/oci-limits.ts";
 import type { RegistryRequest, RegistryWay } from "../core/registry-way.ts";
-import { requestOver } from "../http-over/request.ts";
+import { getOver } from "../http-over/get.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
 import { checkOutboundUrl } from "./dialer.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";
@@ -80,7 +79,8 @@ async function speak(trust: HostTrust, outlet: Outlet, url: URL, request: Regist
     const connection = url.protocol === "https:" ? await secure(trust, outlet, url.hostname) : outlet;
     const path = `${url.pathname}${url.search}`;
     const fields = ["Host", url.host, ...Object.entries(headers).flat(), "Connection", "close"];
-    return await ask(outlet, connection, path, fields);
+    const { headBytes, answerMs } = registryLimits;
+    return await getOver(connection, outlet, { path, fields, headBytes, answerMs, peer: "the registry" });
   } catch (error) {
     const cause = outlet.errored ?? error;
     outlet.destroy();
@@ -93,19 +93,6 @@ async function secure(trust: HostTrust, outlet: Outlet, host: string): Promise<D
     throw new AppError("unsupported", "TLS is spoken to names, not to addresses");
   const { context } = await trust.load();
   return openTls(outlet, host, ["http/1.1"], context);
-}
-
-async function ask(outlet: Outlet, connection: Duplex, path: string, headers: string[]): Promise<ErrandAnswer> {
-  const begun = Promise.withResolvers<IncomingMessage>();
-  const options = { method: "GET", path, headers, maxHeaderSize: registryLimits.headBytes };
-  const request = requestOver(connection, options);
-  const late = () => outlet.destroy(new AppError("timeout", "the registry does not answer"));
-  const timer = setTimeout(late, registryLimits.answerMs);
-  request.on("response", begun.resolve).on("error", begun.reject).end();
-  outlet.once("close", () => begun.reject(new AppError("unavailable", "the registry has ended the connection")));
-  const answer = await begun.promise.finally(() => clearTimeout(timer));
-  answer.once("close", () => outlet.destroy());
-  return { status: answer.statusCode ?? 0, headers: answer.headers, body: answer };
 }
 
 function unreachable(url: URL, error: unknown): AppError {

@@ -1,13 +1,13 @@
 /** From a request that was let in to a program in a sandbox, and back without what must not leave (NET-14). */
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { AppError, messageOf } from "../core/errors.ts";
 import { portLimits } from "../core/http-limits.ts";
 import type { Tunnel } from "../core/tunnel.ts";
+import { type Ask, ask, askUpgrade, upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
-import { requestOver } from "../http-over/request.ts";
 import { CleanBytes } from "../sandboxes/clean-bytes.ts";
 import { CleanFrames } from "../sandboxes/clean-frames.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -41,26 +41,23 @@ export interface PortSocket {
 /** A client's word about who it is counts for nothing. */
 const ofForwarding = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "expect"];
 
-async function send(sandbox: Sandbox, request: PortRequest, framing: string[]): Promise<[ClientRequest, Tunnel]> {
+/** Gives the connection to the port, and what is asked there. */
+async function reach(
+  sandbox: Sandbox,
+  request: PortRequest,
+  framing: string[],
+): Promise<{ tunnel: Tunnel; asked: Ask }> {
   const { port, method, path, raw, leaveOut, added } = request;
+  const { headBytes, answerMs } = portLimits;
   const tunnel = await sandbox.wire.tunnels.dial(port);
   tunnel.on("error", () => undefined);
-  const out = requestOver(tunnel, {
-    method,
-    path,
-    headers: [...forwardable(raw, [...leaveOut, ...ofForwarding]), ...added, ...framing],
-    maxHeaderSize: portLimits.headBytes,
-    timeout: portLimits.answerMs,
-  });
-  out.once("timeout", () => out.destroy(new AppError("timeout", `port ${port} of the sandbox did not answer`)));
-  return [out, tunnel];
+  const fields = [...forwardable(raw, [...leaveOut, ...ofForwarding]), ...added, ...framing];
+  return { tunnel, asked: { method, path, fields, headBytes, answerMs, peer: `port ${port} of the sandbox` } };
 }
 
-function explain(error: unknown, port: number): AppError {
+function explain(error: unknown, { peer }: Ask): AppError {
   if (error instanceof AppError) return error;
-  return new AppError("unavailable", `port ${port} of the sandbox gave no answer: ${messageOf(error)}`, {
-    cause: error,
-  });
+  return new AppError("unavailable", `${peer} gave no answer: ${messageOf(error)}`, { cause: error });
 }
 
 function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): PortAnswer {
@@ -71,39 +68,28 @@ function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): Po
 }
 
 export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Readable): Promise<PortAnswer> {
-  const [out, tunnel] = await send(sandbox, request, requestFraming(request.method, request.raw));
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  out.once("response", resolve).on("error", reject);
-  if (body === undefined) out.end();
-  else body.on("error", (error) => out.destroy(error)).pipe(out);
+  const { tunnel, asked } = await reach(sandbox, request, requestFraming(request.method, request.raw));
   try {
-    return answerOf(sandbox, await promise, tunnel);
+    return answerOf(sandbox, await ask(tunnel, asked, { body }), tunnel);
   } catch (error) {
     tunnel.destroy();
-    throw explain(error, request.port);
+    throw explain(error, asked);
   }
 }
 
 /** Asks for a WebSocket; what a program answers that wants none is an answer. */
 export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
-  const upgrade = ["Connection", "Upgrade", "Upgrade", "websocket"];
   // Sent without a body: none may be announced. What is compressed could not be looked through, now or once a value is hidden.
   const leaveOut = [...request.leaveOut, "sec-websocket-extensions", "content-length"];
-  const [out, tunnel] = await send(sandbox, { ...request, leaveOut }, upgrade);
-  const { promise, resolve, reject } = Promise.withResolvers<PortSocket | PortAnswer>();
-  out.on("error", reject);
-  out.once("response", (answer) => resolve(answerOf(sandbox, answer, tunnel)));
-  out.once("upgrade", (answer, _socket, first) => {
-    if (first.length > 0) tunnel.unshift(first);
-    const fields = [...sandbox.redactor.value(forwardable(answer.rawHeaders)), ...upgrade];
-    resolve({ head: formatHead(101, "Switching Protocols", fields), tunnel });
-  });
-  out.end();
+  const { tunnel, asked } = await reach(sandbox, { ...request, leaveOut }, []);
   try {
-    return await promise;
+    const { answer, isUpgraded } = await askUpgrade(tunnel, asked);
+    if (!isUpgraded) return answerOf(sandbox, answer, tunnel);
+    const fields = [...sandbox.redactor.value(forwardable(answer.rawHeaders)), ...upgradeFields];
+    return { head: formatHead(101, "Switching Protocols", fields), tunnel };
   } catch (error) {
     tunnel.destroy();
-    throw explain(error, request.port);
+    throw explain(error, asked);
   }
 }
 
