@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Caisson, type CaissonOptions, openCaisson } from "../packages/server/src/app.ts";
 import type { Engine, EngineName } from "../packages/server/src/core/engine.ts";
 import { createOciEngine } from "../packages/server/src/engines/oci/engine.ts";
-import { prepareHostImage } from "../packages/server/src/images/host.ts";
+import { prepareHostImage } from "../packages/server/src/engines/root/host-image.ts";
 import { makeDataFolder, removeDataFolder } from "./data-folder.ts";
 
 export const root = join(import.meta.dirname, "..");

@@ -7,7 +7,7 @@ import type { CreatedSandbox, EngineName, SandboxLimits } from "../../packages/s
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
 import { createOciEngine } from "../../packages/server/src/engines/oci/engine.ts";
 import type { OciEngineOptions } from "../../packages/server/src/engines/oci/engine-options.ts";
-import { prepareHostImage } from "../../packages/server/src/images/host.ts";
+import { prepareHostImage } from "../../packages/server/src/engines/root/host-image.ts";
 import { findLeaks } from "../leaks.ts";
 
 export const engineNames: EngineName[] = ["container", "gvisor"];

@@ -103,7 +103,7 @@ describe.each(engineNames)("a folder of the image of engine %s", (name) => {
       await writeFile(join(source, "below/inner"), "of the host");
       const plain = await openEngine(name, home);
       await plain[Symbol.asyncDispose]();
-      const { prepareHostImage } = await import("../../packages/server/src/images/host.ts");
+      const { prepareHostImage } = await import("../../packages/server/src/engines/root/host-image.ts");
       const host = await prepareHostImage(home);
       const image = { ...host, entries: [...host.entries, { kind: "bind" as const, path: "/shared", source }] };
       await using engine = await openEngine(name, home, { image });

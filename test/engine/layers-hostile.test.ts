@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { prepareHostImage } from "../../packages/server/src/images/host.ts";
+import { prepareHostImage } from "../../packages/server/src/engines/root/host-image.ts";
 import { findLeaks } from "../leaks.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";
 import { freezeTree, makeRoot } from "./layer-trees.ts";

@@ -13,8 +13,8 @@ import { createOciEngine } from "./engines/oci/engine.ts";
 import type { OciEngineOptions } from "./engines/oci/engine-options.ts";
 import { engineOfKept, listKept } from "./engines/oci/kept.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
-import { prepareHostImage } from "./images/host.ts";
-import { kernelEntries } from "./images/kernels.ts";
+import { prepareHostImage } from "./engines/root/host-image.ts";
+import { kernelEntries } from "./engines/root/kernels.ts";
 
 /** Strongest first: what `auto` tries. */
 const engineOrder: readonly EngineName[] = ["gvisor", "container"];

@@ -1,6 +1,6 @@
 import type { HostFiles } from "./host-files.ts";
 
-/** Sandboxes have the same files there (images/host-etc.ts). */
+/** Sandboxes have the same files there (engines/root/host-etc.ts). */
 const shared = ["/etc/ssl/certs/", "/etc/pki/ca-trust/extracted/", "/etc/pki/tls/certs/", "/usr/"];
 export const certificatePath = "/workspace/.packages/registry.pem";
 

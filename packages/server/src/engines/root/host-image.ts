@@ -1,7 +1,7 @@
 import { access, lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { errnoOf } from "../core/errors.ts";
-import { ownPrograms, type RootEntry, type RootImage } from "../core/image.ts";
+import { errnoOf } from "../../core/errors.ts";
+import { ownPrograms, type RootEntry, type RootImage } from "../../core/image.ts";
 import { prepareEtc, prepareOver } from "./host-etc.ts";
 
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

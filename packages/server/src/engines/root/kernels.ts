@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { RootEntry } from "../core/image.ts";
+import type { RootEntry } from "../../core/image.ts";
 
 /** The programs of code contexts (native/guest/kernels), read-only like the rest of the root. */
 export function kernelEntries(bin: string): RootEntry[] {

@@ -1,5 +1,5 @@
-import { ownPrograms } from "../core/image.ts";
-import { packageAdvice } from "../core/network-refusal.ts";
+import { ownPrograms } from "../../core/image.ts";
+import { packageAdvice } from "../../core/network-refusal.ts";
 
 /** The `apt` and `apt-get` of a sandbox: the image's own program, and after its failure how packages come into a sandbox. */
 export const aptProgram = `#!/bin/sh

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { errnoOf } from "../core/errors.ts";
-import { installPrograms, ownPrograms } from "../core/image.ts";
-import { imageLimits } from "../core/image-limits.ts";
+import { errnoOf } from "../../core/errors.ts";
+import { installPrograms, ownPrograms } from "../../core/image.ts";
+import { imageLimits } from "../../core/image-limits.ts";
 import { aptProgram } from "./apt-program.ts";
 import { copyPublic, makeFolder } from "./copy-public.ts";
 import { pipProgram } from "./pip-program.ts";

@@ -1,4 +1,4 @@
-import { pipReport } from "../core/package.ts";
+import { pipReport } from "../../core/package.ts";
 
 /**
  * The `pip` that installs for a caller. Python looks for a user's packages in ~/.local, which here is a folder of the
