@@ -17,13 +17,13 @@ export async function copyPublic(source: string, target: string, budget: { files
   if (info === undefined || secretName.test(basename(source)) || budget.files-- <= 0) return;
   if (info.isSymbolicLink()) await copyLink(source, target);
   else if (info.isDirectory() && (info.mode & OTHERS_MAY_ENTER) === OTHERS_MAY_ENTER) {
-    await makeFolder(target);
+    await makePublicFolder(target);
     for (const name of await readdir(source)) await copyPublic(join(source, name), join(target, name), budget);
   } else if (info.isFile()) await copyFileIfPublic(source, target);
 }
 
 /** Readable by sandboxes, whatever umask this process has. */
-export async function makeFolder(path: string): Promise<void> {
+export async function makePublicFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true });
   await chmod(path, 0o755);
 }

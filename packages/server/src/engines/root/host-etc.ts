@@ -5,7 +5,7 @@ import { errnoOf } from "../../core/errors.ts";
 import { installPrograms, ownPrograms } from "../../core/image.ts";
 import { imageLimits } from "../../core/image-limits.ts";
 import { aptProgram } from "./apt-program.ts";
-import { copyPublic, makeFolder } from "./copy-public.ts";
+import { copyPublic, makePublicFolder } from "./copy-public.ts";
 import { pipProgram } from "./pip-program.ts";
 
 /** Written, not copied: nothing here says anything of the host. */
@@ -118,7 +118,7 @@ async function makeOnce(images: string, folder: string, make: (etc: string) => P
   if (await exists(folder)) return;
   const draft = join(images, `.${randomUUID()}`);
   try {
-    await makeFolder(draft);
+    await makePublicFolder(draft);
     await make(join(draft, "etc"));
     await rename(draft, folder);
   } catch (error) {
@@ -130,13 +130,13 @@ async function makeOnce(images: string, folder: string, make: (etc: string) => P
 }
 
 async function build(etc: string): Promise<void> {
-  await makeFolder(etc);
+  await makePublicFolder(etc);
   const budget = { files: imageLimits.etcFiles };
   for (const name of copied) {
-    await makeFolder(dirname(join(etc, name)));
+    await makePublicFolder(dirname(join(etc, name)));
     await copyPublic(join("/etc", name), join(etc, name), budget);
   }
-  await makeFolder(dirname(join(etc, bundle.path)));
+  await makePublicFolder(dirname(join(etc, bundle.path)));
   await rename(join(etc, bundle.path), join(etc, bundle.hosts)).catch((error: unknown) => {
     if (errnoOf(error) !== "ENOENT") throw error; // a host that trusts nobody
   });
@@ -148,17 +148,17 @@ async function build(etc: string): Promise<void> {
 }
 
 async function writePrograms(folder: string): Promise<void> {
-  await makeFolder(folder);
+  await makePublicFolder(folder);
   for (const [name, text] of Object.entries(programs)) {
-    await makeFolder(dirname(join(folder, name)));
+    await makePublicFolder(dirname(join(folder, name)));
     await writeFile(join(folder, name), text);
     await chmod(join(folder, name), 0o755);
   }
 }
 
 async function buildOver(etc: string): Promise<void> {
-  await makeFolder(etc);
-  await makeFolder(dirname(join(etc, bundle.path)));
+  await makePublicFolder(etc);
+  await makePublicFolder(dirname(join(etc, bundle.path)));
   await copyPublic(join("/etc", bundle.path), join(etc, bundle.hosts), { files: 1 });
   await writeCommon(etc);
 }
@@ -167,7 +167,7 @@ async function writeCommon(etc: string): Promise<void> {
   await symlink(bundle.leadsTo, join(etc, bundle.path));
   for (const [name, target] of Object.entries(links)) await symlink(target, join(etc, name));
   for (const [name, text] of Object.entries(written)) {
-    await makeFolder(dirname(join(etc, name)));
+    await makePublicFolder(dirname(join(etc, name)));
     await writeFile(join(etc, name), text);
     await chmod(join(etc, name), 0o644);
   }
