@@ -25,7 +25,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   egress: ["core", "http-over"],
   // Archives are read and written in one way.
   oci: ["core", "tar"],
-  sandboxes: ["core", "tar"],
+  // Whatever leaves a sandbox is masked in one way.
+  sandboxes: ["core", "dlp", "tar"],
   schemas: ["core", ...USE_CASES],
   // What any server of the protocol needs; it knows no tool.
   "mcp-protocol": ["core"],

@@ -1,8 +1,8 @@
 import { pipeline } from "node:stream/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CleanFrames } from "../../packages/server/src/dlp/clean-frames.ts";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
-import { CleanFrames } from "../../packages/server/src/sandboxes/clean-frames.ts";
 
 const secret = "sk-live-4f9a0c27d1e8";
 

@@ -5,11 +5,11 @@ import { finished } from "node:stream/promises";
 import { AppError, messageOf } from "../core/errors.ts";
 import { portLimits } from "../core/http-limits.ts";
 import type { Tunnel } from "../core/tunnel.ts";
+import { CleanBytes } from "../dlp/clean-bytes.ts";
+import { CleanFrames } from "../dlp/clean-frames.ts";
 import { type Ask, ask, askUpgrade, upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
-import { CleanBytes } from "../sandboxes/clean-bytes.ts";
-import { CleanFrames } from "../sandboxes/clean-frames.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 
 export interface PortRequest {

@@ -5,8 +5,8 @@ import { processLimits } from "../core/limits.ts";
 import type { OutputPiece } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { CleanOutput } from "../dlp/clean-output.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
-import { CleanOutput } from "./clean-output.ts";
 
 interface Segment {
   /** Offset of its first byte in the channel, and its name. */

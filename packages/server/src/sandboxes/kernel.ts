@@ -5,7 +5,7 @@ import { AppError } from "../core/errors.ts";
 import { contextLimits, requestLimits } from "../core/limits.ts";
 import { showBytes, showSeconds } from "../core/size.ts";
 import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, WireStream } from "../core/wire.ts";
-import { CleanOutput } from "./clean-output.ts";
+import { CleanOutput } from "../dlp/clean-output.ts";
 import { errorOfErrno } from "./errno.ts";
 import { type KernelMessage, KernelViolation, parseKernelMessage } from "./kernel-message.ts";
 import { fullPayloadBytes, MarkedStream, markBytes } from "./marked-stream.ts";

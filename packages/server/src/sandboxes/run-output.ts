@@ -1,8 +1,8 @@
 import type { Redactor } from "../core/redaction.ts";
 import type { RunIo, RunResult } from "../core/run.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { CleanOutput } from "../dlp/clean-output.ts";
 import { Capture } from "./capture.ts";
-import { CleanOutput } from "./clean-output.ts";
 
 interface OutputOptions {
   outputBytes: number;

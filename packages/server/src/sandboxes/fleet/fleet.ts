@@ -19,7 +19,7 @@ import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { templateLimits } from "../../core/template-limits.ts";
-import { cleanError } from "../clean-error.ts";
+import { cleanError } from "../../dlp/clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
 import { type AskedParts, allowedWarmUp, type CheckedRequest, resolveAsked } from "./asked-template.ts";
