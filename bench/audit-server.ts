@@ -22,7 +22,7 @@ const records = { keep: 1000, days: 1, outputBytes: 4096 };
 const caisson = opened.use(openCaisson({ home, root, records, onError }));
 const store = opened.use(await openStore({ path: join(home, "daemon/caisson.db") }));
 let isOn = true;
-const stored = opened.use(await StoredJournal.open({ audit: store.audit, batch: store.batch }));
+const stored = opened.use(await StoredJournal.open({ audit: store.audit, batch: store.batch, onError }));
 const journal: Journal = {
   last: 0,
   record: (news, facts) => stored.recordAll(isOn ? [news] : [], facts),

@@ -8,7 +8,10 @@ export function journalOf(
   { audit, batch }: Pick<Store, "audit" | "batch">,
   onEvent: (event: JournalEvent) => void = () => undefined,
 ): Promise<StoredJournal> {
-  return StoredJournal.open({ audit, batch, onEvent });
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  return StoredJournal.open({ audit, batch, onEvent, onError });
 }
 
 const refuse = () => Promise.reject(new Error("no journal"));

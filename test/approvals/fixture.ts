@@ -76,7 +76,7 @@ export class DeskHome implements AsyncDisposable {
       logged: async () => (await store.audit.search({ after: 0 })).map(({ type }) => type),
       [Symbol.asyncDispose]: async () => {
         await desk[Symbol.asyncDispose]();
-        journal[Symbol.dispose]();
+        await journal[Symbol.asyncDispose]();
         await store[Symbol.asyncDispose]();
       },
     };

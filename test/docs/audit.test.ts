@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ocsfClasses, placeOf } from "../../packages/server/src/audit/ocsf-class.ts";
+import { type EventKind, events } from "../../packages/server/src/core/events.ts";
+import type { EventType } from "../../packages/server/src/core/journal.ts";
 import { tableRows, wordsOf } from "./tables.ts";
 
+const countedTypes = (Object.keys(events) as EventType[]).filter(
+  (type) => (events[type] as EventKind).isCounted !== undefined,
+);
 const rows = tableRows("docs/audit.md", "| entries | class |");
 
 describe("docs/audit.md", () => {
@@ -17,5 +22,10 @@ describe("docs/audit.md", () => {
       const { uid, name: placed } = ocsfClasses[placeOf(type).class];
       expect(`${type}: ${placed} (${uid})`).toBe(`${type}: ${name}`);
     }
+  });
+
+  it("[S107] lists each type that may be counted, and no other", () => {
+    const told = tableRows("docs/audit.md", "| counted | |").flatMap(([, types]) => wordsOf(types));
+    expect(told.sort()).toEqual(countedTypes.sort());
   });
 });

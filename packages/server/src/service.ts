@@ -148,7 +148,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
   const { onEvent } = parts;
-  const journal = opened.use(await StoredJournal.open({ audit, batch: () => store.batch(), ...defined({ onEvent }) }));
+  const journal = opened.use(
+    await StoredJournal.open({ audit, batch: () => store.batch(), clock, onError, ...defined({ onEvent }) }),
+  );
   const settings = { ...parts.settings, limits: await withStorage(parts.settings.limits, folder) };
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, journal, clock, onError }, parts.vault));

@@ -104,9 +104,9 @@ export type NotedRow = Pick<ChainVerdict, "namespace" | "hash"> & { sequence: nu
 export interface Audit {
   /**
    * Resolves with its place when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when
-   * it could not be written. Undefined: it repeats others of its minute and is counted with them.
+   * it could not be written.
    */
-  record(entry: AuditEntry): Promise<AuditPlace | undefined>;
+  record(entry: AuditEntry): Promise<AuditPlace>;
   search(query: AuditQuery): Promise<AuditRow[]>;
   /** Content of the row at that position; undefined where it has none, or none any more. */
   content(position: number, namespace?: string): Promise<AuditContent | undefined>;

@@ -18,12 +18,15 @@ export type Audience = "audit" | "feed";
 export interface EventKind<D extends z.ZodType = z.ZodType> {
   data: D;
   audience: readonly Audience[];
+  /** Cheap to cause: what its actor repeats past a budget is counted in one entry (`audit.repeated`), and has no row of its own (S107). */
+  isCounted?: (data: object) => boolean;
 }
 
 const kept = <D extends z.ZodType>(data: D) => ({ data, audience: ["audit", "feed"] }) as const satisfies EventKind<D>;
 const logged = <D extends z.ZodType>(data: D) => ({ data, audience: ["audit"] }) as const satisfies EventKind<D>;
 const live = <D extends z.ZodType>(data: D) => ({ data, audience: ["feed"] }) as const satisfies EventKind<D>;
 const local = <D extends z.ZodType>(data: D) => ({ data, audience: [] }) as const satisfies EventKind<D>;
+const counted = <K extends EventKind>(kind: K, isCounted = (_: object) => true) => ({ ...kind, isCounted });
 
 const text = z.string();
 const count = z.number();
@@ -96,6 +99,8 @@ const connection = z.strictObject({
   reason: text.nullable(),
   approval_id: text.nullable().optional(),
 });
+/** And no answer of a human. */
+const isAttempt = (data: object) => "attempt_id" in data;
 const rules = z.array(text).optional();
 
 const hostCommand = z.strictObject({ program: text, argv_sha256: text });
@@ -122,40 +127,44 @@ export const events = {
   ),
   "egress.requested": kept(asked),
   "egress.approved": kept(answered),
-  "egress.denied": kept(z.union([answered, connection])),
-  "vault.accessed": kept(
-    version.extend({
-      binding_id: text,
-      as: z.enum(["file", "env", "header"]),
-      variable: text.optional(),
-      host: text.optional(),
-    }),
+  "egress.denied": counted(kept(z.union([answered, connection])), isAttempt),
+  "vault.accessed": counted(
+    kept(
+      version.extend({
+        binding_id: text,
+        as: z.enum(["file", "env", "header"]),
+        variable: text.optional(),
+        host: text.optional(),
+      }),
+    ),
   ),
   "resource.exceeded": kept(z.strictObject({ resource: z.enum(["memory", "cpu_time"]) })),
-  "artifact.signed": kept(files.extend({ signature: text.optional() })),
+  "artifact.signed": counted(kept(files.extend({ signature: text.optional() }))),
   "queue.backpressure": live(z.strictObject({ waiting: count })),
 
-  "execution.denied": logged(refusedCommand),
-  "tool.called": logged(
-    z.strictObject({
-      tool: text,
-      session: text,
-      verdict: z.enum(callVerdicts),
-      error_code: z.enum(errorCodes).nullable(),
-      duration_ms: count,
-      arguments_sha256: text,
-      result_sha256: text,
-    }),
+  "execution.denied": counted(logged(refusedCommand)),
+  "tool.called": counted(
+    logged(
+      z.strictObject({
+        tool: text,
+        session: text,
+        verdict: z.enum(callVerdicts),
+        error_code: z.enum(errorCodes).nullable(),
+        duration_ms: count,
+        arguments_sha256: text,
+        result_sha256: text,
+      }),
+    ),
   ),
   "process.started": logged(command.extend({ id: text })),
-  "process.input": logged(process.extend({ size_bytes: count, sha256: text, close: flag })),
-  "process.signalled": logged(process.extend({ signal: z.union([text, count]) })),
-  "process.resized": logged(process.extend({ rows: count, columns: count })),
+  "process.input": counted(logged(process.extend({ size_bytes: count, sha256: text, close: flag }))),
+  "process.signalled": counted(logged(process.extend({ signal: z.union([text, count]) }))),
+  "process.resized": counted(logged(process.extend({ rows: count, columns: count }))),
   "process.killed": logged(process),
-  "terminal.ticket": logged(nothing),
+  "terminal.ticket": counted(logged(nothing)),
   "job.cancelled": logged(z.strictObject({ job_id: text, kind: text, request_id: text })),
   "context.created": logged(command.extend({ id: text, language: text })),
-  "context.interrupted": logged(context),
+  "context.interrupted": counted(logged(context)),
   "context.restarted": logged(context),
   "context.deleted": logged(context),
   "record.failed": local(z.strictObject({ reason: text })),
@@ -191,13 +200,15 @@ export const events = {
   "sandbox.detached": local(nothing),
   "sandbox.lost": local(z.strictObject({ reason: text })),
 
-  "file.read": logged(path.extend({ kind: z.enum(readKinds), files: count.optional(), snapshot_id: text.optional() })),
-  "file.written": logged(content),
-  "file.deleted": logged(path.extend({ recursive: flag })),
-  "file.moved": logged(z.strictObject({ from: text, to: text, replace: flag })),
-  "folder.created": logged(path),
-  "archive.unpacked": logged(content),
-  "signed_url.created": logged(path.extend({ method: text, expires_at: text })),
+  "file.read": counted(
+    logged(path.extend({ kind: z.enum(readKinds), files: count.optional(), snapshot_id: text.optional() })),
+  ),
+  "file.written": counted(logged(content)),
+  "file.deleted": counted(logged(path.extend({ recursive: flag }))),
+  "file.moved": counted(logged(z.strictObject({ from: text, to: text, replace: flag }))),
+  "folder.created": counted(logged(path)),
+  "archive.unpacked": counted(logged(content)),
+  "signed_url.created": counted(logged(path.extend({ method: text, expires_at: text }))),
   "output.copied": kept(z.strictObject({ folder: text, files: count, bytes: count, skipped: count, whole: flag })),
   "output.failed": kept(z.strictObject({ folder: text, reason: text })),
   "artifacts.kept": kept(files.extend({ bytes: count, manifest: text, expires_at: z.iso.datetime() })),
@@ -243,8 +254,8 @@ export const events = {
   "secret.echoed": kept(secret.extend({ host: text })),
   "vault.rotated": logged(key),
 
-  "egress.allowed": logged(connection),
-  "egress.failed": logged(connection),
+  "egress.allowed": counted(logged(connection)),
+  "egress.failed": counted(logged(connection)),
   "egress.ended": local(
     z.strictObject({
       attempt_id: text,
@@ -279,11 +290,11 @@ export const events = {
   "approval.known": logged(answered.extend({ state: z.enum(approvalStates) })),
 
   "port.shared": logged(z.strictObject({ port: count, visibility: text })),
-  "port.link": logged(z.strictObject({ port: count, expires_at: text })),
-  "port.request": logged(z.strictObject({ port: count, method: text })),
+  "port.link": counted(logged(z.strictObject({ port: count, expires_at: text }))),
+  "port.request": counted(logged(z.strictObject({ port: count, method: text }))),
   "key.created": kept(key.extend({ role: z.enum(roles) })),
   "key.revoked": kept(key),
-  "access.denied": logged(z.strictObject({ method: text, route: text, role: z.enum(roles) })),
+  "access.denied": counted(logged(z.strictObject({ method: text, route: text, role: z.enum(roles) }))),
   "webhook.created": logged(webhook.extend({ host: text })),
   "webhook.deleted": logged(webhook),
   "webhook.retried": logged(webhook.extend({ delivery_id: text })),
@@ -292,24 +303,36 @@ export const events = {
   "host.completed": logged(
     hostCommand.extend({ exit_code: count.nullable(), signal: text.nullable(), timed_out: flag, duration_ms: count }),
   ),
-  "host.denied": logged(hostCommand.extend(hostRefusal)),
-  "host.failed": logged(
-    hostCommand.partial().extend({
-      path: text.optional(),
-      bytes: count.optional(),
-      sha256: text.optional(),
-      action: text.optional(),
-      ...hostRefusal,
-    }),
+  "host.denied": counted(logged(hostCommand.extend(hostRefusal))),
+  "host.failed": counted(
+    logged(
+      hostCommand.partial().extend({
+        path: text.optional(),
+        bytes: count.optional(),
+        sha256: text.optional(),
+        action: text.optional(),
+        ...hostRefusal,
+      }),
+    ),
   ),
-  "host.read": logged(path),
-  "host.listed": logged(path),
+  "host.read": counted(logged(path)),
+  "host.listed": counted(logged(path)),
   "host.written": logged(path.extend({ bytes: count, sha256: text })),
 
   "disk.low": live(nothing),
   "disk.recovered": live(nothing),
   "gc.started": logged(z.strictObject({ trigger: z.enum(gcTriggers) })),
   "gc.completed": kept(z.strictObject({ trigger: z.enum(gcTriggers), freed_items: count, freed_bytes: count })),
+  "audit.counting": logged(z.strictObject({ rows: count })),
+  "audit.repeated": kept(
+    z.strictObject({
+      type: text,
+      count,
+      first_at: z.iso.datetime(),
+      last_at: z.iso.datetime(),
+      details_sha256: text,
+    }),
+  ),
   "audit.content": logged(z.strictObject({ position: count, kind: z.enum(["redacted", "full"]) })),
   "audit.exported": logged(z.strictObject({ format: text })),
   "audit.pruned": logged(z.strictObject({ through: count, rows: count, before_ms: count })),

@@ -39,6 +39,17 @@ export const storeLimits = {
 export const auditLimits = {
   /** Of an entry's canonical form. */
   entryBytes: 16 * KiB,
+  /** Of a path in an entry; a longer one ends with the hash of the whole. */
+  pathCharacters: 256,
+  /** Rows of countable entries that one actor adds in a minute: 20 a second. Past it they are counted. */
+  budgetRows: 1_200,
+  budgetMs: 60_000,
+  /** Counts of one actor that name a sandbox; further sandboxes share one of each type. */
+  budgetCounts: 64,
+  /** Actors, and counts of all of them; past either the minute ends early. */
+  budgetActors: 10_000,
+  /** Counts in one transaction. */
+  budgetBatch: 1_000,
   nameCharacters: 256,
   searched: { default: 100, min: 1, max: 1_000 },
   searchCharacters: 256,

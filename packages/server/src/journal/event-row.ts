@@ -1,6 +1,8 @@
+import { hash } from "node:crypto";
 import type { AuditEntry, AuditRow } from "../core/audit.ts";
 import { type Audience, type EventKind, events } from "../core/events.ts";
 import type { EventType, FeedType, JournalEvent, News } from "../core/journal.ts";
+import { auditLimits } from "../core/store-limits.ts";
 
 const kinds: Readonly<Record<string, EventKind>> = events;
 
@@ -8,7 +10,28 @@ export function isFor(audience: Audience, type: string): boolean {
   return kinds[type]?.audience.includes(audience) === true;
 }
 
+/** Whether an entry may be counted with others like it in place of a row of its own. */
+export function isCountable({ type, detail }: AuditEntry): boolean {
+  return kinds[type]?.isCounted?.(detail) === true;
+}
+
 export const feedTypes = (Object.keys(events) as EventType[]).filter((type) => isFor("feed", type)) as FeedType[];
+
+const paths = ["path", "from", "to"];
+
+/** A path may be 4 KiB of an agent's choice: past a length its beginning stands for it, with the hash of the whole. */
+function withShortPaths(detail: AuditEntry["detail"]): AuditEntry["detail"] {
+  const isLong = (name: string) => String(detail[name] ?? "").length > auditLimits.pathCharacters;
+  const long = paths.filter(isLong);
+  return long.length === 0
+    ? detail
+    : { ...detail, ...Object.fromEntries(long.map((name) => [name, shorten(String(detail[name]))])) };
+}
+
+function shorten(path: string): string {
+  const start = path.slice(0, auditLimits.pathCharacters).replace(/[\ud800-\udbff]$/, "");
+  return `${start}… sha256:${hash("sha256", path)}`;
+}
 
 /** The row of the audit log that an event becomes. */
 export function entryOf(news: News): AuditEntry {
@@ -27,7 +50,7 @@ export function entryOf(news: News): AuditEntry {
     sandboxId,
     ...(runId == null ? {} : { runId }),
     ...(content && { content }),
-    detail: data as AuditEntry["detail"],
+    detail: withShortPaths(data as AuditEntry["detail"]),
   };
 }
 

@@ -30,6 +30,9 @@ const logged = (namespace = "default"): News => ({
 class Rows {
   rows: AuditRow[] = [];
   #last = 0;
+  readonly onError = (error: unknown): never => {
+    throw error;
+  };
   /** Commits wait for it. */
   gate: Promise<unknown> = Promise.resolve();
 
@@ -87,7 +90,7 @@ async function many(journal: StoredJournal, count: number, news: News): Promise<
 
 describe("the journal of a daemon", () => {
   it("[EVT-01] returns a reader of one namespace nothing of another's", async () => {
-    using journal = await StoredJournal.open(new Rows());
+    await using journal = await StoredJournal.open(new Rows());
     using reader = journal.read({ namespace: "mine" });
     await journal.record(stored("theirs"));
     await journal.record(stored("mine"));
@@ -96,7 +99,7 @@ describe("the journal of a daemon", () => {
 
   it("[S103] returns an event after it is stored, and none that could not be", async () => {
     const rows = new Rows();
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     using reader = journal.read();
     rows.gate = Promise.reject(new Error("no room"));
     await expect(journal.record(stored("lost"))).rejects.toThrow("no room");
@@ -117,11 +120,12 @@ describe("the journal of a daemon", () => {
 
   it("[S103] changes records in the transaction of their event, and neither when one of them fails", async () => {
     const rows = new Rows();
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     const order: string[] = [];
     const batch = rows.batch();
-    using spied = await StoredJournal.open({
+    await using spied = await StoredJournal.open({
       audit: rows.audit,
+      onError: rows.onError,
       batch: () => ({
         record: (entry) => void order.push(entry.type),
         commit: async () => {
@@ -143,15 +147,15 @@ describe("the journal of a daemon", () => {
   it("[EVT-01] goes on with its ids after a restart, and a reader that comes back misses nothing", async () => {
     const rows = new Rows();
     {
-      using journal = await StoredJournal.open(rows);
+      await using journal = await StoredJournal.open(rows);
       await many(journal, 3, stored());
     }
     {
-      using journal = await StoredJournal.open(rows);
+      await using journal = await StoredJournal.open(rows);
       await journal.record(logged());
       await many(journal, 60, stored());
     }
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     using reader = journal.read({ namespace: "default" }, 2);
     await journal.record(stored());
     const found = ids(await take(reader, 62));
@@ -159,7 +163,7 @@ describe("the journal of a daemon", () => {
   });
 
   it("returns what is not stored to those who listen, without an id", async () => {
-    using journal = await StoredJournal.open(new Rows());
+    await using journal = await StoredJournal.open(new Rows());
     using reader = journal.read();
     await journal.record(live());
     await journal.record(stored());
@@ -168,7 +172,7 @@ describe("the journal of a daemon", () => {
 
   it("reads rows from the store that came to it on another way", async () => {
     const rows = new Rows();
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     using reader = journal.read();
     rows.append({ type: "sandbox.changed", namespace: "n", actor: "a", sandboxId: "s", requestId: null, detail: {} });
     await journal.record(stored());
@@ -181,12 +185,12 @@ describe("the journal of a daemon", () => {
   it("[EVT-01] says how many events are missing where retention has removed them", async () => {
     const rows = new Rows();
     {
-      using journal = await StoredJournal.open(rows);
+      await using journal = await StoredJournal.open(rows);
       await many(journal, 5, stored());
       await many(journal, 5, stored("other"));
     }
     rows.rows = rows.rows.slice(3);
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     using all = journal.read({}, 1);
     expect(await take(all, 2)).toMatchObject([{ type: "events.lag", dropped: 2, id: 3 }, { id: 4 }]);
     using own = journal.read({ namespace: "default" }, 1);
@@ -196,7 +200,7 @@ describe("the journal of a daemon", () => {
   });
 
   it("[EVT-01] says how many events a slow reader has missed, and goes on with the oldest there is", async () => {
-    using journal = await StoredJournal.open(new Rows());
+    await using journal = await StoredJournal.open(new Rows());
     using reader = journal.read();
     await many(journal, journalLimits.recent + 10, kept());
     const [lag, next] = await take(reader, 2);
@@ -205,7 +209,7 @@ describe("the journal of a daemon", () => {
   });
 
   it("wakes a reader that waits, and ends it when it is disposed of", async () => {
-    using journal = await StoredJournal.open(new Rows());
+    await using journal = await StoredJournal.open(new Rows());
     const reader = journal.read();
     const waiting = reader.next();
     await journal.record(stored());
@@ -216,7 +220,7 @@ describe("the journal of a daemon", () => {
   });
 
   it("refuses more readers than its limit, and admits one when another has gone", async () => {
-    using journal = await StoredJournal.open(new Rows());
+    await using journal = await StoredJournal.open(new Rows());
     const readers = Array.from({ length: journalLimits.readers }, () => journal.read());
     expect(() => journal.read()).toThrow(/more than/);
     readers[0]?.[Symbol.dispose]();
@@ -228,10 +232,10 @@ describe("the journal of a daemon", () => {
   it("[EVT-01] refuses more readers of the store than its limit, until one of them has caught up", async () => {
     const rows = new Rows();
     {
-      using journal = await StoredJournal.open(rows);
+      await using journal = await StoredJournal.open(rows);
       await many(journal, 2, stored());
     }
-    using journal = await StoredJournal.open(rows);
+    await using journal = await StoredJournal.open(rows);
     const readers = Array.from({ length: journalLimits.catchingUp }, () => journal.read({}, 0));
     expect(() => journal.read({}, 0)).toThrow(/catch up/);
     journal.read()[Symbol.dispose]();
@@ -246,7 +250,7 @@ describe("the journal of a daemon", () => {
     const journal = await StoredJournal.open(new Rows());
     const reader = journal.read();
     await journal.record(stored());
-    journal[Symbol.dispose]();
+    await journal[Symbol.asyncDispose]();
     expect(ids(await take(reader, 9))).toEqual([1]);
   });
 });

@@ -1,11 +1,13 @@
-import type { Audit } from "../core/audit.ts";
+import type { Audit, AuditEntry } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { EventFilter, EventReader, Facts, Journal, JournalEvent, News, Position } from "../core/journal.ts";
 import { journalLimits } from "../core/limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { Turn } from "../core/turn.ts";
+import { CountedRows } from "./counted-rows.ts";
 import { entryOf, eventOf, isFor } from "./event-row.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { RecentEvents } from "./recent-events.ts";
@@ -16,20 +18,30 @@ export interface JournalParts {
   audit: Pick<Audit, "search">;
   /** Called with each event before its readers get it. */
   onEvent?: (event: JournalEvent) => void;
+  clock?: Clock;
+  /** Receives what kept the counts of a minute from being written; it is tried again. */
+  onError: (error: unknown) => void;
 }
 
-/** The daemon's journal: what it records is in the audit log before a reader gets it (S103). */
-export class StoredJournal implements Journal, Disposable {
+/**
+ * The daemon's journal: what it records is in the audit log before a reader gets it (S103), or is counted there with others
+ * of its minute (S107).
+ */
+export class StoredJournal implements Journal, AsyncDisposable {
   readonly #parts: JournalParts;
   readonly #recent: RecentEvents;
   /** One page of the store at a time: those who come back do not hold up those who record. */
   readonly #turn = new Turn();
+  readonly #counted: CountedRows;
   #readers = 0;
   #catchingUp = 0;
 
   private constructor(parts: JournalParts, last: Position) {
     this.#parts = parts;
     this.#recent = new RecentEvents(last);
+    const { clock = systemClock, onError } = parts;
+    const write = (entries: readonly AuditEntry[]) => this.#store(entries, this.#parts.batch());
+    this.#counted = new CountedRows({ write, clock, onError });
   }
 
   static async open(parts: JournalParts): Promise<StoredJournal> {
@@ -47,18 +59,36 @@ export class StoredJournal implements Journal, Disposable {
   }
 
   async recordAll(news: readonly News[], facts?: Facts): Promise<void> {
-    const entries = news.map((one) => (isFor("audit", one.type) ? entryOf(one) : undefined));
+    const rows: AuditEntry[] = [];
+    const counted: AuditEntry[] = [];
+    const announced: AuditEntry[] = [];
+    for (const one of news) {
+      if (!isFor("audit", one.type)) continue;
+      const entry = entryOf(one);
+      const judgement = this.#counted.judge(entry);
+      (judgement === "row" ? rows : counted).push(entry);
+      if (judgement !== "first") continue;
+      announced.push(entry);
+      rows.push(this.#counted.announce(entry));
+    }
     const batch = this.#parts.batch();
-    for (const entry of entries) if (entry !== undefined) batch.record(entry);
+    try {
+      await this.#store(rows, batch, facts);
+    } catch (error) {
+      for (const entry of announced) this.#counted.unannounce(entry);
+      throw error;
+    }
+    for (const entry of counted) this.#counted.count(entry);
+    for (const one of news) if (!isFor("audit", one.type)) this.tell(one);
+  }
+
+  /** Returns when readers can have the events of the entries. */
+  async #store(entries: readonly AuditEntry[], batch: Batch, facts?: Facts): Promise<void> {
+    for (const entry of entries) batch.record(entry);
     await facts?.(batch);
     const places = await batch.commit();
-    for (const [index, one] of news.entries()) {
-      const entry = entries[index];
-      if (entry === undefined) {
-        this.tell(one);
-        continue;
-      }
-      const place = places.shift();
+    for (const [index, entry] of entries.entries()) {
+      const place = places[index];
       if (place !== undefined) this.#add(place.position, eventOf({ ...entry, ...place, runId: entry.runId ?? null }));
     }
   }
@@ -122,8 +152,9 @@ export class StoredJournal implements Journal, Disposable {
     return () => this.#catchingUp--;
   }
 
-  /** Readers end once they have read what is there. */
-  [Symbol.dispose](): void {
+  /** Writes the counts of this minute. Readers end once they have read what is there. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#counted[Symbol.asyncDispose]();
     this.#recent.close();
   }
 }

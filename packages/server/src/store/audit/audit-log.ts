@@ -40,9 +40,9 @@ export class StoredAudit implements Audit {
     return new StoredAudit(parts, keeper);
   }
 
-  async record(entry: AuditEntry): Promise<AuditPlace | undefined> {
+  async record(entry: AuditEntry): Promise<AuditPlace> {
     const [place] = await this.#parts.client.batch([{ op: "append", entry }], this.#parts.clock.wallMs());
-    return place;
+    return place as AuditPlace;
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {
