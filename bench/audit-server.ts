@@ -28,6 +28,7 @@ const journal: Journal = {
   record: (news, facts) => stored.recordAll(isOn ? [news] : [], facts),
   recordAll: (news, facts) => stored.recordAll(isOn ? news : [], facts),
   tell: (news) => stored.tell(news),
+  requireRoom: (principal) => stored.requireRoom(principal),
   read: (filter, after) => stored.read(filter, after),
   newest: (namespace, count) => stored.newest(namespace, count),
 };

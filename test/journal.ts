@@ -15,13 +15,19 @@ export function journalOf(
 }
 
 const refuse = () => Promise.reject(new Error("no journal"));
-export const noJournal: Recorder = { record: refuse, recordAll: refuse, tell: () => undefined };
+export const noJournal: Recorder = {
+  record: refuse,
+  recordAll: refuse,
+  tell: () => undefined,
+  requireRoom: () => undefined,
+};
 
 /** Changes records, and records nothing. */
 export const silent = (journal: StoredJournal): Recorder => ({
   record: (_, facts) => journal.recordAll([], facts),
   recordAll: (_, facts) => journal.recordAll([], facts),
   tell: () => undefined,
+  requireRoom: () => undefined,
 });
 
 /** An event that nobody did, and that is not stored. */

@@ -33,6 +33,7 @@ describe("a collection", () => {
     record: async (news) => void entries.push(news),
     recordAll: async (news) => void entries.push(...news),
     tell: () => undefined,
+    requireRoom: () => undefined,
   };
   const admin = {
     principal: { id: "key", name: "admin", namespace: "default", role: "admin" },

@@ -64,6 +64,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   browserImage?: string;
   /** What the audit log keeps of tool calls. */
   auditContent?: ContentPolicy;
+  /** That a namespace's part of the audit log may take. */
+  auditBytes?: number;
 }
 
 /** The whole server but its process: real store, fleet and engines behind a listening socket. */
@@ -83,6 +85,7 @@ export async function openTestServer(
     host,
     search = [],
     browserImage,
+    auditBytes,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -119,7 +122,7 @@ export async function openTestServer(
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
     ...{ folder, caisson, settings, approvals, search, clock: systemClock, onError },
-    ...defined({ packages, browserImage }),
+    ...defined({ packages, browserImage, auditBytes }),
     onEvent: checks.onEvent,
     host,
   });

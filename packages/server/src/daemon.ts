@@ -39,7 +39,7 @@ export interface DaemonConfiguration {
   origins: readonly string[];
   webhooksMayBePrivate: boolean;
   auditDays: number;
-  audit: { content: ContentPolicy; contentDays: number };
+  audit: { content: ContentPolicy; contentDays: number; namespaceBytes: number };
   /** The database's name in its folder. */
   storeName: string;
   /** Never shown: it may hold a master key, and secrets of the environment. */
@@ -84,13 +84,24 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
   const opening = { path: storePath(daemon, storeName) };
-  const given = { opening, settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
+  const { content: auditContent, contentDays, namespaceBytes: auditBytes } = configuration.audit;
+  const given = {
+    opening,
+    auditBytes,
+    settings,
+    approvals,
+    vault,
+    sandboxRules,
+    packages,
+    search,
+    gcWatermarkPercent,
+    host,
+  };
   const service = opened.use(await openService({ folder: daemon, caisson, ...given, clock: systemClock, onError }));
   const { store, fleet } = service;
   const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));
   const days = configuration.auditDays;
-  const { content: auditContent, contentDays } = configuration.audit;
   opened.use(new AuditRetention({ audit: store.audit, days, contentDays, clock: systemClock, onError }));
   const parts = { engine: () => engines.request("searchPath", {}), store: () => store.checkWritable() };
   const doors = await openDoors(service, {

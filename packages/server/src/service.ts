@@ -89,6 +89,8 @@ interface ServiceParts {
   search?: readonly string[];
   /** Whose sandboxes pages are opened in; that of the catalogue unless given. */
   browserImage?: string;
+  /** Size of a namespace's audit entries; the usual limit unless given. */
+  auditBytes?: number;
   clock: Clock;
   /** Fills a new sandbox from a snapshot; from the storage here unless given. */
   restore?: Restore;
@@ -147,10 +149,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const { folder, caisson, clock, onError } = parts;
   const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
-  const { onEvent } = parts;
-  const journal = opened.use(
-    await StoredJournal.open({ audit, batch: () => store.batch(), clock, onError, ...defined({ onEvent }) }),
-  );
+  const given = defined({ onEvent: parts.onEvent, namespaceBytes: parts.auditBytes });
+  const batch = () => store.batch();
+  const journal = opened.use(await StoredJournal.open({ audit, batch, clock, onError, ...given }));
   const settings = { ...parts.settings, limits: await withStorage(parts.settings.limits, folder) };
   // First of all: with another master key nothing of the last daemon's is touched.
   const vault = opened.use(await openVault({ folder, records: secrets, journal, clock, onError }, parts.vault));

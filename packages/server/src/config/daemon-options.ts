@@ -65,6 +65,7 @@ export function daemonOptions(configuration: Configuration) {
     audit: {
       content: configuration.settings.audit_content,
       contentDays: configuration.settings.audit_content_days,
+      namespaceBytes: configuration.settings.audit_namespace_mb * 1024 ** 2,
     },
     storeName: configuration.settings.sqlite_path,
     settings: settingNames.map((name) => ({

@@ -1,4 +1,3 @@
-import { contentPolicies } from "../core/audit.ts";
 import { unknownChoices } from "../core/egress.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
@@ -6,8 +5,8 @@ import { portLimits } from "../core/http-limits.ts";
 import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
 import { engineAliases, engineChoices } from "../core/request.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
-import { auditLimits } from "../core/store-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
+import { auditSettings } from "./audit-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
 import { gcSettings } from "./gc-settings.ts";
 import { hostSettings } from "./host-settings.ts";
@@ -337,32 +336,7 @@ const settingSpecs = {
     env: "CAISSON_VAULT_KEY_COMMAND",
     help: "program and arguments that print the vault's master key when the daemon starts",
   },
-  audit: {
-    type: "choice",
-    choices: ["memory", "sqlite"],
-    default: "sqlite",
-    env: "CAISSON_AUDIT",
-    help: "storage of the audit log; memory is only for the library and caisson run",
-  },
-  audit_days: {
-    type: "number",
-    range: auditLimits.days,
-    env: "CAISSON_AUDIT_DAYS",
-    help: "days after which audit entries are deleted",
-  },
-  audit_content: {
-    type: "choice",
-    choices: contentPolicies,
-    default: "none",
-    env: "CAISSON_AUDIT_CONTENT",
-    help: "arguments and results of tool calls that the audit log keeps: none, redacted (without secrets) or full (only administrators read them)",
-  },
-  audit_content_days: {
-    type: "number",
-    range: auditLimits.contentDays,
-    env: "CAISSON_AUDIT_CONTENT_DAYS",
-    help: "days after which arguments and results of tool calls are erased; their entries stay",
-  },
+  ...auditSettings,
   sqlite_path: {
     type: "database",
     default: "caisson.db",

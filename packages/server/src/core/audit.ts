@@ -121,4 +121,8 @@ export interface Audit {
    * before. Resolves with how many rows went.
    */
   prune(beforeMs: (namespace: string) => number): Promise<number>;
+  /** Size of the rows of a namespace, as the limit of a namespace counts them. */
+  bytes(namespace: string): number;
+  /** Removes the oldest rows of one namespace in the same way, down to about that size, but none from that time or later. */
+  shrink(namespace: string, to: { bytes: number; beforeMs: number }): Promise<number>;
 }

@@ -103,6 +103,8 @@ const connection = z.strictObject({
 const isAttempt = (data: object) => "attempt_id" in data;
 const rules = z.array(text).optional();
 
+const chainSize = z.strictObject({ bytes: count, limit_bytes: count });
+
 const hostCommand = z.strictObject({ program: text, argv_sha256: text });
 const hostRefusal = {
   error_code: z.enum(errorCodes),
@@ -335,6 +337,10 @@ export const events = {
   ),
   "audit.content": logged(z.strictObject({ position: count, kind: z.enum(["redacted", "full"]) })),
   "audit.exported": logged(z.strictObject({ format: text })),
-  "audit.pruned": logged(z.strictObject({ through: count, rows: count, before_ms: count })),
+  "audit.pruned": logged(
+    z.strictObject({ through: count, rows: count, before_ms: count, reason: z.enum(["age", "size"]) }),
+  ),
+  "audit.filling": kept(chainSize),
+  "audit.full": kept(chainSize),
   "audit.broken": logged(z.strictObject({ what: text })),
 } as const satisfies Readonly<Record<string, EventKind>>;

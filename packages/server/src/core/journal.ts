@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { AuditContent } from "./audit.ts";
 import type { Batch } from "./batch.ts";
 import type { events } from "./events.ts";
-import type { Caller } from "./principal.ts";
+import type { Caller, Principal } from "./principal.ts";
 
 type Table = typeof events;
 
@@ -78,13 +78,18 @@ export interface Journal {
   recordAll(news: readonly News[], facts?: Facts): Promise<void>;
   /** Returns an event to those who read now, and stores nothing. */
   tell(news: News): void;
+  /**
+   * Refuses work that would add events while the audit log of its namespace is full (S108): ask before an effect. Operators go
+   * on; work of nobody is refused.
+   */
+  requireRoom(principal: Pick<Principal, "namespace"> & Partial<Pick<Principal, "role">>): void;
   /** Events after that position, as far as they are kept; from now on without one. */
   read(filter?: EventFilter, after?: Position): EventReader;
   /** The last stored events of a namespace, oldest first; fewer where most of its newest rows are for the log alone. */
   newest(namespace: string, count: number): Promise<JournalEvent[]>;
 }
 
-export type Recorder = Pick<Journal, "record" | "recordAll" | "tell">;
+export type Recorder = Pick<Journal, "record" | "recordAll" | "tell" | "requireRoom">;
 
 export type EventListener = (event: JournalEvent) => unknown;
 export type EventStream = AsyncIterableIterator<JournalEvent | LagEvent> & Disposable;

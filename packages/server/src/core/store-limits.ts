@@ -73,6 +73,13 @@ export const auditLimits = {
   /** Rows of others that were found in the log: how many of the newest are kept, and how much of each. */
   foreignRows: 1_000,
   foreignCharacters: 8 * KiB,
+  /** Rows of one namespace; where they begin to be many, and what is left of them when the oldest make room, as parts of that. */
+  namespaceBytes: { default: 4_096 * MiB, min: 16 * MiB, max: 1_048_576 * MiB },
+  alarmPart: 0.8,
+  keptPart: 0.9,
+  /** Younger rows never make room for others. */
+  leastAgeMs: 86_400_000,
+  roomRetryMs: 60_000,
   pruneRows: 2_000,
   pruneIntervalMs: 3_600_000,
   /** How long rows are kept. */

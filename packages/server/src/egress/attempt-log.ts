@@ -36,6 +36,7 @@ export class AttemptLog implements EgressLog {
     await this.#pace(attempt.sandboxId);
     const { records, journal, namespaceOf } = this.#parts;
     const namespace = namespaceOf(attempt.sandboxId) ?? "system";
+    journal.requireRoom({ namespace });
     const { nameCharacters, reasonCharacters } = egressLimits;
     // A refused name is whatever a program said.
     const host = attempt.host.slice(0, nameCharacters);

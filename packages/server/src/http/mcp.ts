@@ -41,7 +41,7 @@ function failure(error: AppError, { type: _type, title: _title, detail, ...data 
 /** The Model Context Protocol, for clients of both its eras. */
 export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
   const problems = [404, 405, 406, 422, 504]; // of the protocol, of sessions, and of tools
-  const shared = { path, tag, scope: "read", audit: "fleet", query, failure, problems } as const;
+  const shared = { path, tag, scope: "read", audit: "tools", query, failure, problems } as const;
   const handler = async (call: Call<undefined, unknown, unknown>): Promise<Answer> => {
     const { request, caller, signal, body } = call;
     if (Array.isArray(body) && body.length > 1) call.countMore(body.length - 1);

@@ -165,6 +165,7 @@ export class PortServer {
   async #lend(request: IncomingMessage, place: Place, act: (sandbox: Sandbox) => Promise<void>): Promise<void> {
     const { journal, fleet } = this.#parts;
     const caller = await this.#caller(request, place);
+    journal.requireRoom(caller.principal);
     const data = { port: place.port, method: request.method ?? "" };
     await journal.record({ type: "port.request", by: caller, sandboxId: place.sandboxId, data });
     await fleet.use(caller, place.sandboxId, act);

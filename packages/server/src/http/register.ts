@@ -107,12 +107,20 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
       : undefined;
   const principal = redeemed ?? (await authenticate(request, parts.keyring));
   spend(parts, principal, 1);
+  if (addsRows(route)) parts.journal.requireRoom(principal);
   const caller = { principal, requestId: request.id };
   if (!isAllowed(principal, scope)) return refuse(route, caller, scope, parts);
   (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
 }
 
+/** Deletions work always; tools look for room by themselves. */
+function addsRows(route: Route): boolean {
+  if (route.scope === null) return false;
+  return route.method !== "DELETE" && route.audit !== null && route.audit !== "tools";
+}
+
 async function refuse(route: Route, caller: Caller, scope: Scope, { journal }: RegistrarParts): Promise<void> {
+  journal.requireRoom(caller.principal);
   const data = { method: route.method, route: route.path, role: caller.principal.role };
   await journal.record({ type: "access.denied", by: caller, data });
   requireScope(caller.principal, scope);

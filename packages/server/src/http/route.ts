@@ -92,8 +92,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 
 interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
   scope: Scope;
-  /** The types of entries it writes; `fleet` where the use case writes its own; null for what has no effect. */
-  audit: readonly EventType[] | "fleet" | null;
+  /** The types of entries it writes; `fleet` where the use case writes its own, `tools` where a tool does; null for what has no effect. */
+  audit: readonly EventType[] | "fleet" | "tools" | null;
   handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 

@@ -53,6 +53,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
     const principal = await keyring.principalOf(found.keyId);
     if (principal === undefined || !isAllowed(principal, method === "PUT" ? "use" : "read"))
       throw new AppError("forbidden", "this URL is not valid any more");
+    journal.requireRoom({ ...principal, namespace: found.namespace });
     signer.use(found);
     const done: Happening[] = [];
     const caller = { principal: { ...principal, namespace: found.namespace }, requestId: call.requestId };

@@ -55,6 +55,8 @@ class Rows {
   };
 
   readonly audit = {
+    bytes: () => 0,
+    shrink: async () => 0,
     search: async ({
       namespace,
       after,

@@ -7,6 +7,7 @@ import type { EventFilter, EventReader, Facts, Journal, JournalEvent, News, Posi
 import { journalLimits } from "../core/limits.ts";
 import { auditLimits } from "../core/store-limits.ts";
 import { Turn } from "../core/turn.ts";
+import { AuditRoom } from "./audit-room.ts";
 import { CountedRows } from "./counted-rows.ts";
 import { entryOf, eventOf, isFor } from "./event-row.ts";
 import { JournalReader } from "./journal-reader.ts";
@@ -15,11 +16,13 @@ import { RecentEvents } from "./recent-events.ts";
 export interface JournalParts {
   /** Begins a transaction of the store. */
   batch: () => Batch;
-  audit: Pick<Audit, "search">;
+  audit: Pick<Audit, "search" | "bytes" | "shrink">;
+  /** That rows of one namespace may take; the usual unless given. */
+  namespaceBytes?: number;
   /** Called with each event before its readers get it. */
   onEvent?: (event: JournalEvent) => void;
   clock?: Clock;
-  /** Receives what kept the counts of a minute from being written; it is tried again. */
+  /** Receives what kept counts from being written, or old rows from making room; both are tried again. */
   onError: (error: unknown) => void;
 }
 
@@ -33,15 +36,17 @@ export class StoredJournal implements Journal, AsyncDisposable {
   /** One page of the store at a time: those who come back do not hold up those who record. */
   readonly #turn = new Turn();
   readonly #counted: CountedRows;
+  readonly #room: AuditRoom;
   #readers = 0;
   #catchingUp = 0;
 
   private constructor(parts: JournalParts, last: Position) {
     this.#parts = parts;
     this.#recent = new RecentEvents(last);
-    const { clock = systemClock, onError } = parts;
+    const { audit, clock = systemClock, namespaceBytes = auditLimits.namespaceBytes.default, onError } = parts;
     const write = (entries: readonly AuditEntry[]) => this.#store(entries, this.#parts.batch());
     this.#counted = new CountedRows({ write, clock, onError });
+    this.#room = new AuditRoom({ audit, clock, namespaceBytes, record: (news) => this.record(news), onError });
   }
 
   static async open(parts: JournalParts): Promise<StoredJournal> {
@@ -89,8 +94,13 @@ export class StoredJournal implements Journal, AsyncDisposable {
     const places = await batch.commit();
     for (const [index, entry] of entries.entries()) {
       const place = places[index];
+      this.#room.look(entry.namespace);
       if (place !== undefined) this.#add(place.position, eventOf({ ...entry, ...place, runId: entry.runId ?? null }));
     }
+  }
+
+  requireRoom(principal: Parameters<Journal["requireRoom"]>[0]): void {
+    this.#room.require(principal);
   }
 
   tell(news: News): void {
@@ -155,6 +165,7 @@ export class StoredJournal implements Journal, AsyncDisposable {
   /** Writes the counts of this minute. Readers end once they have read what is there. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#counted[Symbol.asyncDispose]();
+    await this.#room[Symbol.asyncDispose]();
     this.#recent.close();
   }
 }

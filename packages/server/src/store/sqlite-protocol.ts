@@ -56,7 +56,7 @@ export interface OpenedChain {
   head: ChainHead;
   /** The newest; at 0 when there is none. */
   checkpoint: { sequence: number; atMs: number };
-  /** `bytes` at the first row that is still there. */
+  /** `bytes` before the first row that is still there. */
   floorBytes: number;
 }
 

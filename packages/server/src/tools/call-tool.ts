@@ -9,6 +9,7 @@ import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 
 /** Calls a tool with what a stranger sent: who may not is refused, then what does not fit its schema. */
 export async function callTool(tool: Tool, call: ToolCall, given: unknown): Promise<ToolResult<object>> {
+  if (tool.ends !== true) call.parts.journal.requireRoom(call.caller.principal);
   const startMs = performance.now();
   let sandboxId: string | null = null;
   const using = (id: string) => {

@@ -12,6 +12,7 @@ export const cancelJob = defineTool({
     "A job that has started is not in the queue: kill_process ends a process, terminate_session a session.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  ends: true,
   input: jobId,
   output: queuedJob,
   run: async (call, { job_id }) => {

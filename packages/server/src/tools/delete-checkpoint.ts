@@ -12,6 +12,7 @@ export const deleteCheckpoint = defineTool({
     "Use it for a checkpoint that is no longer needed, or if there are too many.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  ends: true,
   input: z.strictObject({ checkpoint_id: checkpointId.shape.checkpoint_id }),
   output: z.object({ checkpoint_id: z.string(), deleted: z.literal(true) }),
   run: async ({ caller, parts }, { checkpoint_id }) => {

@@ -13,6 +13,7 @@ export const deleteFile = defineTool({
     "This cannot be undone, except from an earlier snapshot (create_state_snapshot).",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  ends: true,
   input: z.strictObject({ path: filePath.min(1), recursive: z.boolean().default(false), session_id: sessionId }),
   output: z.object({ path: z.string(), deleted: z.literal(true), ...where }),
   run: async (call, { path, recursive, session_id }) => {

@@ -12,6 +12,7 @@ export const deleteStateSnapshot = defineTool({
     "Refused during a restore of it: try again afterwards.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  ends: true,
   input: z.strictObject({ snapshot_id: snapshotId.shape.snapshot_id }),
   output: z.object({ snapshot_id: z.string(), deleted: z.literal(true) }),
   run: async ({ caller, parts }, { snapshot_id }) => {

@@ -16,6 +16,7 @@ export const killProcess = defineTool({
     "Returns delivered: false if it had already ended. You can still read its output.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  ends: true,
   input: z.strictObject({
     process_id: processId.shape.process,
     signal: z.enum(signals).optional(),

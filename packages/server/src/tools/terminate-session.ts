@@ -13,6 +13,7 @@ export const terminateSession = defineTool({
     "Returns terminated. An unknown session_id is refused; inspect_state lists the existing ones.",
   ].join(" "),
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  ends: true,
   input: z.strictObject({ session_id: sessionId.unwrap().describe("from create_session, or a sandbox's id") }),
   output: z.object({ ...where, terminated: z.literal(true) }),
   run: async (call, { session_id }) => {

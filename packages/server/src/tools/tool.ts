@@ -54,6 +54,8 @@ interface ToolShape<Input extends z.ZodType, Output extends z.ZodType> {
   /** For models: when to use it, what comes back, what to do on refusal. */
   description: string;
   hints: ToolHints;
+  /** It only ends or deletes, and so works while the audit log has no room for more. */
+  ends?: true;
   input: Input;
   /** Fields of the input that hold data of any form. */
   data?: readonly string[];

@@ -40,6 +40,7 @@ export class Placeholders {
     const found = this.#bySandbox.get(sandboxId)?.find((one) => one.placeholder === placeholder);
     if (found === undefined || !found.hosts.includes(host)) return undefined;
     const { namespace, name, bindingId } = found;
+    parts.journal.requireRoom({ namespace });
     const read = await readValue(parts, namespace, name);
     if (read === undefined) return undefined;
     const data = { secret: name, version: read.version, binding_id: bindingId, as: "header", host } as const;

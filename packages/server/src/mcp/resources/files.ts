@@ -43,6 +43,7 @@ export async function readFile({ caller, mcp: { parts } }: Reading, uri: string)
   const { session, path } = readWorkspaceUri(uri);
   const record = await findSession({ caller, parts }, session);
   if (record === undefined) throw new AppError("not_found", "there is no such session");
+  parts.journal.requireRoom(caller.principal);
   const bytes = await parts.fleet.use(caller, record.id, async (sandbox) => {
     const most = toolLimits.resourceBytes;
     const pieces: Buffer[] = [];

@@ -10,8 +10,9 @@ import type {
 } from "../../core/audit.ts";
 import { defined } from "../../core/defined.ts";
 import type { Schema } from "../schema.ts";
+import type { ChainHead, OpenedChain } from "../sqlite-protocol.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";
-import { pruneChain } from "./prune.ts";
+import { type Old, pruneChain } from "./prune.ts";
 import { findMaking, searchAudit } from "./search.ts";
 import { verifyFile } from "./verify-file.ts";
 
@@ -24,20 +25,29 @@ export class StoredAudit implements Audit {
   readonly #parts: AuditParts;
   readonly #db: Kysely<Schema>;
   readonly #keeper: ChainKeeper;
+  /** All that each chain has had, and what of it is gone. */
+  readonly #sizes = new Map<string, { bytes: number; floorBytes: number }>();
   #verifying: Promise<unknown> = Promise.resolve();
   /** By the only namespace that it is about. */
   readonly #nextVerdicts = new Map<string | undefined, Promise<AuditVerdict>>();
 
-  private constructor(parts: AuditParts, keeper: ChainKeeper) {
+  private constructor(parts: AuditParts, keeper: ChainKeeper, chains: readonly OpenedChain[]) {
     this.#parts = parts;
     this.#db = parts.db;
     this.#keeper = keeper;
-    parts.client.onHead = (head) => keeper.appended(head);
+    for (const { head, floorBytes } of chains) this.#sizes.set(head.namespace, { bytes: head.bytes, floorBytes });
+    parts.client.onHead = (head) => this.#appended(head);
   }
 
   static async open(parts: AuditParts): Promise<StoredAudit> {
-    const { keeper } = await ChainKeeper.open(parts);
-    return new StoredAudit(parts, keeper);
+    const { keeper, chains } = await ChainKeeper.open(parts);
+    return new StoredAudit(parts, keeper, chains);
+  }
+
+  #appended(head: ChainHead): void {
+    this.#keeper.appended(head);
+    const { floorBytes = 0 } = this.#sizes.get(head.namespace) ?? {};
+    this.#sizes.set(head.namespace, { bytes: head.bytes, floorBytes });
   }
 
   async record(entry: AuditEntry): Promise<AuditPlace> {
@@ -85,19 +95,38 @@ export class StoredAudit implements Audit {
   }
 
   async prune(beforeMs: (namespace: string) => number): Promise<number> {
-    // The head outside must not fall behind an anchor.
+    await this.#settle();
+    let rows = 0;
+    for (const namespace of this.#keeper.namespaces)
+      rows += await this.#pruneChain(namespace, { beforeMs: beforeMs(namespace) }, "age");
+    return rows;
+  }
+
+  bytes(namespace: string): number {
+    const { bytes, floorBytes } = this.#sizes.get(namespace) ?? { bytes: 0, floorBytes: 0 };
+    return bytes - floorBytes;
+  }
+
+  async shrink(namespace: string, to: { bytes: number; beforeMs: number }): Promise<number> {
+    await this.#settle();
+    const throughBytes = (this.#sizes.get(namespace)?.bytes ?? 0) - to.bytes;
+    return this.#pruneChain(namespace, { beforeMs: to.beforeMs, throughBytes }, "size");
+  }
+
+  /** The head outside must not fall behind an anchor. */
+  async #settle(): Promise<void> {
     await this.#parts.client.sync();
     await this.#keeper.settle(false);
-    let all = 0;
-    for (const namespace of this.#keeper.namespaces) {
-      const old = { beforeMs: beforeMs(namespace) };
-      const { rows, through } = await this.#keeper.alone(() => pruneChain(this.#parts, namespace, old));
-      if (rows === 0) continue;
-      all += rows;
-      const detail = { through, rows, before_ms: old.beforeMs };
-      await this.record({ ...byDaemon, type: "audit.pruned", namespace, detail });
-    }
-    return all;
+  }
+
+  async #pruneChain(namespace: string, old: Old, reason: "age" | "size"): Promise<number> {
+    const { rows, through, floorBytes } = await this.#keeper.alone(() => pruneChain(this.#parts, namespace, old));
+    if (rows === 0) return 0;
+    const size = this.#sizes.get(namespace);
+    if (size !== undefined) size.floorBytes = floorBytes;
+    const detail = { through, rows, before_ms: old.beforeMs, reason };
+    await this.record({ ...byDaemon, type: "audit.pruned", namespace, detail });
+    return rows;
   }
 
   /** Signs the ends, so that all of it is held. */

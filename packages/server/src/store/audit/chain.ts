@@ -11,6 +11,14 @@ export function hashRow(previous: string, row: ChainedRow): string {
   return hash("sha256", `${previous}\n${canonicalRow(row)}`);
 }
 
+/** The columns of a row beside its detail, and its place in the indexes. */
+const rowBytes = 250;
+
+/** Size of a row, as the limit of a namespace counts it. */
+export function sizeOf(detail: string): number {
+  return Buffer.byteLength(detail) + rowBytes;
+}
+
 function name(text: string): string {
   const kept = storable(text);
   if (kept.length > auditLimits.nameCharacters) throw new AppError("too_large", "a name in an audit entry is too long");

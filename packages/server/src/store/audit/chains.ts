@@ -5,7 +5,7 @@ import { auditLimits } from "../../core/store-limits.ts";
 import { isConflict, noteOf } from "../sqlite-error.ts";
 import type { ChainHead, OpenedChains, OpenOrder } from "../sqlite-protocol.ts";
 import { brokenEntry } from "./broken-entry.ts";
-import { genesisHash, hashRow, rowOf } from "./chain.ts";
+import { genesisHash, hashRow, rowOf, sizeOf } from "./chain.ts";
 import { readKeys } from "./checkpoint.ts";
 import { Contents } from "./contents.ts";
 import { setAside } from "./foreign-rows.ts";
@@ -15,9 +15,6 @@ import { RowMac } from "./row-mac.ts";
 const insertSql = `insert into audit
   (position, namespace, sequence, at_ms, type, actor, sandbox_id, request_id, run_id, detail, hash, mac, chain_bytes)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** The columns of a row beside its texts, and its place in two indexes. */
-const rowBytes = 250;
 
 interface Mark {
   heads: Map<string, ChainHead>;
@@ -109,7 +106,7 @@ export class Chains {
     const row = rowOf(entry, last.sequence + 1, atMs);
     const { sequence, namespace, type, actor, sandboxId, requestId, runId, detail } = row;
     const hash = hashRow(last.hash, row);
-    const bytes = last.bytes + Buffer.byteLength(detail) + rowBytes;
+    const bytes = last.bytes + sizeOf(detail);
     const mac = this.#mac.of(position, hash);
     this.#insert ??= this.#db.prepare(insertSql);
     const values = [type, actor, sandboxId, requestId, runId, detail, hash, mac, bytes] as const;

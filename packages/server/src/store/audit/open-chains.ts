@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { auditLimits } from "../../core/store-limits.ts";
 import type { ChainHead, OpenedChain, OpenOrder } from "../sqlite-protocol.ts";
-import { genesisHash } from "./chain.ts";
+import { genesisHash, sizeOf } from "./chain.ts";
 import { chainNames } from "./chain-names.ts";
 import {
   type AuditHead,
@@ -147,8 +147,10 @@ class ChainAtStart {
   }
 
   #floorBytes(namespace: string): number {
-    const first = "select chain_bytes from audit where namespace = ? order by sequence limit 1";
-    return Number(this.#db.prepare(first).get(namespace)?.chain_bytes ?? 0);
+    const first = this.#db
+      .prepare("select chain_bytes, detail from audit where namespace = ? order by sequence limit 1")
+      .get(namespace);
+    return first === undefined ? 0 : Number(first.chain_bytes) - sizeOf(String(first.detail));
   }
 
   #hashAt(sequence: number): string | undefined {

@@ -14,13 +14,18 @@ export interface PruneParts {
   clock: Clock;
 }
 
-/** Rows from before a time, or rows that are more than a chain may hold. */
-export type Old = { beforeMs: number } | { throughBytes: number };
+/** Rows from before a time; of those, where it is given, the oldest up to so many bytes of all that the chain has had. */
+export interface Old {
+  beforeMs: number;
+  throughBytes?: number;
+}
 
 export interface Pruned {
   rows: number;
   /** The last of them. */
   through: number;
+  /** Of all rows that the chain has had, those that are gone. */
+  floorBytes: number;
 }
 
 /** The last of the oldest rows of a chain, a slice at most, that are all old. */
@@ -30,12 +35,12 @@ async function sliceOf(db: Kysely<Schema>, namespace: string, old: Old) {
   if (first === undefined) return undefined;
   const end = first.sequence + auditLimits.pruneRows;
   const slice = rows.where("sequence", "<", end).orderBy("sequence").select("sequence").limit(1);
-  const kept = await ("beforeMs" in old
-    ? slice.where("at_ms", ">=", old.beforeMs)
-    : slice.where("chain_bytes", ">", old.throughBytes)
-  ).executeTakeFirst();
+  const { beforeMs, throughBytes = Number.MAX_SAFE_INTEGER } = old;
+  const kept = await slice
+    .where((row) => row.or([row("at_ms", ">=", beforeMs), row("chain_bytes", ">", throughBytes)]))
+    .executeTakeFirst();
   return await rows
-    .select(["position", "sequence", "hash"])
+    .select(["position", "sequence", "hash", "chain_bytes"])
     .where("sequence", "<", kept?.sequence ?? end)
     .orderBy("sequence", "desc")
     .limit(1)
@@ -51,11 +56,11 @@ export async function pruneChain(
   namespace: string,
   old: Old,
 ): Promise<Pruned> {
-  const pruned = { rows: 0, through: 0 };
+  const pruned = { rows: 0, through: 0, floorBytes: 0 };
   for (;;) {
     const last = await sliceOf(db, namespace, old);
     if (last === undefined) return pruned;
-    const { position, sequence, hash } = last;
+    const { position, sequence, hash, chain_bytes: floorBytes } = last;
     const previous = await anchorOf(db, namespace);
     const anchor = signCheckpoint(signer, {
       kind: "anchor",
@@ -79,6 +84,7 @@ export async function pruneChain(
     await batch.commit();
     pruned.rows += sequence - previous;
     pruned.through = sequence;
+    pruned.floorBytes = floorBytes;
   }
 }
 
