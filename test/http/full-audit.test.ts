@@ -33,6 +33,10 @@ describe("a namespace whose audit log is full of the last day's entries", () => 
   beforeAll(async () => {
     server = await openTestServer(engine, { auditBytes });
     [agent, operator] = [await server.as("agent"), await server.as("operator")];
+    await operator.put("/api/v1/secrets/TOKEN", "a token of the api", { headers: { "content-type": "text/plain" } });
+    const deliver = { as: "header", header: "Authorization", hosts: ["api.example.com"], variable: "TOKEN" };
+    const bound = { target: { all: true }, deliver };
+    expect((await operator.post("/api/v1/secrets/TOKEN/bindings", bound)).status).toBe(201);
     id = await agent.create();
     at = `/api/v1/sandboxes/${id}`;
     await agent.put(`${at}/files/note`, "text");
@@ -58,6 +62,7 @@ describe("a namespace whose audit log is full of the last day's entries", () => 
       await agent.send("POST", "/api/v1/sandboxes", { json: {} }),
       await agent.send("POST", `${at}/signed-urls`, { json: { method: "GET", path: "note" } }),
       await server.anonymous.send("PUT", signed, { body: "other" }),
+      await agent.get("/api/v1/audit"),
       await (await server.as("viewer")).send("POST", `${at}/exec`, { json: { command: "true" } }),
     ];
     for (const { status, json } of answers) expect([status, json]).toEqual([429, expect.objectContaining(full)]);
@@ -81,6 +86,8 @@ describe("a namespace whose audit log is full of the last day's entries", () => 
       ...{ startedAtMs: 0, durationMs: null },
     };
     await expect(server.attempts.attempted(attempt)).rejects.toThrow(/is full/);
+    const [secret] = server.vault.placeholders(id);
+    await expect(server.vault.reveal(id, secret?.placeholder ?? "", "api.example.com")).rejects.toThrow(/is full/);
     expect(await rows()).toBe(before);
   });
 

@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { AuditRow } from "../../packages/server/src/core/audit.ts";
+import type { AuditEntry, AuditRow } from "../../packages/server/src/core/audit.ts";
 import type { JournalEvent, News } from "../../packages/server/src/core/journal.ts";
 import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
@@ -61,10 +61,13 @@ async function open(): Promise<TestJournal> {
     audit: store.audit,
     batch: () => {
       const batch = store.batch();
-      return {
-        record: (entry) => batch.record(entry),
-        commit: () => (breaks.with === undefined ? batch.commit() : Promise.reject(breaks.with)),
+      let entries = 0;
+      const record = (entry: AuditEntry) => {
+        entries++;
+        batch.record(entry);
       };
+      const isBroken = () => breaks.with !== undefined && entries > 0;
+      return { record, commit: () => (isBroken() ? Promise.reject(breaks.with) : batch.commit()) };
     },
     onEvent: (event) => told.push(event),
     onError: (error) => errors.push(error),
