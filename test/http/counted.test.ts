@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { JournalEvent, News } from "../../packages/server/src/core/journal.ts";
-import type { Role } from "../../packages/server/src/core/principal.ts";
+import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
 import { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";

@@ -40,7 +40,7 @@ export function lowestRole(scope: Scope): Role {
   return scopes[scope].roles[0];
 }
 
-export function isAllowed(principal: Principal, scope: Scope): boolean {
+export function isAllowed(principal: Pick<Principal, "role">, scope: Scope): boolean {
   const holders: readonly Role[] = scopes[scope].roles;
   return holders.includes(principal.role);
 }

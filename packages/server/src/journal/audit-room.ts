@@ -2,7 +2,8 @@ import type { Audit } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { News } from "../core/journal.ts";
-import { isAllowed, type Principal } from "../core/principal.ts";
+import type { Principal } from "../core/principal.ts";
+import { isAllowed } from "../core/scope.ts";
 import { auditLimits } from "../core/store-limits.ts";
 
 export interface RoomParts {
