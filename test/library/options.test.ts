@@ -101,6 +101,12 @@ describe("options of the library", () => {
     const limits = { max_cpu_cores: 1, timeout_seconds: 0.2, max_processes: 5, max_output_bytes: 1000 };
     const late = await other.exec({ command: "yes | head -c 5000; sleep 60", resource_limits: limits });
     expect(late).toMatchObject({ ended_by: "time", truncated: true });
+    const code = (text: string, own: object) =>
+      other.executeCode({ language: "python", code: text, resource_limits: own });
+    const crowd =
+      "import os, time\nmade = 0\ntry:\n  while made < 19:\n    if os.fork() == 0: time.sleep(60)\n    made += 1\nexcept OSError: pass\nprint(made)";
+    expect((await code(crowd, { max_processes: 5 })).stdout).toBe("4\n");
+    expect(await code("x = b'x' * 100_000_000", { max_ram_mb: 64 })).toMatchObject({ ended_by: "memory" });
     const opened = { command: "true", allowed_domains: ["*.com"] };
     await expect(other.exec(opened)).rejects.toMatchObject({ code: "invalid" }); // the rule is read
   });
@@ -110,9 +116,9 @@ describe("options of the library", () => {
     const seen: string[] = [];
     caisson.events.subscribe(({ type }) => seen.push(type), { namespace: "other" });
     await using before = await caisson.createSandbox();
+    await using other = await caisson.createSandbox({ namespace: "other" });
     caisson.vault_add("default", "API_KEY", "sk-1234567890");
     await using after = await caisson.createSandbox();
-    await using other = await caisson.createSandbox({ namespace: "other" });
     const code = "import os; print(os.environ.get('API_KEY'))";
     const read = async (sandbox: typeof before) =>
       (await sandbox.executeCode({ language: "python", code })).stdout.trim();

@@ -12,7 +12,7 @@ import { fixturePushes } from "./conformance/pushes.ts";
 import { fixtureQuestions } from "./conformance/questions.ts";
 import { fixtureResources } from "./conformance/resources.ts";
 import { fixtureTools } from "./conformance/tools.ts";
-import { connectStdio, openStdioHome } from "./stdio-program.ts";
+import { connectStdio, crowd, initialize, openStdioHome, tellRaw } from "./stdio-program.ts";
 
 const [engine = "container"] = engines;
 
@@ -38,6 +38,13 @@ describe("caisson mcp with a daemon", () => {
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
     expect(server.errors).toEqual([]);
+  });
+
+  it("[S84] refuses a message that would keep a parser busy, and passes the next one on", async () => {
+    const { token } = await server.keyring.issue({ name: "raw", namespace: "default", role: "agent" });
+    const variables = { CAISSON_URL: server.base, CAISSON_API_KEY: token, CAISSON_HOME: server.home };
+    const told = await tellRaw(variables, [crowd, initialize]);
+    expect(told).toMatchObject([{ error: { message: expect.stringContaining("values and names") } }, { id: 1 }]);
   });
 
   describe.each(eras)("for a client of %s", (era) => {

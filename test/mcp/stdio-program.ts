@@ -1,9 +1,12 @@
+import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, vi } from "vitest";
+import { jsonLimits } from "../../packages/server/src/core/json-limits.ts";
 import { makeDataFolder } from "../data-folder.ts";
 import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
@@ -33,6 +36,28 @@ export async function openStdioHome(engine: string): Promise<StdioHome> {
 export function ownedFolders(home: string): string[] {
   const folder = join(home, "stdio");
   return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/** A message of more values than any that is read. */
+export const crowd = `{"jsonrpc":"2.0","id":0,"method":"ping","params":[${"1,".repeat(jsonLimits.data.values)}1]}`;
+
+/** The first message of a client of 2025-11-25. */
+export const initialize = JSON.stringify({
+  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+});
+
+/** Sends lines to `caisson mcp`, and returns as many answers. */
+export async function tellRaw(variables: Record<string, string>, lines: readonly string[]): Promise<unknown[]> {
+  const env = { PATH: path, ...variables };
+  const child = spawn(join(root, "caisson"), ["mcp"], { env, stdio: ["pipe", "pipe", "inherit"] });
+  for (const line of lines) child.stdin.write(`${line}\n`);
+  const answers: unknown[] = [];
+  for await (const line of createInterface(child.stdout)) {
+    answers.push(JSON.parse(line));
+    if (answers.length === lines.length) child.stdin.end();
+  }
+  return answers;
 }
 
 const path = process.env.PATH ?? "";

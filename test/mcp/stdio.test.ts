@@ -7,7 +7,15 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import { engines, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import { eras } from "./client.ts";
-import { connectStdio, openStdioHome, ownedFolders, type StdioHome } from "./stdio-program.ts";
+import {
+  connectStdio,
+  crowd,
+  initialize,
+  openStdioHome,
+  ownedFolders,
+  type StdioHome,
+  tellRaw,
+} from "./stdio-program.ts";
 
 const run = async (client: Client, code: string) =>
   (await client.callTool({ name: "execute_code", arguments: { code } })).structuredContent;
@@ -101,6 +109,11 @@ describe("caisson mcp without a daemon", () => {
     await first.client.close();
   });
 
+  it("[S84] refuses a message that would keep a parser busy, and answers the next one", async () => {
+    const told = await tellRaw(place.variables, [crowd, initialize]);
+    expect(told).toMatchObject([{ error: { message: expect.stringContaining("values and names") } }, { id: 1 }]);
+  });
+
   it("says on standard error alone what is wrong with how it was started", async () => {
     const start = async (...args: string[]) => {
       const env = { PATH: process.env.PATH, ...place.variables };
@@ -134,7 +147,7 @@ describe.skipIf(!engines.includes("gvisor"))("caisson mcp on gVisor", () => {
     expect(await run(client, "print(6 * 7)")).toMatchObject({ stdout: "42\n", engine: "gvisor" });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining([...seedTools]));
-    expect(client.getInstructions()).not.toContain("There are more");
+    expect(client.getInstructions()).not.toContain("There are more tools");
     await client.close();
   });
 
@@ -148,7 +161,9 @@ describe.skipIf(!engines.includes("gvisor"))("caisson mcp on gVisor", () => {
     for (const [index, { args, variables, has }] of lean.entries()) {
       const { client, transport } = await connectStdio(variables, eras[index] ?? "2026-07-28", { args });
       await client.connect(transport);
-      expect(client.getInstructions()).toContain(`You have the tools of ${has}. There are more in the sets sessions, `);
+      expect(client.getInstructions()).toContain(
+        `You have the tool sets ${has}. There are more tools in the sets sessions, `,
+      );
       expect(client.getInstructions()).toContain("caisson serve, or caisson mcp --tools all");
       const sets = has.replace(", ", ",");
       await expect(client.callTool({ name: "web_search", arguments: { query: "x" } })).rejects.toThrow(

@@ -5,7 +5,11 @@ import { executeCode } from "./execute-code.ts";
 import { sessionId, where } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
-const output = runResult.extend({
+const { stdout, stderr } = runResult.shape;
+
+const output = z.object({
+  ...{ stdout, stderr },
+  ...runResult.shape,
   success: z.boolean().describe("true if the exit code is 0"),
   execution_time_sec: z.number(),
   findings: z.array(finding).optional().describe("findings of validate_code, if the code failed"),
