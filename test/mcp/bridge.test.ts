@@ -44,7 +44,10 @@ describe("caisson mcp with a daemon", () => {
     const { token } = await server.keyring.issue({ name: "raw", namespace: "default", role: "agent" });
     const variables = { CAISSON_URL: server.base, CAISSON_API_KEY: token, CAISSON_HOME: server.home };
     const told = await tellRaw(variables, [crowd, initialize]);
-    expect(told).toMatchObject([{ error: { message: expect.stringContaining("values and names") } }, { id: 1 }]);
+    expect(told).toMatchObject([
+      { id: null, error: { code: -32_700, message: expect.stringContaining("values and names") } },
+      { id: 1 },
+    ]);
   });
 
   describe.each(eras)("for a client of %s", (era) => {

@@ -136,12 +136,35 @@ open('hunt/pem', 'w').write(os.environ['PEM'] + '\\n')`),
     expect((await told({ text: "a KEY", ignoreCase: true })).matches).toMatchObject([
       { path: `in/n-${redacted}`, text: "a key in it" },
     ]);
-    for (const name of ["n-*", `n-${named.slice(0, 5)}*`, "in/n-t*", "n-?*"])
-      for (const limit of [1, 10])
-        expect(await told({ name, limit })).toEqual({ ...nothing, summary: { ...nothing.summary, filesRead: 0 } });
-    for (const name of ["n-*", "n-t*"]) expect((await told({ name, text: "key" })).summary?.filesRead).toBe(0);
-    const { matches } = await told({ name: "*", limit: 3 });
-    expect(matches.map(({ path }) => path).sort()).toEqual([".env", "in", "pem"]);
+  });
+
+  it("[S87] a name that holds it is no match and no miss of a pattern: there is no search by name", async () => {
+    await sandbox.exec({
+      trackFiles: false,
+      command: python(`${load}os.makedirs('deep/er/' + os.environ['NAMED'], exist_ok=True)
+open('deep/er/' + os.environ['NAMED'] + '/inner', 'w').write('a key')
+open('deep/plain', 'w').write('a key')
+open('deep/large', 'w').truncate(2 ** 30)`),
+    });
+    const found = async (folder: string, options: SearchOptions) => {
+      const search = sandbox.files.search(folder, options);
+      const paths: string[] = [];
+      for await (const { path } of search) paths.push(path);
+      return { paths: paths.sort(), truncated: search.summary?.truncated };
+    };
+    const refusal = {
+      code: "unsupported",
+      message: "cannot search by name: the name of a file contains a secret value",
+    };
+    for (const name of ["?*", "none", `${named.slice(0, 5)}*`, "er/t*/*", "large"])
+      for (const options of [{ name }, { name, text: "key" }, { name, limit: 1 }])
+        await expect(found("deep", options)).rejects.toMatchObject(refusal);
+    expect(await found("deep", { text: "key" })).toEqual({ paths: [`er/${redacted}/inner`, "plain"], truncated: true });
+    const all = ["er", `er/${redacted}`, `er/${redacted}/inner`, "large", "plain"];
+    expect(await found("deep", { name: "*" })).toEqual({ paths: all, truncated: false });
+    await sandbox.files.remove("deep/er", { recursive: true });
+    expect(await found("deep", { name: "p*", text: "key" })).toEqual({ paths: ["plain"], truncated: false });
+    expect(await found("deep", { name: "l*" })).toEqual({ paths: ["large"], truncated: false });
   });
 
   it("[S87] is in no line of a file that the search stops reading in the middle of it", async () => {

@@ -1,4 +1,5 @@
 import type { Told } from "../core/archive.ts";
+import { AppError } from "../core/errors.ts";
 import { sandboxLimits, searchLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { SearchMatch, SearchSummary } from "../core/search.ts";
@@ -8,8 +9,9 @@ import { MaskedFile } from "./masked-file.ts";
 import { badRow, type SearchRow, searchRows } from "./search-rows.ts";
 
 /**
- * A search in a sandbox that has values which must not leave it: of what a reader would see (S87). The worker sends whole files and every
- * name, so what it does, and how long, does not depend on the text; and nothing compares the text with a value.
+ * Searches what a reader would see, in a sandbox with values that must not leave it (S87). The worker sends whole files and every
+ * name, so what it does, and how long, does not depend on the text; and nothing compares the text with a value. The worker does
+ * compare a pattern with names, so there is no search by name where a name holds a value.
  */
 export class MaskedSearch implements Told<SearchMatch, SearchSummary> {
   summary: SearchSummary | undefined;
@@ -41,16 +43,15 @@ export class MaskedSearch implements Told<SearchMatch, SearchSummary> {
   async *#all(): AsyncGenerator<SearchMatch, void> {
     const { text, ignoreCase, ...spec } = this.#spec;
     const asked = { ...spec, count: sandboxLimits.listBytes, ignoreCase: ignoreCase ?? false };
+    if (this.#hasPattern) await this.#checkNames(asked);
     if (text === undefined) return yield* this.#names(asked);
     const file = new MaskedFile(this.#redactor, Buffer.from(text), ignoreCase ?? false);
-    let isSkipped = false;
     for await (const row of searchRows(this.#wire, { ...asked, length: searchLimits.maskedBytes, whole: true })) {
       if (row.end !== undefined || row.path !== "") {
         this.#tell(row);
-        isSkipped = this.#isHidden(row);
-        if (!isSkipped && row.end === undefined) this.#filesRead++;
-        if (!isSkipped) file.begin(this.#redactor.text(row.path));
-      } else if (!isSkipped) yield* row.bytes.length === 0 ? file.end() : file.add(row.bytes);
+        if (row.end === undefined) this.#filesRead++;
+        file.begin(this.#shown(row));
+      } else yield* row.bytes.length === 0 ? file.end() : file.add(row.bytes);
     }
   }
 
@@ -58,13 +59,26 @@ export class MaskedSearch implements Told<SearchMatch, SearchSummary> {
     for await (const row of searchRows(this.#wire, spec)) {
       this.#tell(row);
       if (row.end === undefined && row.path === "") throw badRow();
-      if (row.end === undefined && !this.#isHidden(row)) yield { path: row.path, type: typeOfMode(row.mode) };
+      if (row.end === undefined) yield { path: this.#shown(row), type: typeOfMode(row.mode) };
     }
   }
 
-  /** Names that hold a value are not found by name: the worker has compared what a reader does not see. */
-  #isHidden({ path }: SearchRow): boolean {
-    return this.#spec.name !== undefined && this.#redactor.text(path) !== path;
+  /** A star alone matches each name alike. */
+  get #hasPattern(): boolean {
+    return this.#spec.name !== undefined && this.#spec.name !== "*";
+  }
+
+  /** Looks at all names before the worker gets the pattern, so that the refusal does not depend on it. */
+  async #checkNames({ name: _pattern, ...spec }: StreamSpec): Promise<void> {
+    for await (const row of searchRows(this.#wire, spec)) this.#shown(row);
+  }
+
+  #shown({ path }: SearchRow): string {
+    const shown = this.#redactor.text(path);
+    if (!this.#hasPattern || shown === path) return shown;
+    throw new AppError("unsupported", "cannot search by name: the name of a file contains a secret value", {
+      hint: "search by text alone, search another folder, or rename the file",
+    });
   }
 
   #tell({ end }: SearchRow): void {
