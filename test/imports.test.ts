@@ -77,6 +77,45 @@ const RUNNERS: Record<string, string> = {
   [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
 };
 
+/** Files that parse JSON whose shape is not measured first (S84), each with the reason. */
+const ownData = "a file of the data folder";
+const ownStore = "a value of the store";
+const ownUser = "what the user of the command gave it";
+const PARSERS: Record<string, string> = {
+  [`${source}/cli/client/sessions.ts`]: ownUser,
+  [`${source}/cli/client/tools.ts`]: ownUser,
+  [`${source}/cli/client/verify.ts`]: ownUser,
+  [`${source}/cli/mcp/install.ts`]: "the configuration of the user's MCP client",
+  [`${source}/core/json-scan.ts`]: "one name, which is short",
+  [`${source}/core/parse-json.ts`]: "measured in this file",
+  [`${source}/egress/inspection/authority-file.ts`]: ownData,
+  [`${source}/engines/client.ts`]: "answers of the engine, which has more rights",
+  [`${source}/engines/oci/kept-checkpoints.ts`]: ownData,
+  [`${source}/engines/oci/layer-holds.ts`]: ownData,
+  [`${source}/engines/oci/layer-record.ts`]: ownData,
+  [`${source}/engines/oci/probe.ts`]: ownData,
+  [`${source}/engines/oci/record.ts`]: ownData,
+  [`${source}/host-access/hand-client.ts`]: "answers of the host's process",
+  [`${source}/host/control.ts`]: "answers of `caisson up`",
+  [`${source}/host/serve.ts`]: "the configuration from the parent process",
+  [`${source}/host/service.ts`]: "one short message of a process that this one started",
+  [`${source}/http/idempotency.ts`]: ownStore,
+  [`${source}/http/json-body.ts`]: "measured in this file",
+  [`${source}/identity/port-passes.ts`]: "signed by the daemon",
+  [`${source}/identity/url-signer.ts`]: "signed by the daemon",
+  [`${source}/sandboxes/fleet/checkpoint-desk.ts`]: ownStore,
+  [`${source}/sandboxes/fleet/kept-seeds.ts`]: ownData,
+  [`${source}/sandboxes/process-record.ts`]: ownData,
+  [`${source}/store/audit/head-file.ts`]: ownData,
+  [`${source}/store/audit/row-problem.ts`]: ownStore,
+  [`${source}/store/audit/search.ts`]: ownStore,
+  [`${source}/store/columns.ts`]: ownStore,
+  [`${source}/store/run-log.ts`]: ownData,
+  [`${source}/store/run-records.ts`]: ownStore,
+  [`${source}/tools/bridge.ts`]: "part of a program for Node, not a call",
+  [`${source}/validation/json.ts`]: "in a thread with a deadline and a heap of its own (S62)",
+};
+
 const BARRELS = ["packages/sdk/src/index.ts", `${source}/index.ts`];
 const EMPTY_NAMES = /^(utils?|helpers?|managers?|common)$/;
 const MAX_LINES = 400;
@@ -196,6 +235,11 @@ describe("danger has one door", () => {
       /\bprocesses\.start\(|\bcontexts\.(create|shared)\(|\.executeCode\(|\bsandbox\.(exec|command)\(|\bcontext\.run\(/;
     const isDoor = (file: string) => !/^(cli|sandboxes)\/(?!fleet\/)/.test(relative(source, file));
     expect(filesThat((code) => runs.test(code)).filter(isDoor)).toEqual(Object.keys(RUNNERS));
+  });
+
+  it("[S84] JSON from outside is parsed by the functions that measure its shape first", () => {
+    const parses = filesThat((code) => /\bJSON\s*(\?\.|\.)\s*parse\b|\.json\(\)/.test(code));
+    expect(parses).toEqual(Object.keys(PARSERS).sort());
   });
 
   it("only the env file reads process.env", () => {
