@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,6 +38,7 @@ function run(words: readonly string[], more: Record<string, string> = {}): Promi
   return caisson(there, { ...up.variables, ...more });
 }
 
+const database = "sandboxmcp.db";
 const files = new Map([
   ["script.py", 'print("hello sandbox")\n'],
   ["app.js", "console.log(2 + 2)\n"],
@@ -63,7 +64,9 @@ describe.skipIf(ordinary)("the lines that the seeds print", { timeout: upTimeout
       config,
       `host:\n  enabled: true\n  allow: ["echo *"]\n  ask: ["docker restart *"]\n  read: [/etc]\n  write: [${open}]\n`,
     );
-    up = await Up.start({ variables: { CAISSON_CONFIG: config, CAISSON_ENGINE: "container" } });
+    up = await Up.start({
+      variables: { CAISSON_CONFIG: config, CAISSON_ENGINE: "container", CAISSON_SQLITE_PATH: database },
+    });
     for (const name of ["default", "to-kill"]) {
       const made = await run(["tool", "create_session", `session_id=${name}`]);
       expect(`${made.code} ${made.stderr}`).toBe("0 ");
@@ -92,6 +95,13 @@ describe.skipIf(ordinary)("the lines that the seeds print", { timeout: upTimeout
       const line = new RegExp(`^${key} +(.*?) +${variable}$`, "m").exec(stdout)?.[1];
       expect(line, `${variable}=${value}: ${stderr}`).toBe(holds);
     }
+  });
+
+  it("[API-07] S2: the database has the name that is configured, in the data folder", async () => {
+    const names = (await readdir(join(up.home, "daemon"))).filter((name) => name.endsWith(".db"));
+    expect(names).toEqual([database]);
+    const { code, stdout } = await run(["audit", "verify"]);
+    expect(`${code} ${stdout}`).toMatch(/^0 the audit log is whole\n/);
   });
 
   it("[API-07] S2: the configuration of the factory, as YAML and for `serve --config`", async () => {
