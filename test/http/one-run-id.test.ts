@@ -72,6 +72,31 @@ describe("the id of a run", () => {
     expect(await recordOf(started.run_id)).toBeDefined();
   });
 
+  it("[AUD-02] [EXE-14] is in every entry about what is done to a background process, by route and by tool", async () => {
+    const start = async () => {
+      const { json } = await agent.post(`${at}/processes`, { command: ["cat"], terminal: { rows: 2, columns: 20 } });
+      return { run: json.run_id as string, process_id: json.id as string };
+    };
+    const [routes, tools] = [await start(), await start()];
+    const own = `${at}/processes/${routes.process_id}`;
+    await agent.post(`${own}/stdin`, { data: "x" });
+    await agent.post(`${own}/resize`, { rows: 3, columns: 30 });
+    await agent.post(`${own}/signal`, { signal: "SIGCONT" });
+    await agent.delete(own);
+    const call = (name: string, more: object) =>
+      agent.post(`/api/v1/tools/${name}`, { process_id: tools.process_id, session_id: at.split("/").at(-1), ...more });
+    await call("process_input", { data: "x" });
+    await call("kill_process", { signal: "SIGCONT" });
+    await call("kill_process", {});
+    for (const [{ run }, types] of [
+      [routes, ["process.input", "process.resized", "process.signalled", "process.killed"]],
+      [tools, ["process.input", "process.signalled", "process.killed"]],
+    ] as const)
+      await vi.waitFor(async () =>
+        expect((await entriesOf(run)).sort()).toEqual(["execution.failed", "process.started", ...types].sort()),
+      );
+  });
+
   it("[EXE-12] [EXE-14] is that of the approval which the run asked for", async () => {
     const running = agent.post(`${at}/exec`, { command: "touch asked" });
     const question = await vi.waitFor(

@@ -68,8 +68,11 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       body,
       responses: { 200: { description, schema: told } },
       handler: async (call) => {
-        const { delivered, event } = await withProcess(call, (process) => act(process, call.body));
-        call.record({ ...event, sandboxId: call.params.id });
+        const { delivered, event, runId } = await withProcess(call, async (process) => ({
+          ...(await act(process, call.body)),
+          runId: process.info().run_id,
+        }));
+        call.record({ ...event, sandboxId: call.params.id, runId });
         return { status: 200, json: { delivered } };
       },
     });
@@ -230,10 +233,12 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       params: processId,
       responses: { 204: { description: "it has ended" } },
       handler: async (call) => {
-        await withProcess(call, async (process) => {
+        const runId = await withProcess(call, async (process) => {
           if (process.kill()) await process.wait().catch(() => undefined); // a lost one has ended too
+          return process.info().run_id;
         });
-        call.record({ type: "process.killed", sandboxId: call.params.id, data: { process_id: call.params.process } });
+        const { id, process } = call.params;
+        call.record({ type: "process.killed", sandboxId: id, runId, data: { process_id: process } });
         return { status: 204 };
       },
     }),

@@ -25,18 +25,19 @@ export const killProcess = defineTool({
   output: z.object({ process_id: z.string(), delivered: z.boolean(), ...where }),
   run: async (call, { process_id, signal, session_id }) => {
     const record = await existingSession(call, session_id);
-    const delivered = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
+    const { delivered, runId } = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
       const process = processes.get(process_id);
-      if (signal !== undefined) return process.signal(signal);
+      const { run_id } = process.info();
+      if (signal !== undefined) return { delivered: process.signal(signal), runId: run_id };
       const killed = process.kill();
       if (killed) await process.wait().catch(() => undefined); // a lost one has ended too
-      return killed;
+      return { delivered: killed, runId: run_id };
     });
     const done: Happening =
       signal === undefined
         ? { type: "process.killed", data: { process_id } }
         : { type: "process.signalled", data: { process_id, signal } };
-    await call.parts.journal.record({ ...done, by: call.caller, sandboxId: record.id });
+    await call.parts.journal.record({ ...done, by: call.caller, sandboxId: record.id, runId });
     return { structured: { process_id, delivered, ...whereOf(record) } };
   },
 });

@@ -29,14 +29,15 @@ export const processInput = defineTool({
   run: async (call, { process_id, data, encoding, close, session_id }) => {
     const record = await existingSession(call, session_id);
     const bytes = Buffer.from(data, encoding);
-    const delivered = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
+    const { delivered, runId } = await call.parts.fleet.use(call.caller, record.id, async ({ processes }) => {
       const process = processes.get(process_id);
       const taken = bytes.length === 0 || (await process.write(bytes));
       if (close) await process.closeInput();
-      return taken;
+      return { delivered: taken, runId: process.info().run_id };
     });
     const taken = { process_id, size_bytes: bytes.length, sha256: hash("sha256", bytes), close };
-    await call.parts.journal.record({ type: "process.input", by: call.caller, sandboxId: record.id, data: taken });
+    const about = { by: call.caller, sandboxId: record.id, runId };
+    await call.parts.journal.record({ type: "process.input", ...about, data: taken });
     return { structured: { process_id, delivered, ...whereOf(record) } };
   },
 });
