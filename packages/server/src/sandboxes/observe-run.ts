@@ -29,8 +29,8 @@ export async function observeRun(
             return onOutput(channel, chunk);
           },
         };
+  const described = observedRun(sandboxId, command); // before anything of it can connect or write
   const run = await start(observed);
-  const described = observedRun(sandboxId, command);
   const started = observer.started(described);
   const result = run.result.then(
     async (done) => {
