@@ -22,6 +22,7 @@ export async function makeObjects(server: TestServer, api: Api, namespace: strin
   const id = await api.create({ labels: { of: private_ }, env: { VALUE: private_ } });
   const at = `${root}/${id}`;
   for (const path of ["SKILL.md", "output/SKILL.md"]) await api.put(`${at}/files/${path}`, private_);
+  const { run_id } = (await api.post(`${at}/exec`, { command: `echo ${private_} >output/run` })).json;
   const process = await made(api.post(`${at}/processes`, { command: `echo ${private_}; sleep 1000` }));
   const context = await makeContext(api, at, namespace);
   const snapshot = await made(api.post(`${at}/snapshots`, { description: private_ }));
@@ -36,6 +37,7 @@ export async function makeObjects(server: TestServer, api: Api, namespace: strin
   }, 60_000);
   return {
     "sandboxes/{id}": id,
+    "runs/{run_id}": run_id,
     "processes/{process}": process,
     "contexts/{context}": context,
     "snapshots/{snapshot_id}": snapshot,

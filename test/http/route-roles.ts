@@ -49,6 +49,7 @@ const routesOf: Readonly<Record<Role, readonly string[]>> = {
     "GET /api/v1/images/{image}/log",
     "GET /api/v1/limits",
     "GET /api/v1/queue",
+    "GET /api/v1/runs/{run_id}",
     "GET /api/v1/skills",
     "GET /api/v1/skills/{skill_id}",
     "GET /api/v1/skills/{skill_id}/content/{path}",

@@ -56,6 +56,7 @@ export const parity: readonly (readonly [route: string, sdk: string, cli: string
   ["POST /api/v1/sandboxes/{id}/terminal/ticket", "sandbox.terminal", "shell"],
   ["GET /api/v1/sandboxes/{id}/terminal", "sandbox.terminal", "shell"],
   ["GET /api/v1/sandboxes/{id}/runs", "caisson.listRuns", "runs"],
+  ["GET /api/v1/runs/{run_id}", "caisson.runs.get", "runs show"],
   ["GET /api/v1/sandboxes/{id}/stats", "sandbox.stats", "stats"],
   ["GET /api/v1/sandboxes/{id}/artifacts", "sandbox.artifacts.list", "artifacts"],
   ["GET /api/v1/sandboxes/{id}/artifacts/content/{path}", "sandbox.artifacts.read", "artifacts"],

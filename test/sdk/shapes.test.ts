@@ -1,16 +1,18 @@
 import { expectTypeOf, it } from "vitest";
 import type * as sdk from "../../packages/sdk/src/index.ts";
 import type { JournalEvent, LagEvent } from "../../packages/server/src/core/journal.ts";
-import type * as egressLog from "../../packages/server/src/http/egress-log.ts";
+
 import type * as ports from "../../packages/server/src/http/ports.ts";
 import type * as approvals from "../../packages/server/src/schemas/approval.ts";
 import type * as checkpoints from "../../packages/server/src/schemas/checkpoint.ts";
 import type * as contexts from "../../packages/server/src/schemas/context.ts";
 import type * as egress from "../../packages/server/src/schemas/egress.ts";
+import type * as egressLog from "../../packages/server/src/schemas/egress-attempt.ts";
 import type * as forks from "../../packages/server/src/schemas/fork.ts";
 import type * as packages from "../../packages/server/src/schemas/package.ts";
 import type * as processes from "../../packages/server/src/schemas/process.ts";
 import type * as runs from "../../packages/server/src/schemas/run.ts";
+import type * as runReports from "../../packages/server/src/schemas/run-report.ts";
 import type * as sandboxes from "../../packages/server/src/schemas/sandbox.ts";
 import type * as secrets from "../../packages/server/src/schemas/secret.ts";
 import type * as snapshots from "../../packages/server/src/schemas/snapshot.ts";
@@ -32,6 +34,8 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.ApprovalFilter>().toEqualTypeOf<keyof Asked<typeof approvals.listQuery>>();
   expectTypeOf<Shown<typeof approvals.approval>>().toExtend<sdk.ApprovalInfo>();
   expectTypeOf<keyof sdk.RunResult>().toEqualTypeOf<keyof Shown<typeof runs.runResult>>();
+  expectTypeOf<keyof sdk.RunReport>().toEqualTypeOf<keyof Shown<typeof runReports.runReport>>();
+  expectTypeOf<Shown<typeof runReports.runReport>>().toExtend<sdk.RunReport>();
   expectTypeOf<keyof sdk.FileChange>().toEqualTypeOf<keyof Shown<typeof runs.fileChange>>();
   expectTypeOf<keyof sdk.ProcessInfo>().toEqualTypeOf<keyof Shown<typeof processes.processInfo>>();
   expectTypeOf<keyof sdk.OutputPiece>().toEqualTypeOf<keyof Shown<typeof processes.outputPiece>>();

@@ -40,11 +40,11 @@ export function approvalContract(name: string, store: () => RecordStore, reopen:
       expect(await store().approvals.get("two")).toBeUndefined();
     });
 
-    it("are listed newest first, page by page, by namespace, state, kind and sandbox", async () => {
+    it("are listed newest first, page by page, by namespace, state, kind, sandbox and run", async () => {
       for (let at = 0; at < 5; at++)
         await store().approvals.insert(approval(`a${at}`, { createdAtMs: 1_000 + Math.floor(at / 2) }));
       await store().approvals.insert(
-        decided("done", "denied", "once", { kind: "egress", sandboxId: null, createdAtMs: 9 }),
+        decided("done", "denied", "once", { kind: "egress", sandboxId: null, runId: "run", createdAtMs: 9 }),
       );
       await store().approvals.insert(approval("theirs", { namespace: "other" }));
       const ids = async (query: object) =>
@@ -53,6 +53,8 @@ export function approvalContract(name: string, store: () => RecordStore, reopen:
       expect(await ids({ limit: 2, cursor: "a3" })).toEqual(["a2", "a1"]);
       expect(await ids({ state: "denied" })).toEqual(["done"]);
       expect(await ids({ kind: "egress" })).toEqual(["done"]);
+      expect(await ids({ runId: "run" })).toEqual(["done"]);
+      expect(await ids({ runId: "none" })).toEqual([]);
       expect(await ids({ sandboxId: "box", limit: 1 })).toEqual(["a4"]);
       await expect(ids({ cursor: "theirs" })).rejects.toMatchObject({ code: "not_found" });
       expect((await store().approvals.pending()).map(({ id }) => id).sort()).toEqual([

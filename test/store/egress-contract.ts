@@ -48,6 +48,15 @@ export function egressContract(name: string, store: () => RecordStore, reopen: (
       expect(page[0]).toEqual({ ...attempt("t5"), namespace: "team", sequence: page[0]?.sequence });
     });
 
+    it("lists attempts that started in a time, its ends included", async () => {
+      for (const at of [1, 2, 3, 4]) await store().attempts.insert("team", attempt(`t${at}`, { startedAtMs: at }));
+      const ids = async (query: object) =>
+        (await store().attempts.list({ namespace: "team", limit: 100, ...query })).map(({ id }) => id);
+      expect(await ids({ fromMs: 2, toMs: 3 })).toEqual(["t3", "t2"]);
+      expect(await ids({ fromMs: 3 })).toEqual(["t4", "t3"]);
+      expect(await ids({ toMs: 1 })).toEqual(["t1"]);
+    });
+
     it("has the totals of an attempt once it has ended, and ends those that a crash left open", async () => {
       await store().attempts.insert("team", attempt("one"));
       await store().attempts.insert("team", attempt("two"));

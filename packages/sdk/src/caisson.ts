@@ -10,6 +10,7 @@ import { Keys } from "./keys.ts";
 import { McpConnection, type McpOptions } from "./mcp.ts";
 import type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
 import type { RunRecord } from "./run-record.ts";
+import { Runs } from "./runs.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
 import { Secrets } from "./secrets.ts";
@@ -34,6 +35,7 @@ export class Caisson {
   readonly artifacts: KeptArtifacts;
   readonly secrets: Secrets;
   readonly webhooks: Webhooks;
+  readonly runs: Runs;
   readonly audit: AuditLog;
   readonly egress: Egress;
   readonly tools: Tools;
@@ -51,6 +53,7 @@ export class Caisson {
     this.keys = new Keys(this.#transport);
     this.secrets = new Secrets(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
+    this.runs = new Runs(this.#transport);
     this.audit = new AuditLog(this.#transport);
     this.egress = new Egress(this.#transport);
     this.tools = new Tools(this.#transport);

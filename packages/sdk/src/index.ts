@@ -82,6 +82,7 @@ export type {
   RunResult,
 } from "./run.ts";
 export type { RunRecord, SandboxStats } from "./run-record.ts";
+export type { RunArtifact, RunEgress, RunReport, Runs } from "./runs.ts";
 export type { Command, Language, Sandbox } from "./sandbox.ts";
 export type {
   CreateOptions,

@@ -72,7 +72,7 @@ export interface RunMet {
 
 /** How a run ended, its output apart. */
 export interface RunEnd extends ProcessResult, RunMet {
-  /** `client.runs.get(id)` finds what is known of the run. */
+  /** `caisson.runs.get(id)` finds everything about the run. */
   run_id: string;
   truncated: boolean;
   warm: boolean;

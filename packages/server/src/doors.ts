@@ -14,6 +14,7 @@ import { packageRoutes } from "./http/packages.ts";
 import { PortServer } from "./http/port-server.ts";
 import { portRoutes } from "./http/ports.ts";
 import { report } from "./http/problem.ts";
+import { runReportRoutes } from "./http/run-reports.ts";
 import { secretRoutes } from "./http/secrets.ts";
 import { skillRoutes } from "./http/skills.ts";
 import { snapshotRoutes } from "./http/snapshots.ts";
@@ -104,6 +105,7 @@ export async function openDoors(
       ...templateRoutes(service.templates),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
+      ...runReportRoutes(service.reports),
       ...approvalRoutes(approvals, fleet),
       ...portRoutes({ fleet, desk, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
       ...egressRoutes(service.policies),

@@ -50,6 +50,7 @@ import { isOld, layerCollector } from "./sandboxes/gc/layer-collector.ts";
 import { Watermark } from "./sandboxes/gc/watermark.ts";
 import { openStorage, type Storage } from "./sandboxes/open-storage.ts";
 import { PortDesk } from "./sandboxes/port-desk.ts";
+import { RunReports } from "./sandboxes/run-reports.ts";
 import { FileBlobs } from "./store/blobs.ts";
 import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
@@ -134,6 +135,7 @@ export interface Service extends AsyncDisposable {
   policies: PolicyDesk;
   attempts: AttemptLog;
   fleet: SandboxFleet;
+  reports: RunReports;
   ports: PortDesk;
   packages: Packages;
   images: Images;
@@ -335,6 +337,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     },
     clock,
   });
+  const reports = new RunReports({ fleet, audit, runs: records, approvals, attempts: store.attempts });
   const validation = opened.use(new CodeAndDataValidation());
   const kept = opened.move();
   return {
@@ -349,6 +352,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     policies,
     attempts,
     fleet,
+    reports,
     ports,
     packages,
     images,
@@ -385,6 +389,7 @@ export function toolPartsOf(
     policies: service.policies,
     host: service.host,
     audit: store.audit,
+    reports: service.reports,
     journal,
     validation: service.validation,
     signer: () => caisson.signer(),

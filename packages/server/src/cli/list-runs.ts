@@ -21,7 +21,7 @@ function outcomeOf(record: RunRecord): string {
 function row(record: RunRecord): string {
   const spent = `${record.duration_ms} ms`.padStart(11);
   const command = visible(record.command.replaceAll("\n", " ")).slice(0, recordLimits.shownCharacters);
-  const what = `${tellTime(record.started_at)}  ${record.sandbox_id}  ${outcomeOf(record).padEnd(9)}${spent}`;
+  const what = `${tellTime(record.started_at)}  ${record.run_id}  ${record.sandbox_id}  ${outcomeOf(record).padEnd(9)}${spent}`;
   return `${visible(what)}  ${command}\n`;
 }
 

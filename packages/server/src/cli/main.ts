@@ -75,12 +75,21 @@ const helpTexts: Record<string, HelpText | undefined> = {
 async function help(words: string[], io: RunIo): Promise<number> {
   const { clientHelpText } = await import("./client/client.ts");
   const { commands, helpText } = await import("./help.ts");
+  const { findVerb } = await import("./client/verbs.ts");
   const [word] = words;
-  const text = (await helpTexts[word ?? ""]?.()) ?? clientHelpText(words);
+  const own = findVerb(words) === undefined ? await helpTexts[word ?? ""]?.() : undefined; // runs, but not runs show
+  const text = own ?? clientHelpText(words);
   if (text === undefined && word !== undefined && !Object.hasOwn(commands, word))
     throw (await import("./unknown-command.ts")).unknownCommand(word);
   io.stdout.write(text ?? helpText());
   return 0;
+}
+
+async function askDaemon(args: string[], environment: Environment, io: RunIo): Promise<number> {
+  const client = await import("./client/client.ts");
+  const code = await client.askDaemon(args, environment, (plan) => load(environment, plan), io);
+  if (code !== undefined) return code;
+  throw (await import("./unknown-command.ts")).unknownCommand(args[0] ?? "");
 }
 
 async function dispatch(args: string[], environment: Environment, io: RunIo): Promise<number> {
@@ -108,6 +117,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
         withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
       );
     case "runs":
+      if (rest[0] === "show") return askDaemon(args, environment, io);
       return withPlan(parseRuns(rest), runsHelpText, io, async (plan) => {
         const { listRuns } = await import("./list-runs.ts");
         return listRuns(await load(environment, plan), environment.variables, plan, io);
@@ -177,12 +187,8 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
     case undefined:
       io.stderr.write((await import("./help.ts")).helpText());
       return exitCodes.usage;
-    default: {
-      const { askDaemon } = await import("./client/client.ts");
-      const code = await askDaemon(args, environment, (plan) => load(environment, plan), io);
-      if (code !== undefined) return code;
-      throw (await import("./unknown-command.ts")).unknownCommand(verb);
-    }
+    default:
+      return askDaemon(args, environment, io);
   }
 }
 

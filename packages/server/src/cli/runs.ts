@@ -29,7 +29,7 @@ export function runsHelpText(): string {
 
 Lists the records of a sandbox's runs, or the last ${recordLimits.recent} of all, oldest first: those of a daemon, and those that caisson run
 and shell left in the data folder. A sandbox may be gone: records go by the settings runs.keep and runs.days. Of a daemon's
-sandboxes that are gone name one.
+sandboxes that are gone name one. caisson runs show RUN shows all about one run of a daemon.
 
 ${formatOptions(runsOptionSpecs)}
 

@@ -81,6 +81,8 @@ export interface ApprovalQuery {
   state?: ApprovalState;
   kind?: ApprovalKind;
   sandboxId?: string;
+  /** Asked for by this run. */
+  runId?: string;
   cursor?: string;
   limit: number;
 }

@@ -55,6 +55,9 @@ export interface AttemptQuery {
   namespace: string;
   sandboxId?: string;
   verdict?: EgressAttempt["verdict"];
+  /** Attempts that started in this time, ends included. */
+  fromMs?: number;
+  toMs?: number;
   /** Attempts before this one, newest first. */
   before?: number;
   limit: number;

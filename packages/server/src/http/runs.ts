@@ -1,41 +1,14 @@
 import { z } from "zod";
 import type { Audit } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
-import { errorCodes } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { languages } from "../core/language.ts";
 import type { RunRecords } from "../core/run-record.ts";
 import { checkOwn } from "../sandboxes/check-own.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
-import { endedBy, fileChange, outcome } from "../schemas/run.ts";
+import { runRecord } from "../schemas/run-record.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
-
-const runRecord = z
-  .object({
-    run_id: z.string(),
-    sandbox_id: z.string(),
-    engine: z.enum(["gvisor", "container"]),
-    started_at: z.iso.datetime(),
-    outcome,
-    ended_by: endedBy,
-    command: z.string(),
-    language: z.enum(languages).nullable(),
-    exit_code: z.number().nullable(),
-    signal: z.string().nullable(),
-    duration_ms: z.number(),
-    cpu_ms: z.number(),
-    timed_out: z.boolean(),
-    cpu_limit: z.boolean(),
-    oom_killed: z.boolean(),
-    stdout: z.string(),
-    stderr: z.string(),
-    truncated: z.boolean(),
-    files_changed: z.array(fileChange),
-    error: z.object({ code: z.enum(errorCodes), message: z.string() }).nullable(),
-  })
-  .meta({ id: "RunRecord" });
 
 const stats = z
   .object({

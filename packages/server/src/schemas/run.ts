@@ -114,7 +114,7 @@ export const networkRefusals = {
 
 export const runId = z
   .string()
-  .describe("of the run: GET /api/v1/runs/{id}, and run_id in audit log, events and records");
+  .describe("of the run: GET /api/v1/runs/{run_id}, and run_id in audit log, events and records");
 
 export const runResult = z
   .object({

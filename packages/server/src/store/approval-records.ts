@@ -32,6 +32,7 @@ export class StoredApprovals implements ApprovalRecords {
     state,
     kind,
     sandboxId,
+    runId,
     cursor,
     limit,
   }: ApprovalQuery & { namespace: string }): Promise<Approval[]> {
@@ -39,6 +40,7 @@ export class StoredApprovals implements ApprovalRecords {
     if (state !== undefined) query = query.where("state", "=", state);
     if (kind !== undefined) query = query.where("kind", "=", kind);
     if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
+    if (runId !== undefined) query = query.where("run_id", "=", runId);
     const after = cursor === undefined ? undefined : await this.#start(cursor, namespace);
     const rows = await newestFirst(query, after, limit).execute();
     return rows.map((row) => mapping.toRecord(row));

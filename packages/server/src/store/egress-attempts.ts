@@ -32,10 +32,12 @@ export class StoredAttempts implements AttemptRecords {
     await this.#db.updateTable("egress_attempts").set(columns).where("duration_ms", "is", null).execute();
   }
 
-  async list({ namespace, sandboxId, verdict, before, limit }: AttemptQuery): Promise<LoggedAttempt[]> {
+  async list({ namespace, sandboxId, verdict, fromMs, toMs, before, limit }: AttemptQuery): Promise<LoggedAttempt[]> {
     let query = this.#db.selectFrom("egress_attempts").selectAll().where("namespace", "=", namespace);
     if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
     if (verdict !== undefined) query = query.where("verdict", "=", verdict);
+    if (fromMs !== undefined) query = query.where("started_at_ms", ">=", fromMs);
+    if (toMs !== undefined) query = query.where("started_at_ms", "<=", toMs);
     if (before !== undefined) query = query.where("sequence", "<", before);
     const rows = await query.orderBy("sequence", "desc").limit(Math.min(limit, egressLimits.logPage.max)).execute();
     return rows.map(({ sequence, ...row }) => ({ sequence, ...mapping.toRecord(row) }));

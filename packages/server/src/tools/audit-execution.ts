@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
 import { defined } from "../core/defined.ts";
+import { AppError } from "../core/errors.ts";
 import { isAllowed } from "../core/scope.ts";
 import { sessionLimits } from "../core/session-limits.ts";
 import { auditRow } from "../schemas/audit.ts";
+import { runReport, showRunReport } from "../schemas/run-report.ts";
 import { existingSession, sessionId } from "./session.ts";
-import { defineTool } from "./tool.ts";
+import { defineTool, type ToolCall } from "./tool.ts";
 
 const { auditRows } = sessionLimits;
 
@@ -17,6 +19,7 @@ export const auditExecution = defineTool({
   description: [
     "Returns the audit log, newest first: runs, files, packages, approvals, each with its hash in the chain. It contains hashes of commands and contents, never the text.",
     "An agent's key sees its own actions; an operator's key sees the namespace. For the next page set before to next_before.",
+    "With run_id it also returns the run: its record, approvals, connection attempts and files in /workspace/output.",
     "Use it to show what happened, or to find the run that made a change.",
   ].join(" "),
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -28,7 +31,15 @@ export const auditExecution = defineTool({
     before: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(Number.MAX_SAFE_INTEGER),
     limit: z.number().int().min(1).max(auditRows.max).default(auditRows.default),
   }),
-  output: z.object({ entries: z.array(auditRow), next_before: z.number().nullable() }),
+  output: z.object({
+    entries: z.array(auditRow),
+    next_before: z.number().nullable(),
+    run: runReport
+      .omit({ audit: true, events: true })
+      .meta({ id: "RunSummary" })
+      .nullable()
+      .describe("of run_id; null without it, and where nothing is kept of the run"),
+  }),
   run: async (call, { session_id, type, run_id: runId, text, before, limit }) => {
     const { principal } = call.caller;
     const sandboxId = session_id === undefined ? undefined : (await existingSession(call, session_id)).id;
@@ -41,6 +52,17 @@ export const auditExecution = defineTool({
       ...defined({ sandboxId, type, runId, text, actor }),
     });
     const last = rows.length < limit ? undefined : rows.at(-1);
-    return { structured: { entries: rows.map(toJson), next_before: last?.position ?? null } };
+    const run = runId === undefined ? null : await runOf(call, runId);
+    return { structured: { entries: rows.map(toJson), next_before: last?.position ?? null, run } };
   },
 });
+
+async function runOf({ caller, parts }: ToolCall, runId: string) {
+  try {
+    const { audit: _, events: __, ...run } = showRunReport(await parts.reports.find(caller, runId));
+    return run;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "not_found") return null;
+    throw error;
+  }
+}

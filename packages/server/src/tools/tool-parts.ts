@@ -11,6 +11,7 @@ import type { Validation } from "../core/validation.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
 import type { Images } from "../images/images.ts";
 import type { Packages } from "../packages/packages.ts";
+import type { RunReports } from "../sandboxes/run-reports.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
@@ -31,6 +32,7 @@ export interface ToolParts {
   policies: PolicyDesk;
   host: HostAccess;
   audit: Audit;
+  reports: RunReports;
   journal: Journal;
   validation: Validation;
   signer: () => Promise<Signer>;

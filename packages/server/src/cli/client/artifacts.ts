@@ -1,6 +1,7 @@
 import { pipeline } from "node:stream/promises";
-import type { Artifact } from "@caisson/sdk";
+import type { Artifact, RunArtifact, RunReport } from "@caisson/sdk";
 import { defined } from "../../core/defined.ts";
+import type { RunIo } from "../run.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
@@ -23,8 +24,7 @@ const files: Verb = {
   run: async ({ caisson, words, io, json }) => {
     const found = await caisson.artifacts.files(words[0] ?? "");
     if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.path, one.size_bytes, one.sha256]);
-    return tellTable(io, ["PATH", "BYTES", "SHA256"], rows);
+    return tellFiles(io, found);
   },
 };
 
@@ -43,19 +43,37 @@ const remove = quiet("delete what is kept of a sandbox before its time", ["SANDB
   caisson.artifacts.delete(id),
 );
 
+/** Ids of runs begin like this (core/run-id.ts). */
+const isRun = (word: string) => /^run_[0-9a-f]{16}$/.test(word);
+
 const own: Verb = {
-  summary: "list what a session left in ./output, with hashes; with --json also a signed manifest",
-  usage: "SESSION",
+  summary: "list what a session or a run left in ./output, with hashes",
+  usage: "SESSION|RUN",
+  about:
+    "Of a session: the files there are now; with --json also a signed manifest. Of a run (its run_id): the files that it\n" +
+    "created or modified, as its record has them.",
   words: [1, 1],
-  options: { path: { type: "string", value: "PATH", help: "with --json, the content of this file too" } },
-  run: async ({ caisson, words: [session_id], options, io, json }) => {
+  options: { path: { type: "string", value: "PATH", help: "of a session, with --json: the content of this file too" } },
+  run: async ({ caisson, words: [session_id = ""], options, io, json }) => {
+    if (isRun(session_id)) return ofRun(await caisson.runs.get(session_id), io, json);
     const input = { session_id, ...defined({ path: options.text("path") }) };
     const { result } = await caisson.tools.call<{ files: Artifact[] }>("get_artifacts", input);
     if (json) return tellJson(io, result);
-    const rows = result.files.map((one) => [one.path, one.size_bytes, one.sha256]);
-    return tellTable(io, ["PATH", "BYTES", "SHA256"], rows);
+    return tellFiles(io, result.files);
   },
 };
+
+function ofRun({ run_id, sandbox_id, record, artifacts: files, truncated }: RunReport, io: RunIo, json: boolean) {
+  if (json) return tellJson(io, { run_id, sandbox_id, files, truncated: truncated.includes("artifacts") });
+  if (record === null) io.stderr.write("caisson: the run has not ended, or its record is not kept\n");
+  if (truncated.includes("artifacts")) io.stderr.write("caisson: its record was cut: there may be more files\n");
+  return tellFiles(io, files);
+}
+
+function tellFiles(io: RunIo, files: readonly RunArtifact[]): number {
+  const rows = files.map((one) => [one.path, one.size_bytes, one.sha256]);
+  return tellTable(io, ["PATH", "BYTES", "SHA256"], rows);
+}
 
 export const artifactVerbs: Record<string, Verb> = {
   artifacts: own,

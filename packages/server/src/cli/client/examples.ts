@@ -5,6 +5,8 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
     "caisson create --image skills-runtime",
     "caisson create --template sales",
   ],
+  "runs show": ["caisson runs show run_41f09c2a7d3b6e58"],
+  artifacts: ["caisson artifacts default", "caisson artifacts run_41f09c2a7d3b6e58 --json"],
   fork: [
     "caisson fork SANDBOX --count 10",
     "caisson fork SANDBOX --memory required     # fail if memory cannot be copied",

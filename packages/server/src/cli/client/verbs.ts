@@ -17,6 +17,7 @@ import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
 import { sessionVerbs } from "./sessions.ts";
+import { runVerbs } from "./show-run.ts";
 import { skillVerbs } from "./skills.ts";
 import { snapshotVerbs } from "./snapshots.ts";
 import { templateVerbs } from "./templates.ts";
@@ -34,6 +35,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...forkVerbs,
   ...checkpointVerbs,
   ...execVerbs,
+  ...runVerbs,
   ...processVerbs,
   ...fileVerbs,
   ...portVerbs,
