@@ -13,7 +13,7 @@ export function runReportRoutes(reports: RunReports): Route[] {
       path: "/api/v1/runs/{run_id}",
       tag: "exec",
       summary: "One run: its record, approvals, audit entries, events, connection attempts and artifacts",
-      permission: "read",
+      scope: "read",
       audit: null,
       params: runId,
       responses: { 200: { description: "what is kept of it", schema: runReport } },

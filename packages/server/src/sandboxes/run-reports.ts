@@ -4,9 +4,10 @@ import { defined } from "../core/defined.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { type Caller, isAllowed } from "../core/principal.ts";
+import type { Caller } from "../core/principal.ts";
 import type { RunRecord, RunRecords } from "../core/run-record.ts";
 import { type RunArtifact, type RunAttempts, type RunReport, reportLimits } from "../core/run-report.ts";
+import { isAllowed } from "../core/scope.ts";
 import { checkOwn } from "./check-own.ts";
 
 export interface RunReportParts {
