@@ -7,7 +7,7 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import type { LogMessage } from "../../packages/server/src/images/images.ts";
+import type { LogMessage } from "../../packages/server/src/images/image-builds.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import type { Service } from "../../packages/server/src/service.ts";
 import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
@@ -86,8 +86,8 @@ export async function openImages(
 }
 
 /** All that is said of an image until its making has ended. */
-export function logOf({ images }: Pick<Service, "images">, id: string): Promise<LogMessage[]> {
-  return Array.fromAsync(images.log(id, new AbortController().signal));
+export function logOf({ imageBuilds }: Pick<Service, "imageBuilds">, id: string): Promise<LogMessage[]> {
+  return Array.fromAsync(imageBuilds.log(id, new AbortController().signal));
 }
 
 export async function runIn(service: Service, image: string, engine: "container" | "gvisor", line: string) {

@@ -69,11 +69,11 @@ export async function openBrowsing(engine: EngineName, folder: string, packages?
   const more = packages === undefined ? { browserImage: "host" } : { packages };
   const server = opened.use(await openTestServer(engine, { ...more, network: { caFile } }));
   if (packages !== undefined) {
-    const { record } = await server.images.importFromCatalogue(admin, "browser");
+    const { record } = await server.imageBuilds.importFromCatalogue(admin, "browser");
     expect((await logOf(server, record.id)).at(-1)).toMatchObject({ state: "ready", error: null });
     opened.defer(async () => {
       for (const { id } of await server.fleet.list(admin, { limit: 100 })) await server.fleet.destroy(admin, id);
-      await server.images.delete(admin, record.id);
+      await server.imageBuilds.delete(admin, record.id);
     });
   }
   // Every name is at a public address, which is the host of this test.

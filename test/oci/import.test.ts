@@ -84,7 +84,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     service = await openImages(home.home, { apt: noApt, dns: docker.dns }, { imageRegistries, pulls });
   });
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
     await docker?.[Symbol.asyncDispose]();
@@ -213,7 +213,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
 
   it("that is deleted while it waits leaves nothing staged", async () => {
     const { record } = await service.oci.load(admin, inPieces(layout), { name: "deleted-soon" });
-    await service.images.delete(admin, record.id);
+    await service.imageBuilds.delete(admin, record.id);
     await nothingStaged();
     expect(service.images.list().some(({ name }) => name === "deleted-soon")).toBe(false);
   });

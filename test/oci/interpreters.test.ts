@@ -28,7 +28,7 @@ it.skipIf(ordinary).each(engines)(
       });
       await service.fleet.destroy(admin, sandbox.id);
     }
-    await service.images.delete(admin, "evil");
+    await service.imageBuilds.delete(admin, "evil");
   },
   120_000,
 );

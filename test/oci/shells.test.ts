@@ -25,7 +25,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
     }
   }, 120_000);
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
   });

@@ -99,7 +99,7 @@ export async function openDoors(
       ...keptArtifactRoutes(storage.artifacts),
       ...gcRoutes(service.collection),
       ...packageRoutes(service.packages),
-      ...imageRoutes(service.images, service.oci),
+      ...imageRoutes(service),
       ...imageArchiveRoutes(service.oci),
       ...templateRoutes(service.templates),
       ...secretRoutes({ vault, fleet, keyring }),

@@ -28,6 +28,7 @@ import { PolicyDesk } from "./egress/policy-desk.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
 import { FirstUse } from "./images/first-use.ts";
+import { ImageBuilds } from "./images/image-builds.ts";
 import { imageCollector } from "./images/image-collector.ts";
 import { Images } from "./images/images.ts";
 import { recordInside } from "./journal/record-inside.ts";
@@ -135,6 +136,7 @@ export interface Service extends AsyncDisposable {
   ports: PortDesk;
   packages: Packages;
   images: Images;
+  imageBuilds: ImageBuilds;
   oci: OciImages;
   templates: Templates;
   host: HostAccess;
@@ -213,10 +215,10 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     caisson.guard({ downloads });
     collectors.push(downloadCollector(downloads, { mostBytes: keepBytes }));
   }
-  const images = await Images.open({
+  const images = await Images.open({ records: store.images, catalogue, journal });
+  const imageBuilds = await ImageBuilds.open({
+    images,
     folder: join(folder, "images"),
-    records: store.images,
-    catalogue,
     bench: imageWorkbench(caisson, settings.engine, (start) => fleet.makeRoom(start)),
     apt,
     registries,
@@ -230,7 +232,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   const oci = await OciImages.open({
     folder: join(folder, "oci"),
-    images,
+    images: imageBuilds,
     way: caisson.registryWay(imageRegistries),
     lend: (caller, secret, registry) => vault.lend(caller, secret, registry),
     platform: platformOf(arch()),
@@ -239,6 +241,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const places = pulls.map(readPullPlace);
   const firstUse = new FirstUse({
     images,
+    builds: imageBuilds,
     pullable: (image) => findPullable(image, places),
     pull: (caller, reference) => oci.pull(caller, { reference }),
     makesCatalogue,
@@ -262,7 +265,10 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   };
   const named = { elsewhere: () => images.layerIds(), isSettled: isOld(clock) };
   const wanted = { needed: () => templates.layerIds(), usual: settings.image };
-  collectors.push(imageCollector({ images, layers: layers.layers, ...wanted }), checkpointCollector(store.checkpoints));
+  collectors.push(
+    imageCollector({ images, builds: imageBuilds, layers: layers.layers, ...wanted }),
+    checkpointCollector(store.checkpoints),
+  );
   const { leavesLayers = false } = parts;
   if (!leavesLayers) collectors.push(layerCollector({ ...layers, ...named }));
   const fleet = await SandboxFleet.open({
@@ -284,16 +290,16 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   opened.use(fleet);
-  opened.use(images);
+  opened.use(imageBuilds);
   opened.use(templates);
   const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
   const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
   const swept = fleet.swept
-    .then(() => Promise.all([images.sweep(), templates.sweep()]))
+    .then(() => Promise.all([imageBuilds.sweep(), templates.sweep()]))
     .then(() => (leavesLayers ? undefined : sweepLayers()))
     .catch(onError);
   opened.defer(async () => void (await swept));
-  const sweeping = setInterval(() => void images.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
+  const sweeping = setInterval(() => void imageBuilds.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
   const ports = opened.use(await PortDesk.open({ records: store.ports, journal, fleet, onError }));
   await policies.sweep();
@@ -349,6 +355,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     ports,
     packages,
     images,
+    imageBuilds,
     oci,
     templates,
     host,

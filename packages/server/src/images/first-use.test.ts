@@ -5,7 +5,7 @@ import { firstUseLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
 import { FirstUse } from "./first-use.ts";
-import type { LogMessage } from "./images.ts";
+import type { LogMessage } from "./image-builds.ts";
 
 const agent: Caller = { principal: { id: "k", name: "k", namespace: "one", role: "agent" }, requestId: "r" };
 const spec = { description: "", debian: [], pip: [], npm: [], files: {}, env: {}, run: [] };
@@ -42,10 +42,14 @@ function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefi
   }
   const firstUse = new FirstUse({
     images: {
-      ...{ catalogue, log, list: () => records, settled: async (id) => ends.get(id)?.promise },
-      checkRoom: () => undefined,
+      list: () => records,
       get: (image) => records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
+      byId: (asked) => records.find(({ id }) => id === asked),
       choose: (image) => chooseImage(records, image, catalogue),
+      entryOf: (image) => catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image)),
+    },
+    builds: {
+      ...{ log, settled: async (id) => ends.get(id)?.promise, checkRoom: () => undefined },
       importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),
     },
     pullable: (image) => {

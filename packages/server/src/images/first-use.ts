@@ -5,10 +5,10 @@ import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { firstUseLimits } from "../core/image-limits.ts";
 import type { ChosenImage, ImageChoice, ImageRecord } from "../core/image-record.ts";
-import type { CatalogueEntry } from "../core/image-spec.ts";
 import type { Imported } from "../core/import-tree.ts";
 import { keepNewest } from "../core/keep-newest.ts";
 import { type Caller, unattended } from "../core/principal.ts";
+import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
 
 /** An image of a registry, by the name that a sandbox asks for. */
@@ -21,10 +21,8 @@ interface Pullable {
 }
 
 export interface FirstUseParts {
-  images: Pick<
-    Images,
-    "list" | "get" | "choose" | "log" | "catalogue" | "importFromCatalogue" | "settled" | "checkRoom"
-  >;
+  images: Pick<Images, "list" | "get" | "byId" | "choose" | "entryOf">;
+  builds: Pick<ImageBuilds, "log" | "importFromCatalogue" | "settled" | "checkRoom">;
   /** Undefined for a name that is no image of a registry. */
   pullable: (image: string) => Pullable | undefined;
   pull: (caller: Caller, reference: string) => Promise<Imported>;
@@ -82,15 +80,11 @@ export class FirstUse implements ImageChoice {
     return start && this.#wait(caller, image, this.#begin(caller, image, start));
   }
 
-  #entryOf(image: string): CatalogueEntry | undefined {
-    return this.#parts.images.catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image));
-  }
-
   /** The name under which the image is here: a reference may be written in several ways. */
   #nameOf(image: string): string {
     const { images, pullable } = this.#parts;
     const records = images.list();
-    if (imageState(records, image) !== "missing" || this.#entryOf(image) !== undefined) return image;
+    if (imageState(records, image) !== "missing" || images.entryOf(image) !== undefined) return image;
     const reference = pullable(image)?.reference;
     if (reference === undefined) return image;
     const same = records.filter(({ source, name }) => source === "oci" && pullable(name)?.reference === reference);
@@ -100,10 +94,10 @@ export class FirstUse implements ImageChoice {
 
   /** Undefined when asking for the image does not make it. */
   #startOf(image: string): Start | undefined {
-    const { images, pullable, pull, makesCatalogue } = this.#parts;
-    const name = this.#entryOf(image)?.spec.name;
+    const { images, builds, pullable, pull, makesCatalogue } = this.#parts;
+    const name = images.entryOf(image)?.spec.name;
     if (name !== undefined)
-      return makesCatalogue ? { key: name, make: (caller) => images.importFromCatalogue(caller, name) } : undefined;
+      return makesCatalogue ? { key: name, make: (caller) => builds.importFromCatalogue(caller, name) } : undefined;
     const found = pullable(image);
     return found?.isAllowed ? { key: found.reference, make: (caller) => pull(caller, image) } : undefined;
   }
@@ -115,7 +109,7 @@ export class FirstUse implements ImageChoice {
     if (failure !== undefined && restMs > 0) return Promise.reject(resting(failure.error, restMs));
     const known = this.#begun.get(key);
     if (known !== undefined) return known;
-    this.#parts.images.checkRoom(caller); // before a registry is asked
+    this.#parts.builds.checkRoom(caller); // before a registry is asked
     const begun = make(unattended(caller))
       .then(
         ({ record }) => {
@@ -133,9 +127,9 @@ export class FirstUse implements ImageChoice {
   }
 
   async #watch(key: string, image: string, id: string): Promise<void> {
-    const { images } = this.#parts;
-    await images.settled(id);
-    const record = images.list().find((one) => one.id === id);
+    const { images, builds } = this.#parts;
+    await builds.settled(id);
+    const record = images.byId(id);
     if (record?.state === "ready") this.#failures.delete(key);
     else this.#remember(key, image, failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs));
   }
@@ -158,7 +152,7 @@ export class FirstUse implements ImageChoice {
     try {
       const id = (await before(signal, begun))?.id;
       if (id !== undefined) await before(signal, this.#settled(caller, image, id, signal));
-      record = images.list().find((one) => one.id === id);
+      record = id === undefined ? undefined : images.byId(id);
       if (id !== undefined && record?.state !== "building" && record?.state !== "ready")
         throw failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs);
     } finally {
@@ -175,14 +169,14 @@ export class FirstUse implements ImageChoice {
 
   /** With each step told to who listens. */
   async #settled({ told }: Caller, image: string, id: string, signal: AbortSignal): Promise<void> {
-    const { images } = this.#parts;
+    const { builds } = this.#parts;
     let step = "";
     if (told !== undefined)
-      for await (const message of images.log(id, signal)) {
+      for await (const message of builds.log(id, signal)) {
         if (message.type === "step") step = `${message.step} (${message.at} of ${message.of})`;
         if (message.type !== "end") told(`image ${image}: ${step}\n`);
       }
-    await images.settled(id);
+    await builds.settled(id);
   }
 }
 
