@@ -43,9 +43,9 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     let id: string;
     {
       await using daemon = await open(home.home);
-      const { templates, fleet, policies } = daemon;
+      const { templates, templateBuilds, fleet, policies } = daemon;
       await policies.setNamespacePolicy(operator, { agentsMayAllow: ["*.example.com"] });
-      const template = await templates.create(operator, asked);
+      const template = await templateBuilds.create(operator, asked);
       await until(() => templates.get(operator, template.id).state !== "building");
       expect(templates.get(operator, "wide")).toMatchObject({ state: "ready" });
       const { record } = await create(daemon, agent);
@@ -73,15 +73,15 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     await using daemon = await open(home.home);
     expect((await daemon.fleet.reset(agent, id)).status).toBe("running");
     await daemon.fleet.destroy(agent, id);
-    await daemon.templates.delete(operator, "wide");
+    await daemon.templateBuilds.delete(operator, "wide");
   });
 
   it("[S78] is refused where its limits are past a cap, which is named", async () => {
     await using home = await makeHome();
     {
       await using daemon = await open(home.home);
-      const { templates, store } = daemon;
-      const { id, limits } = await templates.create(operator, { name: "wide" });
+      const { templates, templateBuilds, store } = daemon;
+      const { id, limits } = await templateBuilds.create(operator, { name: "wide" });
       await until(() => templates.get(operator, id).state !== "building");
       // As a release with a higher cap has left it.
       await store.templates.update(id, { limits: { ...limits, memoryBytes: requestLimits.memoryBytes.max * 2 } });
@@ -89,6 +89,6 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     await using daemon = await open(home.home);
     const refused = expect.objectContaining({ code: "invalid", message: expect.stringContaining("memory") });
     await expect(create(daemon, operator)).rejects.toEqual(refused);
-    await daemon.templates.delete(operator, "wide");
+    await daemon.templateBuilds.delete(operator, "wide");
   });
 });

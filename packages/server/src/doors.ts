@@ -101,7 +101,7 @@ export async function openDoors(
       ...packageRoutes(service.packages),
       ...imageRoutes(service),
       ...imageArchiveRoutes(service.oci),
-      ...templateRoutes(service.templates),
+      ...templateRoutes(service),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...approvalRoutes(approvals, fleet),

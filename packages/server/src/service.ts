@@ -56,6 +56,7 @@ import { diskRoom } from "./store/disk-room.ts";
 import { FileDownloads } from "./store/downloads.ts";
 import { openStore, type StoreOptions } from "./store/open-store.ts";
 import { storePath } from "./store/store-path.ts";
+import { TemplateBuilds } from "./templates/template-builds.ts";
 import { Templates } from "./templates/templates.ts";
 import { ToolCounts } from "./tools/tool-counts.ts";
 import type { ToolParts } from "./tools/tool-parts.ts";
@@ -139,6 +140,7 @@ export interface Service extends AsyncDisposable {
   imageBuilds: ImageBuilds;
   oci: OciImages;
   templates: Templates;
+  templateBuilds: TemplateBuilds;
   host: HostAccess;
   web: Web;
   validation: Validation;
@@ -248,8 +250,9 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     clock,
   });
   caisson.useImages((root) => images.ofLayer(root));
-  const templates = await Templates.open({
-    records: store.templates,
+  const templates = await Templates.open({ records: store.templates, journal });
+  const templateBuilds = new TemplateBuilds({
+    templates,
     build: () => ({ fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
     layers: () => caisson.layers(),
     removeLayer: (id) => caisson.removeLayer(id),
@@ -291,11 +294,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   opened.use(fleet);
   opened.use(imageBuilds);
-  opened.use(templates);
+  opened.use(templateBuilds);
   const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
   const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
   const swept = fleet.swept
-    .then(() => Promise.all([imageBuilds.sweep(), templates.sweep()]))
+    .then(() => Promise.all([imageBuilds.sweep(), templateBuilds.sweep()]))
     .then(() => (leavesLayers ? undefined : sweepLayers()))
     .catch(onError);
   opened.defer(async () => void (await swept));
@@ -358,6 +361,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     imageBuilds,
     oci,
     templates,
+    templateBuilds,
     host,
     web,
     validation,
