@@ -84,6 +84,7 @@ const fleet = opened.use(
 const keyring = new Keyring({ keys: store.keys, journal });
 const { token } = await keyring.issue({ name: "bench", namespace: "bench", role: "admin" });
 const { app } = createHttpApp({
+  create: (...request) => fleet.create(...request),
   fleet,
   keyring,
   audit: store.audit,

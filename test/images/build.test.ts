@@ -104,7 +104,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     expect(await service.caisson.layers()).toEqual(before);
     expect(await service.caisson.keptSandboxes()).toEqual([]);
     expect(service.events.at(-1)).toMatchObject({ type: "image.failed", data: { step: "debian: download" } });
-    await expect(service.fleet.create(admin, { image: "wrong" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(service.create(admin, { image: "wrong" })).rejects.toMatchObject({ code: "not_found" });
   }, 120_000);
 
   it("[IMG-02] that needs a newer Python than apt has is refused with the setting that helps", async () => {
@@ -137,7 +137,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   }, 120_000);
 
   it("is not deleted while a sandbox has it for its root", async () => {
-    const { record } = await service.fleet.create(admin, { image: "made" });
+    const { record } = await service.create(admin, { image: "made" });
     await expect(service.imageBuilds.delete(admin, "made")).rejects.toMatchObject({ code: "conflict" });
     await service.fleet.stop(admin, record.id);
     await expect(service.imageBuilds.delete(admin, "made")).rejects.toMatchObject({
@@ -146,7 +146,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     });
     await service.fleet.destroy(admin, record.id);
     await service.imageBuilds.delete(admin, "made");
-    await expect(service.fleet.create(admin, { image: "made" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(service.create(admin, { image: "made" })).rejects.toMatchObject({ code: "not_found" });
   });
 });
 

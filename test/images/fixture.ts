@@ -91,7 +91,7 @@ export function logOf({ imageBuilds }: Pick<Service, "imageBuilds">, id: string)
 }
 
 export async function runIn(service: Service, image: string, engine: "container" | "gvisor", line: string) {
-  const { record } = await service.fleet.create(admin, { image, engine });
+  const { record } = await service.create(admin, { image, engine });
   try {
     const done = await service.fleet.run(admin, record.id, command(line), {}, (sandbox) => sandbox.run());
     return { ...done, record };

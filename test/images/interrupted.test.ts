@@ -70,7 +70,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
       await begun(service, record.id, step);
       const message = expect.stringMatching(/^the image made could not be made: .*it was deleted$/);
       const refused = { code: "unavailable", message };
-      const waits = expect(service.fleet.create(admin, { image: "made" })).rejects.toMatchObject(refused);
+      const waits = expect(service.create(admin, { image: "made" })).rejects.toMatchObject(refused);
       await service.imageBuilds.delete(admin, "made");
       await waits;
       expect(service.images.list()).toEqual([]);
@@ -116,7 +116,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
   it("[LIF-11] waits for its place in the queue of all jobs, and gives it up when it is deleted", async () => {
     await using home = await makeHome();
     await using service = await openImages(home.home, registries, { maxConcurrent: 1 });
-    const { record: box } = await service.fleet.create(admin, {});
+    const { record: box } = await service.create(admin, {});
     const stop = new AbortController();
     const job = service.fleet.run(admin, box.id, command("sleep 1000"), {}, (sandbox) => sandbox.run());
     await until(() => service.fleet.queue().running === 1);

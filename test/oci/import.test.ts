@@ -151,15 +151,15 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
         `docker://${registry.host}/${name}`,
       );
     const agent = callerOf("default");
-    const { record } = await service.fleet.create(agent, { image: "python:3.12-slim" });
+    const { record } = await service.create(agent, { image: "python:3.12-slim" });
     expect(record).toMatchObject({ image: "python:3.12-slim", status: "running" });
     await service.fleet.destroy(agent, record.id);
     const before = service.images.list().length;
     for (const image of ["node:20-slim", "python:3.12", `${registry.host}/other/made:1`]) {
-      const refused = service.fleet.create(agent, { image });
+      const refused = service.create(agent, { image });
       await expect(refused).rejects.toMatchObject({ code: "not_found" });
     }
-    await expect(service.fleet.create(agent, { image: "node:20-slim" })).rejects.toMatchObject({
+    await expect(service.create(agent, { image: "node:20-slim" })).rejects.toMatchObject({
       hint: expect.stringContaining("images.pull in the configuration lets sandboxes pull docker.io/library/node"),
     });
     expect(service.images.list()).toHaveLength(before);

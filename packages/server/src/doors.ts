@@ -86,6 +86,7 @@ export async function openDoors(
       return openMcpDoor({ parts: toolParts, traces, version, report: shown, sets: mcpTools, onError });
     });
   const http = createHttpApp({
+    create: service.create,
     fleet,
     keyring,
     audit: store.audit,

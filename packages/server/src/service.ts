@@ -9,7 +9,7 @@ import type { ContentPolicy } from "./core/audit.ts";
 import type { Clock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import { egressLimits } from "./core/egress-limits.ts";
-import type { FleetSettings } from "./core/fleet.ts";
+import type { CreateSandbox, FleetSettings } from "./core/fleet.ts";
 import type { Collector } from "./core/gc.ts";
 import type { HostAccess } from "./core/host.ts";
 import { buildLimits } from "./core/image-limits.ts";
@@ -27,6 +27,7 @@ import { holdAnswers } from "./egress/hold-answer.ts";
 import { PolicyDesk } from "./egress/policy-desk.ts";
 import { type OpenedHost, readyHost } from "./host-access/open-host.ts";
 import { imageWorkbench } from "./image-workbench.ts";
+import { AskedImages } from "./images/asked-images.ts";
 import { FirstUse } from "./images/first-use.ts";
 import { ImageBuilds } from "./images/image-builds.ts";
 import { imageCollector } from "./images/image-collector.ts";
@@ -133,6 +134,7 @@ export interface Service extends AsyncDisposable {
   vault: StoredVault;
   policies: PolicyDesk;
   attempts: AttemptLog;
+  create: CreateSandbox;
   fleet: SandboxFleet;
   ports: PortDesk;
   packages: Packages;
@@ -241,19 +243,19 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     onError,
   });
   const places = pulls.map(readPullPlace);
+  const pullable = (image: string) => findPullable(image, places);
+  const asked = new AskedImages({ images, pullable, makesCatalogue });
   const firstUse = new FirstUse({
-    images,
-    builds: imageBuilds,
-    pullable: (image) => findPullable(image, places),
+    ...{ images, asked, builds: imageBuilds, clock },
     pull: (caller, reference) => oci.pull(caller, { reference }),
-    makesCatalogue,
-    clock,
   });
+  const create: CreateSandbox = (caller, request) =>
+    fleet.create(caller, request, (who, image) => firstUse.bring(who, image));
   caisson.useImages((root) => images.ofLayer(root));
   const templates = await Templates.open({ records: store.templates, journal });
   const templateBuilds = new TemplateBuilds({
     templates,
-    build: () => ({ fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
+    build: () => ({ create, fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
     layers: () => caisson.layers(),
     removeLayer: (id) => caisson.removeLayer(id),
     journal,
@@ -288,7 +290,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     secrets: vault,
     keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
     egress: policies,
-    images: firstUse,
+    images: asked,
     templates,
     onError,
   });
@@ -354,6 +356,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     vault,
     policies,
     attempts,
+    create,
     fleet,
     ports,
     packages,
@@ -382,6 +385,7 @@ export function toolPartsOf(
   policy: ContentPolicy = "none",
 ): ToolParts {
   return {
+    create: service.create,
     fleet: service.fleet,
     snapshots: storage.snapshots,
     skills: storage.skills,

@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import { firstUseLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
+import { AskedImages } from "./asked-images.ts";
 import { FirstUse } from "./first-use.ts";
 import type { LogMessage } from "./image-builds.ts";
 
@@ -40,29 +41,34 @@ function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefi
     yield { type: "step", step: "debian: index", at: 1, of: 2 };
     await ends.get(id)?.promise;
   }
-  const firstUse = new FirstUse({
-    images: {
-      list: () => records,
-      get: (image) => records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
-      byId: (asked) => records.find(({ id }) => id === asked),
-      choose: (image) => chooseImage(records, image, catalogue),
-      entryOf: (image) => catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image)),
-    },
-    builds: {
-      ...{ log, settled: async (id) => ends.get(id)?.promise, checkRoom: () => undefined },
-      importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),
-    },
+  const images = {
+    list: () => records,
+    get: (image: string) =>
+      records.find(({ name, aliases }) => name === image || aliases.includes(image)) as ImageRecord,
+    byId: (asked: string) => records.find(({ id }) => id === asked),
+    choose: (image: string) => chooseImage(records, image, catalogue),
+    entryOf: (image: string) => catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image)),
+  };
+  const choice = new AskedImages({
+    images,
     pullable: (image) => {
       if (!image.includes(":")) return undefined;
       const reference = `docker.io/library/${image.replace(/^(docker\.io\/)?(library\/)?/, "")}`;
       const [place = ""] = reference.split(":");
       return { place, reference, isAllowed: pull.includes(place) };
     },
-    pull: (_, reference) => begin(reference, "oci"),
     makesCatalogue,
+  });
+  const firstUse = new FirstUse({
+    ...{ images, asked: choice },
+    builds: {
+      ...{ log, settled: async (id) => ends.get(id)?.promise, checkRoom: () => undefined },
+      importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),
+    },
+    pull: (_, reference) => begin(reference, "oci"),
     clock: { monotonicMs: () => performance.now() },
   });
-  return { firstUse, asked, end };
+  return { firstUse, choice, asked, end };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -70,7 +76,7 @@ afterEach(() => void vi.useRealTimers());
 
 describe("an image on its first use", () => {
   it("[IMG-02] is made once for all who ask, by its name or its alias, and then chosen", async () => {
-    const { firstUse, asked, end } = madeUp();
+    const { firstUse, choice, asked, end } = madeUp();
     const both = [firstUse.bring(agent, "tools"), firstUse.bring(agent, "tools")];
     await vi.advanceTimersByTimeAsync(1);
     both.push(firstUse.bring(agent, "registry.example/tools:3.12"));
@@ -78,7 +84,7 @@ describe("an image on its first use", () => {
     await Promise.all(both);
     expect(asked).toEqual(["tools"]);
     expect(firstUse.bring(agent, "registry.example/tools:3.12")).toBeUndefined();
-    expect(firstUse.choose("registry.example/tools:3.12")).toEqual({ name: "tools", layerId: "layer" });
+    expect(choice.choose("registry.example/tools:3.12")).toEqual({ name: "tools", layerId: "layer" });
   });
 
   it("[IMG-02] is said to be under way to who has waited long enough, and goes on", async () => {
@@ -113,13 +119,13 @@ describe("an image on its first use", () => {
   });
 
   it("is not waited for by who is gone, and goes on", async () => {
-    const { firstUse, end } = madeUp();
+    const { firstUse, choice, end } = madeUp();
     const gone = new AbortController();
     const left = firstUse.bring({ ...agent, gone: gone.signal }, "tools");
     gone.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
     end("ready");
-    expect(firstUse.choose("tools")).toMatchObject({ layerId: "layer" });
+    expect(choice.choose("tools")).toMatchObject({ layerId: "layer" });
   });
 
   it("rests after a failure, which everybody who asks is told", async () => {
@@ -173,7 +179,7 @@ describe("an image on its first use", () => {
   });
 
   it("[S97] is one image by all names of its reference, while it is pulled and then", async () => {
-    const { firstUse, asked, end } = madeUp({ pull: ["docker.io/library/python"] });
+    const { firstUse, choice, asked, end } = madeUp({ pull: ["docker.io/library/python"] });
     const both = [firstUse.bring(agent, "python:3.12"), firstUse.bring(agent, "library/python:3.12")];
     await vi.advanceTimersByTimeAsync(1);
     both.push(firstUse.bring(agent, "docker.io/library/python:3.12"));
@@ -181,8 +187,8 @@ describe("an image on its first use", () => {
     await Promise.all(both);
     expect(asked).toEqual(["python:3.12"]);
     expect(firstUse.bring(agent, "docker.io/library/python:3.12")).toBeUndefined();
-    expect(firstUse.choose("docker.io/library/python:3.12")).toMatchObject({ name: "python:3.12" });
-    expect(() => firstUse.choose("docker.io/library/python:3.11")).toThrow("unknown image");
+    expect(choice.choose("docker.io/library/python:3.12")).toMatchObject({ name: "python:3.12" });
+    expect(() => choice.choose("docker.io/library/python:3.11")).toThrow("unknown image");
   });
 
   it("[S97] is made of nothing that neither the catalogue nor images.pull names", () => {
@@ -192,23 +198,23 @@ describe("an image on its first use", () => {
     const some = madeUp({ pull: ["docker.io/library/python"] }).firstUse;
     for (const image of ["ubuntu:22.04", "python"]) expect(some.bring(agent, image)).toBeUndefined();
     expect(closed.asked).toEqual([]);
-    expect(() => closed.firstUse.choose("tools")).toThrow("unknown image");
+    expect(() => closed.choice.choose("tools")).toThrow("unknown image");
   });
 
   it.each(["python:3.11-slim", "python:3.12-slim", "node:20-slim", "ubuntu:22.04"])(
     "[IMG-03] %s is pulled where images.pull names it, and otherwise refused with that setting",
     async (image) => {
       const place = `docker.io/library/${image.split(":")[0]}`;
-      const refusal = () => madeUp().firstUse.choose(image);
+      const refusal = () => madeUp().choice.choose(image);
       const hint = expect.stringMatching(new RegExp(`^images\\.pull in the configuration .* ${place};`));
       expect(refusal).toThrow(expect.objectContaining({ code: "not_found", hint }));
-      const { firstUse, asked, end } = madeUp({ pull: [place] });
+      const { firstUse, choice, asked, end } = madeUp({ pull: [place] });
       const brought = firstUse.bring(agent, image);
       await vi.advanceTimersByTimeAsync(1);
       end("ready");
       await brought;
       expect(asked).toEqual([image]);
-      expect(firstUse.choose(image)).toMatchObject({ name: image });
+      expect(choice.choose(image)).toMatchObject({ name: image });
     },
   );
 });

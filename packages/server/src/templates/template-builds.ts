@@ -66,7 +66,7 @@ export class TemplateBuilds implements AsyncDisposable {
       if (same !== undefined) await this.delete(caller, same.id);
       if (templates.list(caller).length >= templateLimits.templates)
         throw new AppError("limit_exceeded", `the namespace has ${templateLimits.templates} templates already`);
-      const { record: builder } = await this.#parts.build().fleet.create(caller, builderRequest(request));
+      const { record: builder } = await this.#parts.build().create(caller, builderRequest(request));
       const record = await this.#insert(caller, request, builder).catch(async (error: unknown) => {
         await this.#parts.build().bench.discard(builder.id);
         throw error;
