@@ -250,7 +250,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     pull: (caller, reference) => oci.pull(caller, { reference }),
   });
   const create: CreateSandbox = (caller, request) =>
-    fleet.create(caller, request, (who, image) => firstUse.bring(who, image));
+    fleet.create(caller, request, (who, image) => firstUse.ensure(who, image));
   caisson.useImages((root) => images.ofLayer(root));
   const templates = await Templates.open({ records: store.templates, journal });
   const templateBuilds = new TemplateBuilds({

@@ -77,19 +77,19 @@ afterEach(() => void vi.useRealTimers());
 describe("an image on its first use", () => {
   it("[IMG-02] is made once for all who ask, by its name or its alias, and then chosen", async () => {
     const { firstUse, choice, asked, end } = madeUp();
-    const both = [firstUse.bring(agent, "tools"), firstUse.bring(agent, "tools")];
+    const both = [firstUse.ensure(agent, "tools"), firstUse.ensure(agent, "tools")];
     await vi.advanceTimersByTimeAsync(1);
-    both.push(firstUse.bring(agent, "registry.example/tools:3.12"));
+    both.push(firstUse.ensure(agent, "registry.example/tools:3.12"));
     end("ready");
     await Promise.all(both);
     expect(asked).toEqual(["tools"]);
-    expect(firstUse.bring(agent, "registry.example/tools:3.12")).toBeUndefined();
+    expect(firstUse.ensure(agent, "registry.example/tools:3.12")).toBeUndefined();
     expect(choice.choose("registry.example/tools:3.12")).toEqual({ name: "tools", layerId: "layer" });
   });
 
   it("[IMG-02] is said to be under way to who has waited long enough, and goes on", async () => {
     const { firstUse, asked, end } = madeUp();
-    const refused = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject({
+    const refused = expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject({
       ...{
         code: "unavailable",
         retryAfterMs: firstUseLimits.retryMs,
@@ -102,7 +102,7 @@ describe("an image on its first use", () => {
     });
     await vi.advanceTimersByTimeAsync(firstUseLimits.waitMs);
     await refused;
-    const again = firstUse.bring(agent, "tools");
+    const again = firstUse.ensure(agent, "tools");
     end("ready");
     await again;
     expect(asked).toEqual(["tools"]);
@@ -111,7 +111,7 @@ describe("an image on its first use", () => {
   it("[IMG-02] is waited for longer by who hears each step", async () => {
     const { firstUse, end } = madeUp();
     const heard: string[] = [];
-    const brought = firstUse.bring({ ...agent, told: (message) => void heard.push(message) }, "tools");
+    const brought = firstUse.ensure({ ...agent, told: (message) => void heard.push(message) }, "tools");
     await vi.advanceTimersByTimeAsync(firstUseLimits.waitMs * 2);
     expect(heard).toEqual(["image tools: debian: index (1 of 2)\n"]);
     end("ready");
@@ -121,7 +121,7 @@ describe("an image on its first use", () => {
   it("is not waited for by who is gone, and goes on", async () => {
     const { firstUse, choice, end } = madeUp();
     const gone = new AbortController();
-    const left = firstUse.bring({ ...agent, gone: gone.signal }, "tools");
+    const left = firstUse.ensure({ ...agent, gone: gone.signal }, "tools");
     gone.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
     end("ready");
@@ -131,14 +131,14 @@ describe("an image on its first use", () => {
   it("rests after a failure, which everybody who asks is told", async () => {
     const { firstUse, asked, end } = madeUp();
     const failed = { code: "unavailable", message: "the image tools could not be made: debian: index: no" };
-    const first = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    const first = expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject(failed);
     await vi.advanceTimersByTimeAsync(1);
     end("failed");
     await first;
-    await expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    await expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject(failed);
     expect(asked).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(firstUseLimits.restMs);
-    const again = firstUse.bring(agent, "tools");
+    const again = firstUse.ensure(agent, "tools");
     await vi.advanceTimersByTimeAsync(1);
     end("ready");
     await again;
@@ -149,44 +149,44 @@ describe("an image on its first use", () => {
     const refusal = new AppError("not_found", "the registry has no library/python:3.12", { hint: "look there" });
     const { firstUse, asked } = madeUp({ pull: ["docker.io/library/python"], refusal });
     for (const image of ["python:3.12", "python:3.12", "library/python:3.12", "docker.io/library/python:3.12"])
-      await expect(firstUse.bring(agent, image)).rejects.toMatchObject({ code: "not_found", message: refusal.message });
+      await expect(firstUse.ensure(agent, image)).rejects.toMatchObject({ code: "not_found", message: refusal.message });
     expect(asked).toEqual(["python:3.12"]);
-    await expect(firstUse.bring(agent, "docker.io/python:3.12")).rejects.toMatchObject({
+    await expect(firstUse.ensure(agent, "docker.io/python:3.12")).rejects.toMatchObject({
       hint: "look there",
       retryAfterMs: firstUseLimits.restMs,
     });
     await vi.advanceTimersByTimeAsync(firstUseLimits.restMs);
-    await expect(firstUse.bring(agent, "python:3.12")).rejects.toThrow(refusal.message);
+    await expect(firstUse.ensure(agent, "python:3.12")).rejects.toThrow(refusal.message);
     expect(asked).toHaveLength(2);
   });
 
   it("[S97] rests by each of its names after a build that failed", async () => {
     const { firstUse, asked, end } = madeUp();
     const failed = { message: "the image tools could not be made: debian: index: no" };
-    const first = expect(firstUse.bring(agent, "tools")).rejects.toMatchObject(failed);
+    const first = expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject(failed);
     await vi.advanceTimersByTimeAsync(1);
     end("failed");
     await first;
-    await expect(firstUse.bring(agent, "registry.example/tools:3.12")).rejects.toMatchObject(failed);
+    await expect(firstUse.ensure(agent, "registry.example/tools:3.12")).rejects.toMatchObject(failed);
     expect(asked).toHaveLength(1);
   });
 
   it("[S97] that is refused for want of room is tried again at once", async () => {
     const refusal = new AppError("limit_exceeded", "there is no place", { retryAfterMs: 10_000 });
     const { firstUse, asked } = madeUp({ pull: ["docker.io/library/python"], refusal });
-    for (let at = 0; at < 2; at++) await expect(firstUse.bring(agent, "python:3.12")).rejects.toThrow("no place");
+    for (let at = 0; at < 2; at++) await expect(firstUse.ensure(agent, "python:3.12")).rejects.toThrow("no place");
     expect(asked).toHaveLength(2);
   });
 
   it("[S97] is one image by all names of its reference, while it is pulled and then", async () => {
     const { firstUse, choice, asked, end } = madeUp({ pull: ["docker.io/library/python"] });
-    const both = [firstUse.bring(agent, "python:3.12"), firstUse.bring(agent, "library/python:3.12")];
+    const both = [firstUse.ensure(agent, "python:3.12"), firstUse.ensure(agent, "library/python:3.12")];
     await vi.advanceTimersByTimeAsync(1);
-    both.push(firstUse.bring(agent, "docker.io/library/python:3.12"));
+    both.push(firstUse.ensure(agent, "docker.io/library/python:3.12"));
     end("ready");
     await Promise.all(both);
     expect(asked).toEqual(["python:3.12"]);
-    expect(firstUse.bring(agent, "docker.io/library/python:3.12")).toBeUndefined();
+    expect(firstUse.ensure(agent, "docker.io/library/python:3.12")).toBeUndefined();
     expect(choice.choose("docker.io/library/python:3.12")).toMatchObject({ name: "python:3.12" });
     expect(() => choice.choose("docker.io/library/python:3.11")).toThrow("unknown image");
   });
@@ -194,9 +194,9 @@ describe("an image on its first use", () => {
   it("[S97] is made of nothing that neither the catalogue nor images.pull names", () => {
     const closed = madeUp({ makesCatalogue: false });
     for (const image of ["tools", "python:3.12-slim", "nothing", "host"])
-      expect(closed.firstUse.bring(agent, image)).toBeUndefined();
+      expect(closed.firstUse.ensure(agent, image)).toBeUndefined();
     const some = madeUp({ pull: ["docker.io/library/python"] }).firstUse;
-    for (const image of ["ubuntu:22.04", "python"]) expect(some.bring(agent, image)).toBeUndefined();
+    for (const image of ["ubuntu:22.04", "python"]) expect(some.ensure(agent, image)).toBeUndefined();
     expect(closed.asked).toEqual([]);
     expect(() => closed.choice.choose("tools")).toThrow("unknown image");
   });
@@ -209,7 +209,7 @@ describe("an image on its first use", () => {
       const hint = expect.stringMatching(new RegExp(`^images\\.pull in the configuration .* ${place};`));
       expect(refusal).toThrow(expect.objectContaining({ code: "not_found", hint }));
       const { firstUse, choice, asked, end } = madeUp({ pull: [place] });
-      const brought = firstUse.bring(agent, image);
+      const brought = firstUse.ensure(agent, image);
       await vi.advanceTimersByTimeAsync(1);
       end("ready");
       await brought;

@@ -35,7 +35,7 @@ export class FirstUse {
   }
 
   /** Waits for a missing image, which is made if it is not being made; undefined when there is nothing to wait for. */
-  bring(caller: Caller, image: string): Promise<void> | undefined {
+  ensure(caller: Caller, image: string): Promise<void> | undefined {
     const { images, asked } = this.#parts;
     const name = asked.nameOf(image);
     const state = imageState(images.list(), name);
