@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { openCaisson } from "../../packages/server/src/app.ts";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
 import { ordinary, root } from "../harness.ts";

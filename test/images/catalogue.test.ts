@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
 import { findPackages } from "../../packages/server/src/packages/find-packages.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { type FleetHome, makeHome, settings } from "../fleet/fixture.ts";
 import { engines, ordinary, root, soak } from "../harness.ts";

@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import type { RequestListener } from "node:http";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
@@ -9,7 +10,6 @@ import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { LogMessage } from "../../packages/server/src/images/image-builds.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
 import { names } from "../egress/rules.ts";
 import { openDeployment } from "../fleet/deployment.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import { requestLimits } from "../../packages/server/src/core/limits.ts";
 import type { Caller, Role } from "../../packages/server/src/core/principal.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";

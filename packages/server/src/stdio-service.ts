@@ -1,5 +1,6 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
+import { openService, type PackageSettings, toolPartsOf } from "./compose/service.ts";
 import { approvalOptions } from "./config/approval-options.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
@@ -26,7 +27,6 @@ import { Traces } from "./mcp/traces.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { noRegistries } from "./packages/read-registries.ts";
-import { openService, type PackageSettings, toolPartsOf } from "./service.ts";
 import type { StdioStart } from "./stdio-start.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
 import { toolsOf } from "./tools/tools.ts";

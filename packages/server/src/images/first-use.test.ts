@@ -149,7 +149,10 @@ describe("an image on its first use", () => {
     const refusal = new AppError("not_found", "the registry has no library/python:3.12", { hint: "look there" });
     const { firstUse, asked } = madeUp({ pull: ["docker.io/library/python"], refusal });
     for (const image of ["python:3.12", "python:3.12", "library/python:3.12", "docker.io/library/python:3.12"])
-      await expect(firstUse.ensure(agent, image)).rejects.toMatchObject({ code: "not_found", message: refusal.message });
+      await expect(firstUse.ensure(agent, image)).rejects.toMatchObject({
+        code: "not_found",
+        message: refusal.message,
+      });
     expect(asked).toEqual(["python:3.12"]);
     await expect(firstUse.ensure(agent, "docker.io/python:3.12")).rejects.toMatchObject({
       hint: "look there",

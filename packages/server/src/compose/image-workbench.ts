@@ -1,9 +1,9 @@
 /** Wires the making of images: sandboxes of the machine's own engines, which a daemon that dies leaves to the next one. */
-import type { Caisson } from "./app.ts";
-import { AppError } from "./core/errors.ts";
-import { buildLimits } from "./core/image-limits.ts";
-import type { EngineChoice } from "./core/request.ts";
-import type { Workbench } from "./images/workbench.ts";
+import type { Caisson } from "../app.ts";
+import { AppError } from "../core/errors.ts";
+import { buildLimits } from "../core/image-limits.ts";
+import type { EngineChoice } from "../core/request.ts";
+import type { Workbench } from "../images/workbench.ts";
 
 const { memoryBytes, storageBytes, processes, cpus } = buildLimits;
 
