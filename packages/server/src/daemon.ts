@@ -14,7 +14,7 @@ import type { FleetSettings } from "./core/fleet.ts";
 import type { HostSettings } from "./core/host.ts";
 import { httpLimits } from "./core/http-limits.ts";
 import { serviceLimits } from "./core/limits.ts";
-import type { PackageManager } from "./core/package.ts";
+import { openPolicies } from "./egress/open-policies.ts";
 import { EngineClient } from "./engines/client.ts";
 import { daemonDescriptors } from "./host/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
@@ -51,8 +51,6 @@ export interface DaemonConfiguration {
   /** That a sandbox may have of its own. */
   sandboxRules: number;
   packages: PackageSettings;
-  /** Hosts that packages come from, as entries of a map. */
-  packageHosts: readonly (readonly [string, PackageManager | "apt"])[];
   /** Of the disk; past it what nothing uses is removed. */
   gcWatermarkPercent: number;
   /** Search providers, in their order. */
@@ -77,15 +75,23 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
-  const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  caisson.guard({ packageHosts: new Map(configuration.packageHosts) });
-  const { fleet: settings, approvals, vault, storeName, sandboxRules, packages, search } = configuration;
-  const { gcWatermarkPercent } = configuration;
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
-  const opening = { path: storePath(daemon, storeName) };
-  const given = { opening, settings, approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host };
-  const service = opened.use(await openService({ folder: daemon, caisson, ...given, clock: systemClock, onError }));
+  const { approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
+  const { network, records } = configuration.caisson;
+  const options = { ...configuration.caisson, home: daemon, root: "", engines, onError };
+  const service = opened.use(
+    await openService({
+      ...{ approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host, records },
+      folder: daemon,
+      opening: { path: storePath(daemon, configuration.storeName) },
+      policies: await openPolicies(network),
+      openCaisson: (given) => opened.use(new Caisson({ ...options, ...given })),
+      settings: configuration.fleet,
+      clock: systemClock,
+      onError,
+    }),
+  );
   const { store, fleet } = service;
   const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));

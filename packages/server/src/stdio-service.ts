@@ -53,7 +53,7 @@ const session = "stdio";
 
 export async function openStdioService(options: StdioOptions): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
-  const { caisson, maker, guard, opening, ...own } = opened.use(options.start);
+  const { caisson, maker, oversee, policies, opening, ...own } = opened.use(options.start);
   const { configuration, variables, version, stdin, stdout, log } = options;
   const sets = readToolSets(options.tools ?? configuration.settings["mcp.tools"]);
   const onError = (error: unknown) => log(error instanceof AppError ? error.message : String(error));
@@ -62,7 +62,12 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
     await openService({
       folder,
       opening,
-      caisson,
+      policies,
+      records: caisson.retention,
+      openCaisson: ({ oversight }) => {
+        oversee(oversight);
+        return caisson;
+      },
       maker,
       leavesLayers: true,
       settings: fleetSettings(configuration),
@@ -77,7 +82,6 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
     }),
   );
   opened.defer(() => service.fleet.checkpoints.removeAll());
-  guard();
   const shown = { version, report: (error: unknown) => report(error, onError) };
   const changes = new Changes();
   const traces = opened.use(new Traces(service.journal));

@@ -1,6 +1,6 @@
 import { arch } from "node:os";
 import { join } from "node:path";
-import type { Caisson } from "../app.ts";
+import type { Caisson, Oversight } from "../app.ts";
 import { ApprovalDesk } from "../approvals/desk.ts";
 import { followSandboxes } from "../approvals/follow-sandboxes.ts";
 import type { ApprovalSettings } from "../core/approval.ts";
@@ -15,7 +15,8 @@ import type { HostAccess } from "../core/host.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
 import type { LayerId } from "../core/layer.ts";
-import type { Registries } from "../core/package.ts";
+import type { PackageManager, Registries } from "../core/package.ts";
+import type { RecordOptions } from "../core/run-record.ts";
 import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import type { Store } from "../core/store.ts";
 import { usualStorageBytes } from "../core/usual-storage.ts";
@@ -24,6 +25,7 @@ import { redactorsOf } from "../dlp/redactors.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
 import { decide } from "../egress/decide.ts";
 import { holdAnswers } from "../egress/hold-answer.ts";
+import type { Policies } from "../egress/policies.ts";
 import { PolicyDesk } from "../egress/policy-desk.ts";
 import { type OpenedHost, readyHost } from "../host-access/open-host.ts";
 import { AskedImages } from "../images/asked-images.ts";
@@ -72,8 +74,12 @@ interface ServiceParts {
   folder: string;
   /** The store, where it has another path or is being opened already. */
   opening?: Partial<Pick<StoreOptions, "path" | "client" | "signer">>;
-  /** Stays its owner's. */
-  caisson: Caisson;
+  /** What sandboxes may reach, as the configuration says. */
+  policies: Policies;
+  /** How long records of runs stay; none are kept unless given. */
+  records?: RecordOptions | undefined;
+  /** Opens what makes sandboxes. It stays its opener's. */
+  openCaisson: (given: { policies: Policies; oversight: Oversight }) => Caisson;
   /** Who makes its sandboxes, where that is not plainly the Caisson. */
   maker?: SandboxMaker;
   settings: FleetSettings;
@@ -108,6 +114,8 @@ export interface PackageSettings {
   findRegistries?: () => Promise<Registries>;
   /** Whether only packages with their version, or lockfiles, are installed. */
   mustPin: boolean;
+  /** Hosts that packages come from, as entries of a map. */
+  knownHosts?: readonly (readonly [string, PackageManager | "apt"])[];
   /** Where packages of images come from; none are made unless given. */
   apt?: AptSources;
   /** Of images, on this machine and its networks, that may be asked. */
@@ -150,7 +158,7 @@ export interface Service extends AsyncDisposable {
 
 export async function openService(parts: ServiceParts): Promise<Service> {
   await using opened = new AsyncDisposableStack();
-  const { folder, caisson, clock, onError } = parts;
+  const { folder, clock, onError } = parts;
   const store = opened.use(await openStore({ path: storePath(folder), ...parts.opening, onError }));
   const { snapshots, skills, artifacts, secrets, audit } = store;
   const { onEvent } = parts;
@@ -163,7 +171,7 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const storage = openStorage({ blobs, snapshots, skills, artifacts, journal, clock, onError });
   opened.defer(() => storage.sweeper.settled());
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
-  const inForce = await caisson.policies();
+  const inForce = parts.policies;
   const policies = await PolicyDesk.open({
     policies: inForce,
     records: store.policies,
@@ -189,22 +197,11 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   });
   opened.use(approvals);
   const host = ready.open({ approvals, journal, redactors });
-  const { sandboxes, runs: records } = store;
-  const { retention } = caisson;
-  const runs = opened.use(new RunBook({ journal, records, sandboxes, retention, clock, onError }));
-  caisson.keepRuns(runs);
-  caisson.guard({
-    log: attempts,
-    secrets: vault,
-    asking: (id) => {
-      const found = inForce.sandbox(id);
-      return found === undefined || found.alone ? undefined : { approvals, namespace: found.namespace };
-    },
-  });
   const {
     registries = noRegistries,
     findRegistries = async () => registries,
     mustPin = false,
+    knownHosts = [],
     keepBytes = 0,
     apt = noApt,
     catalogue = [],
@@ -214,26 +211,69 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   } = parts.packages ?? {};
   const keepsFiles = keepBytes > 0;
   const collectors: Collector[] = [storage.collector];
+  let downloads: FileDownloads | undefined;
   if (keepsFiles) {
-    const downloads = await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError });
-    caisson.guard({ downloads });
+    downloads = await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError });
     collectors.push(downloadCollector(downloads, { mostBytes: keepBytes }));
   }
   const images = await Images.open({ records: store.images, catalogue, journal });
-  const imageBuilds = await ImageBuilds.open({
-    images,
-    folder: join(folder, "images"),
-    bench: imageWorkbench(caisson, settings.engine, (start) => fleet.makeRoom(start)),
-    apt,
-    registries,
-    keepsFiles,
-    queue: (caller, signal, act) => fleet.build(caller, signal, act),
-    emptyPools: (layerId) => fleet.emptyPools(layerId),
-    needed: () => templates.layerIds(),
-    journal,
-    clock,
-    onError,
+  const places = pulls.map(readPullPlace);
+  const pullable = (image: string) => findPullable(image, places);
+  const asked = new AskedImages({ images, pullable, makesCatalogue });
+  const templates = await Templates.open({ records: store.templates, journal });
+  const { sandboxes, runs: records } = store;
+  const runs = opened.use(new RunBook({ journal, records, sandboxes, retention: parts.records, clock, onError }));
+  const caisson = parts.openCaisson({
+    policies: inForce,
+    oversight: {
+      log: attempts,
+      secrets: vault,
+      asking: (id) => {
+        const found = inForce.sandbox(id);
+        return found === undefined || found.alone ? undefined : { approvals, namespace: found.namespace };
+      },
+      packageHosts: new Map(knownHosts),
+      keeper: runs,
+      imageOf: (root) => images.ofLayer(root),
+      ...defined({ downloads }),
+    },
   });
+  const fleet = opened.use(
+    await SandboxFleet.open({
+      maker: parts.maker ?? caisson,
+      records: store.sandboxes,
+      journal,
+      clock,
+      settings,
+      approvals,
+      runs,
+      restore: parts.restore ?? restore,
+      checkpoints: { folder: join(folder, "checkpoints"), records: store.checkpoints, seeds: join(folder, "seeds") },
+      lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
+      secrets: vault,
+      keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
+      egress: policies,
+      images: asked,
+      templates,
+      onError,
+    }),
+  );
+  const imageBuilds = opened.use(
+    await ImageBuilds.open({
+      images,
+      folder: join(folder, "images"),
+      bench: imageWorkbench(caisson, settings.engine, (start) => fleet.makeRoom(start)),
+      apt,
+      registries,
+      keepsFiles,
+      queue: (caller, signal, act) => fleet.build(caller, signal, act),
+      emptyPools: (layerId) => fleet.emptyPools(layerId),
+      needed: () => templates.layerIds(),
+      journal,
+      clock,
+      onError,
+    }),
+  );
   const oci = await OciImages.open({
     folder: join(folder, "oci"),
     images: imageBuilds,
@@ -242,26 +282,33 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     platform: platformOf(arch()),
     onError,
   });
-  const places = pulls.map(readPullPlace);
-  const pullable = (image: string) => findPullable(image, places);
-  const asked = new AskedImages({ images, pullable, makesCatalogue });
   const firstUse = new FirstUse({
     ...{ images, asked, builds: imageBuilds, clock },
     pull: (caller, reference) => oci.pull(caller, { reference }),
   });
   const create: CreateSandbox = (caller, request) =>
     fleet.create(caller, request, (who, image) => firstUse.ensure(who, image));
-  caisson.useImages((root) => images.ofLayer(root));
-  const templates = await Templates.open({ records: store.templates, journal });
-  const templateBuilds = new TemplateBuilds({
-    templates,
-    build: () => ({ create, fleet, bench: fleet.bench, install: (...request) => packages.install(...request) }),
-    layers: () => caisson.layers(),
-    removeLayer: (id) => caisson.removeLayer(id),
+  const packages = new Packages({
+    fleet,
+    registries: findRegistries,
+    mustPin,
+    keepsFiles,
+    open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),
+    records: store.packages,
     journal,
     clock,
-    onError,
   });
+  const templateBuilds = opened.use(
+    new TemplateBuilds({
+      templates,
+      ...{ create, fleet, bench: fleet.bench, install: (...request) => packages.install(...request) },
+      layers: () => caisson.layers(),
+      removeLayer: (id) => caisson.removeLayer(id),
+      journal,
+      clock,
+      onError,
+    }),
+  );
   const layers = {
     layers: () => caisson.layers(),
     remove: (id: LayerId) => caisson.removeLayer(id),
@@ -276,27 +323,6 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   );
   const { leavesLayers = false } = parts;
   if (!leavesLayers) collectors.push(layerCollector({ ...layers, ...named }));
-  const fleet = await SandboxFleet.open({
-    maker: parts.maker ?? caisson,
-    records: store.sandboxes,
-    journal,
-    clock,
-    settings,
-    approvals,
-    runs,
-    restore: parts.restore ?? restore,
-    checkpoints: { folder: join(folder, "checkpoints"), records: store.checkpoints, seeds: join(folder, "seeds") },
-    lendFiles: (caller, sandbox, use) => storage.snapshots.lend(caller, sandbox, use),
-    secrets: vault,
-    keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
-    egress: policies,
-    images: asked,
-    templates,
-    onError,
-  });
-  opened.use(fleet);
-  opened.use(imageBuilds);
-  opened.use(templateBuilds);
   const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
   const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
   const swept = fleet.swept
@@ -319,16 +345,6 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   opened.defer(() => collection.settled());
   const { gcWatermarkPercent: watermarkPercent = 100 } = parts;
   if (watermarkPercent < 100) opened.use(new Watermark({ collection, disk, watermarkPercent, clock, onError }));
-  const packages = new Packages({
-    fleet,
-    registries: findRegistries,
-    mustPin,
-    keepsFiles,
-    open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),
-    records: store.packages,
-    journal,
-    clock,
-  });
   opened.use(forgetPackages(journal, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
   const web = new Web({
     fleet,

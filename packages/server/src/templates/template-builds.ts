@@ -20,10 +20,8 @@ import { type BuildParts, buildTemplate } from "./build-template.ts";
 import { checkTemplate } from "./check-request.ts";
 import type { Templates } from "./templates.ts";
 
-export interface TemplateBuildsParts {
+export interface TemplateBuildsParts extends BuildParts {
   templates: Templates;
-  /** Known once the fleet is, which asks here what to make sandboxes of. */
-  build: () => BuildParts;
   layers: () => Promise<LayerInfo[]>;
   removeLayer: (id: LayerId) => Promise<void>;
   journal: Recorder;
@@ -66,9 +64,9 @@ export class TemplateBuilds implements AsyncDisposable {
       if (same !== undefined) await this.delete(caller, same.id);
       if (templates.list(caller).length >= templateLimits.templates)
         throw new AppError("limit_exceeded", `the namespace has ${templateLimits.templates} templates already`);
-      const { record: builder } = await this.#parts.build().create(caller, builderRequest(request));
+      const { record: builder } = await this.#parts.create(caller, builderRequest(request));
       const record = await this.#insert(caller, request, builder).catch(async (error: unknown) => {
-        await this.#parts.build().bench.discard(builder.id);
+        await this.#parts.bench.discard(builder.id);
         throw error;
       });
       this.#begin(unattended(caller), record, builder.id, request.files ?? []);
@@ -108,7 +106,7 @@ export class TemplateBuilds implements AsyncDisposable {
       },
       holds: (changes: TemplateChanges) => templates.change(id, changes),
     };
-    const built = buildTemplate(this.#parts.build(), caller, builderId, record, files, progress);
+    const built = buildTemplate(this.#parts, caller, builderId, record, files, progress);
     const done = built
       .then((memory) => this.#finish(caller, id, memory))
       .catch((error: unknown) => this.#fail(caller, id, error))
@@ -120,7 +118,7 @@ export class TemplateBuilds implements AsyncDisposable {
   async #finish(caller: Caller, id: string, { memory, why }: TemplateMemory): Promise<void> {
     const { templates } = this.#parts;
     const { name = "", builderId = null } = templates.byId(id) ?? {};
-    if (builderId !== null) await this.#parts.build().bench.discard(builderId);
+    if (builderId !== null) await this.#parts.bench.discard(builderId);
     const ready: News = { type: "template.ready", by: caller, data: { template_id: id, name, memory } };
     await templates.change(id, { state: "ready", step: null, memory, why, builderId: null }, ready);
   }
@@ -145,7 +143,7 @@ export class TemplateBuilds implements AsyncDisposable {
   }
 
   async #discard({ id, builderId, layerId }: TemplateRecord): Promise<void> {
-    const { bench } = this.#parts.build();
+    const { bench } = this.#parts;
     await bench.forget(id);
     if (builderId !== null) await bench.discard(builderId);
     if (layerId !== null) await this.#parts.removeLayer(layerId).catch(ignoreMissing);
@@ -158,7 +156,7 @@ export class TemplateBuilds implements AsyncDisposable {
     const build = this.#builds.get(id);
     build?.abort.abort(new AppError("conflict", "it was deleted"));
     await build?.done;
-    await this.#parts.build().bench.forget(id);
+    await this.#parts.bench.forget(id);
     await this.#checkUnused(name, templates.byId(id)?.layerId ?? null);
     const record = templates.byId(id);
     await templates.forget(id, { type: "template.deleted", by: caller, data: { template_id: id, name } });
