@@ -63,7 +63,7 @@ const NO_WAY_OUT: Record<string, string> = {
 
 /** Files beside `sandboxes` and the local command line that run something in a sandbox. */
 const RUNNERS: Record<string, string> = {
-  [`${source}/compose/image-workbench.ts`]: "images are made for operators, in sandboxes of nobody",
+  [`${source}/compose/layer-builder.ts`]: "images are made for operators, in sandboxes of nobody",
   [`${source}/sandboxes/fleet/fleet.ts`]: "the value that was judged",
   [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
 };

@@ -67,7 +67,7 @@ import { openVault, type VaultOptions } from "../vault/open-vault.ts";
 import type { StoredVault } from "../vault/vault.ts";
 import { readProviders } from "../web/search/providers.ts";
 import { Web } from "../web/web.ts";
-import { imageWorkbench } from "./image-workbench.ts";
+import { openLayerBuilder } from "./layer-builder.ts";
 
 interface ServiceParts {
   /** Where database and blobs lie. */
@@ -258,16 +258,16 @@ export async function openService(parts: ServiceParts): Promise<Service> {
       onError,
     }),
   );
+  const layers = openLayerBuilder({ caisson, fleet, engine: settings.engine });
   const imageBuilds = opened.use(
     await ImageBuilds.open({
       images,
       folder: join(folder, "images"),
-      bench: imageWorkbench(caisson, settings.engine, (start) => fleet.makeRoom(start)),
+      layers,
+      fleet,
       apt,
       registries,
       keepsFiles,
-      queue: (caller, signal, act) => fleet.build(caller, signal, act),
-      emptyPools: (layerId) => fleet.emptyPools(layerId),
       needed: () => templates.layerIds(),
       journal,
       clock,
@@ -302,29 +302,27 @@ export async function openService(parts: ServiceParts): Promise<Service> {
     new TemplateBuilds({
       templates,
       ...{ create, fleet, bench: fleet.bench, install: (...request) => packages.install(...request) },
-      layers: () => caisson.layers(),
-      removeLayer: (id) => caisson.removeLayer(id),
+      layers,
       journal,
       clock,
       onError,
     }),
   );
-  const layers = {
-    layers: () => caisson.layers(),
-    remove: (id: LayerId) => caisson.removeLayer(id),
+  const naming = {
+    layers,
     // Every kind of record that names layers has its place here: a layer that none of them names is removed.
     named: [() => images.layerIds(), () => templates.layerIds()],
   };
   const named = { elsewhere: () => images.layerIds(), isSettled: isOld(clock) };
   const wanted = { needed: () => templates.layerIds(), usual: settings.image };
   collectors.push(
-    imageCollector({ images, builds: imageBuilds, layers: layers.layers, ...wanted }),
+    imageCollector({ images, builds: imageBuilds, layers, ...wanted }),
     checkpointCollector(store.checkpoints),
   );
   const { leavesLayers = false } = parts;
-  if (!leavesLayers) collectors.push(layerCollector({ ...layers, ...named }));
-  const former = leavesLayers ? new Set<LayerId>() : await formerLayers(caisson, onError);
-  const sweepLayers = () => layerCollector({ ...layers, isSettled: ({ id }) => former.has(id) }).collect(0);
+  if (!leavesLayers) collectors.push(layerCollector({ ...naming, ...named }));
+  const former = leavesLayers ? new Set<LayerId>() : await formerLayers(layers, onError);
+  const sweepLayers = () => layerCollector({ ...naming, isSettled: ({ id }) => former.has(id) }).collect(0);
   const swept = fleet.swept
     .then(() => Promise.all([imageBuilds.sweep(), templateBuilds.sweep()]))
     .then(() => (leavesLayers ? undefined : sweepLayers()))

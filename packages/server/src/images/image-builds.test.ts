@@ -22,8 +22,10 @@ async function openWaiting(folder: string): Promise<{ images: Images; builds: Im
     ...{ folder, images, journal },
     clock: { wallMs: () => 0 },
     onError: nothing,
-    queue: (_: Caller, signal: AbortSignal) =>
-      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    fleet: {
+      build: (_: Caller, signal: AbortSignal) =>
+        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    },
   } as unknown as ImageBuildsParts);
   return { images, builds };
 }

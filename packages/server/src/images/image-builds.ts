@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
 import { AppError, messageOf } from "../core/errors.ts";
+import type { Fleet } from "../core/fleet.ts";
 import { buildLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
@@ -18,16 +19,18 @@ import { digestOf } from "./digest.ts";
 import { ImageRoom } from "./image-room.ts";
 import type { Images } from "./images.ts";
 
+interface BuildFleet extends Pick<Fleet<unknown>, "build"> {
+  /** Sandboxes that wait in pools are no use of an image. */
+  emptyPools: (layerId: LayerId) => Promise<void>;
+}
+
 export interface ImageBuildsParts extends BuildParts {
   images: Images;
   /** Where logs are kept. */
   folder: string;
-  /** A place in the queue of all jobs; rejects at once when that is full. */
-  queue: <T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>) => Promise<T>;
+  fleet: BuildFleet;
   /** Layers that somebody needs who has no sandbox of them. */
   needed: () => readonly LayerId[];
-  /** Sandboxes that wait in pools are no use of an image. */
-  emptyPools: (layerId: string) => Promise<void>;
   journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
@@ -82,7 +85,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
   /** False while a builder that is to be removed needs it. */
   async #removed(layerId: LayerId): Promise<boolean> {
     try {
-      await this.#parts.bench.removeLayer(layerId);
+      await this.#parts.layers.remove(layerId);
       return true;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
@@ -162,7 +165,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     const log = await BuildLog.create(this.#logPath(record.id));
     const { promise: done, resolve } = Promise.withResolvers<void>();
     this.#builds.set(record.id, { abort, log, steps: draft.steps, done });
-    const queued = this.#parts.queue(caller, limit, () =>
+    const queued = this.#parts.fleet.build(caller, limit, () =>
       this.#build(caller, record.id, draft, { log, signal: limit }),
     );
     void this.#settle(caller, record.id, queued).then(resolve);
@@ -199,7 +202,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     { name, steps, build }: Draft,
     { log, signal }: Pick<Progress, "log" | "signal">,
   ): Promise<void> {
-    const { images, journal, bench } = this.#parts;
+    const { images, journal, layers } = this.#parts;
     let at = 0;
     const begin = async (step: string) => {
       signal.throwIfAborted();
@@ -215,7 +218,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
       const ready: News = { type: "image.ready", by: caller, data: { image_id: id, name, bytes: layer.bytes } };
       await images.change(id, { state: "ready", layerId: layer.id, bytes: layer.bytes, step: null }, ready);
     } catch (error) {
-      await bench.removeLayer(layer.id);
+      await layers.remove(layer.id);
       throw error;
     }
     await this.#supersede(id, name);
@@ -226,7 +229,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     for (const other of this.#parts.images.list()) {
       if (other.id === id || other.name !== name) continue;
       if (other.state === "failed") await this.#forget(other.id);
-      else if (other.layerId !== null) await this.#parts.emptyPools(other.layerId);
+      else if (other.layerId !== null) await this.#parts.fleet.emptyPools(other.layerId);
     }
   }
 
@@ -289,15 +292,15 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     await build?.done;
     const { layerId = null } = images.byId(id) ?? {};
     if (layerId !== null) {
-      await this.#parts.emptyPools(layerId);
+      await this.#parts.fleet.emptyPools(layerId);
       await this.#checkUnused(name, layerId);
     }
     await this.#forget(id, { type: "image.deleted", by: caller, data: { image_id: id, name } });
-    if (layerId !== null) await this.#parts.bench.removeLayer(layerId);
+    if (layerId !== null) await this.#parts.layers.remove(layerId);
   }
 
   async #checkUnused(name: string, layerId: LayerId): Promise<void> {
-    const uses = (await this.#parts.bench.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
+    const uses = (await this.#parts.layers.list()).find(({ id }) => id === layerId)?.uses ?? 0;
     if (this.#parts.needed().includes(layerId))
       throw new AppError("conflict", `a template is made of the image ${name}`, { hint: "delete that first" });
     if (uses === 0) return;

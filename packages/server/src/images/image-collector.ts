@@ -3,7 +3,8 @@ import { AppError } from "../core/errors.ts";
 import type { Collector, Freed } from "../core/gc.ts";
 import { gcLimits } from "../core/gc-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
-import type { LayerId, LayerInfo } from "../core/layer.ts";
+import type { LayerId } from "../core/layer.ts";
+import type { Layers } from "../core/layer-builder.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
@@ -11,7 +12,7 @@ import type { Images } from "./images.ts";
 interface ImageCollectorParts {
   images: Pick<Images, "list">;
   builds: Pick<ImageBuilds, "delete">;
-  layers: () => Promise<LayerInfo[]>;
+  layers: Pick<Layers, "list">;
   /** Layers that somebody needs who has no sandbox of them. */
   needed: () => readonly LayerId[];
   /** What sandboxes are made of that name none. */
@@ -26,7 +27,7 @@ const system: Caller = {
 /** Images that no name leads to any more, because newer ones have it, and that no sandbox and no template is made of. */
 export function imageCollector({ images, builds, layers, needed, usual }: ImageCollectorParts): Collector {
   const unused = async (): Promise<ImageRecord[]> => {
-    const used = new Set((await layers()).filter(({ uses }) => uses > 0).map(({ id }) => id));
+    const used = new Set((await layers.list()).filter(({ uses }) => uses > 0).map(({ id }) => id));
     const kept = new Set<LayerId | null>([...used, ...needed(), usualLayer(images.list(), usual)]);
     return supersededImages(images.list()).filter(({ layerId }) => layerId !== null && !kept.has(layerId));
   };

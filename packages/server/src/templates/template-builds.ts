@@ -4,7 +4,8 @@ import { AppError, messageOf } from "../core/errors.ts";
 import type { CreateRequest } from "../core/fleet.ts";
 import { hidePaths } from "../core/hide-paths.ts";
 import type { News, Recorder } from "../core/journal.ts";
-import type { LayerId, LayerInfo } from "../core/layer.ts";
+import type { LayerId } from "../core/layer.ts";
+import type { Layers } from "../core/layer-builder.ts";
 import { type Caller, unattended } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
@@ -22,8 +23,7 @@ import type { Templates } from "./templates.ts";
 
 export interface TemplateBuildsParts extends BuildParts {
   templates: Templates;
-  layers: () => Promise<LayerInfo[]>;
-  removeLayer: (id: LayerId) => Promise<void>;
+  layers: Layers;
   journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
@@ -146,7 +146,7 @@ export class TemplateBuilds implements AsyncDisposable {
     const { bench } = this.#parts;
     await bench.forget(id);
     if (builderId !== null) await bench.discard(builderId);
-    if (layerId !== null) await this.#parts.removeLayer(layerId).catch(ignoreMissing);
+    if (layerId !== null) await this.#parts.layers.remove(layerId).catch(ignoreMissing);
   }
 
   /** One that is being made is ended. Refused while a sandbox lies on its files. */
@@ -164,7 +164,7 @@ export class TemplateBuilds implements AsyncDisposable {
   }
 
   async #checkUnused(name: string, layerId: LayerId | null): Promise<void> {
-    const uses = (await this.#parts.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
+    const uses = (await this.#parts.layers.list()).find(({ id }) => id === layerId)?.uses ?? 0;
     if (uses > 0)
       throw new AppError("conflict", `sandboxes lie on the files of the template ${name}`, {
         hint: "destroy them first",
