@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect } from "vitest";
-import type { PackageSettings } from "../../packages/server/src/compose/service.ts";
+import type { PackageSettings } from "../../packages/server/src/compose/service-parts.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { certificate } from "../egress/certificate.ts";
 import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";

@@ -1,6 +1,8 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
-import { openService, type PackageSettings, toolPartsOf } from "./compose/service.ts";
+import { openService } from "./compose/service.ts";
+import type { PackageSettings } from "./compose/service-parts.ts";
+import { toolPartsOf } from "./compose/tool-parts.ts";
 import { approvalOptions } from "./config/approval-options.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";

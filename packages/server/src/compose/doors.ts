@@ -25,7 +25,8 @@ import { PortPasses } from "../identity/port-passes.ts";
 import { Traces } from "../mcp/traces.ts";
 import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { McpDoor } from "./mcp-door.ts";
-import { type Service, toolPartsOf } from "./service.ts";
+import type { Service } from "./service.ts";
+import { toolPartsOf } from "./tool-parts.ts";
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
