@@ -28,12 +28,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ["core", "mcp", "schemas", "tools", ...USE_CASES],
   mcp: ["core", "schemas", "tools", ...USE_CASES],
   // All that processes are made of, in the order in which it is made; only processes import it.
-  compose: ["core", "app.ts", "http", "mcp", "schemas", "tools", ...DOMAINS],
+  compose: ["core", "app.ts", "caisson-parts.ts", "http", "mcp", "schemas", "tools", ...DOMAINS],
   cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [
   "app.ts",
   "audit-file.ts",
+  "caisson-parts.ts",
   "daemon.ts",
   "engine-process.ts",
   "host-process.ts",

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import type { CaissonParts } from "./caisson-parts.ts";
 import {
   checkAttachOptions,
   checkStartOptions,
   type OtherNames,
   readSandboxOptions,
 } from "./config/library-options.ts";
-import type { AttachOptions, CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
+import type { AttachOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
@@ -41,7 +42,6 @@ import { HostTrust } from "./egress/inspection/host-trust.ts";
 import { openPolicies, readRules } from "./egress/open-policies.ts";
 import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
-import type { World } from "./egress/reach.ts";
 import { registryRules } from "./egress/registry-rules.ts";
 import { openRegistryWay } from "./egress/registry-way.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
@@ -61,24 +61,6 @@ import { WireConnection } from "./wire/connection.ts";
 
 export type { CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
 export { plainTerminalOutput } from "./engines/host-terminal.ts";
-
-/** What a service gives to the Caisson that makes its sandboxes. */
-export interface Oversight
-  extends Partial<Pick<GatesParts, "log" | "asking" | "secrets" | "downloads" | "packageHosts">> {
-  /** Writes down runs, before anybody hears of them; in files of the data folder unless given. */
-  keeper?: RunKeeper;
-  /** Says what an image says about running it. */
-  imageOf?: (root: LayerId) => ImageRecord | undefined;
-}
-
-export interface CaissonParts extends CaissonOptions {
-  /** What sandboxes may reach; what `network` says unless given. */
-  policies?: Policies;
-  /** May come later: no sandbox is anybody's before it is there. */
-  oversight?: Oversight | Promise<Oversight>;
-  /** Name servers, addresses and sockets; this machine's unless given. */
-  world?: World;
-}
 
 /** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {

@@ -1,7 +1,8 @@
 /** The first sandbox of `caisson mcp`, begun before what serves the client is loaded: the one starts while the other does. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Caisson, type Oversight, openCaisson } from "./app.ts";
+import { type Caisson, openCaisson } from "./app.ts";
+import type { Oversight } from "./caisson-parts.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { AppError } from "./core/errors.ts";

@@ -1,7 +1,7 @@
 /** What sandboxes may reach, who is asked about the rest, and what is written down of both. */
 import { join } from "node:path";
-import type { Oversight } from "../app.ts";
 import { ApprovalDesk } from "../approvals/desk.ts";
+import type { Oversight } from "../caisson-parts.ts";
 import { defined } from "../core/defined.ts";
 import { egressLimits } from "../core/egress-limits.ts";
 import type { HostAccess } from "../core/host.ts";

@@ -1,4 +1,5 @@
-import type { Caisson, Oversight } from "../app.ts";
+import type { Caisson } from "../app.ts";
+import type { Oversight } from "../caisson-parts.ts";
 import type { ApprovalSettings } from "../core/approval.ts";
 import type { AptSources } from "../core/apt.ts";
 import type { Clock } from "../core/clock.ts";
