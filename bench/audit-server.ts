@@ -19,7 +19,6 @@ const [home = ""] = process.argv.slice(2);
 const onError = (error: unknown) => console.error(error);
 await using opened = new AsyncDisposableStack();
 const records = { keep: 1000, days: 1, outputBytes: 4096 };
-const caisson = opened.use(openCaisson({ home, root, records, onError }));
 const store = opened.use(await openStore({ path: join(home, "daemon/caisson.db") }));
 let isOn = true;
 const stored = opened.use(await StoredJournal.open({ audit: store.audit, batch: store.batch, onError }));
@@ -51,7 +50,7 @@ const runs = opened.use(
     onError,
   }),
 );
-caisson.keepRuns(runs);
+const caisson = opened.use(openCaisson({ home, root, records, oversight: { keeper: runs }, onError }));
 const fleet = opened.use(
   await SandboxFleet.open({
     maker: caisson,
@@ -85,6 +84,7 @@ const fleet = opened.use(
 const keyring = new Keyring({ keys: store.keys, journal });
 const { token } = await keyring.issue({ name: "bench", namespace: "bench", role: "admin" });
 const { app } = createHttpApp({
+  create: (...request) => fleet.create(...request),
   fleet,
   keyring,
   audit: store.audit,

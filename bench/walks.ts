@@ -1,8 +1,7 @@
 import { Session } from "node:inspector/promises";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { dial } from "../packages/server/src/egress/dialer.ts";
-import { webHost } from "../test/egress/hosts.ts";
+import { publicWorld, webHost } from "../test/egress/hosts.ts";
 import type { Api } from "../test/http/api.ts";
 import { openTestServer } from "../test/http/server.ts";
 import { connectClient } from "../test/mcp/client.ts";
@@ -61,16 +60,9 @@ async function answerQuestion(operator: Api): Promise<void> {
 }
 
 const host = await webHost();
-const server = await openTestServer("container");
+const server = await openTestServer("container", { world: publicWorld(() => host.port) });
 using footprints = new Footprints();
 try {
-  server.caisson.guard({
-    world: {
-      resolve: async () => ["192.88.98.1"],
-      dial: (_address, _port, signal) => dial("127.0.0.1", host.port, signal),
-      isOwnAddress: () => false,
-    },
-  });
   const agent = await server.as("agent");
   const operator = await server.as("operator");
   await operator.send("PUT", "/api/v1/egress/policy", { json: { unknown: "ask" } });

@@ -33,21 +33,31 @@ const MAY_IMPORT: Record<string, string[]> = {
   tools: ["core", "schemas", ...USE_CASES],
   http: ["core", "http-over", "mcp", "schemas", "tools", ...USE_CASES],
   mcp: ["core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
+  // All that processes are made of, in the order in which it is made; only processes import it.
+  compose: [
+    "core",
+    "app.ts",
+    "caisson-parts.ts",
+    "http",
+    "http-over",
+    "mcp",
+    "mcp-protocol",
+    "schemas",
+    "tools",
+    ...DOMAINS,
+  ],
   cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [
   "app.ts",
   "audit-file.ts",
+  "caisson-parts.ts",
   "daemon.ts",
-  "doors.ts",
   "engine-process.ts",
   "host-process.ts",
-  "image-workbench.ts",
   "index.ts",
   "local-engines.ts",
   "local-host.ts",
-  "mcp-door.ts",
-  "service.ts",
   "stdio-service.ts",
   "stdio-start.ts",
   "up.ts",
@@ -72,7 +82,7 @@ const NO_WAY_OUT: Record<string, string> = {
 
 /** Files beside `sandboxes` and the local command line that run something in a sandbox. */
 const RUNNERS: Record<string, string> = {
-  [`${source}/image-workbench.ts`]: "images are made for operators, in sandboxes of nobody",
+  [`${source}/compose/layer-builder.ts`]: "images are made for operators, in sandboxes of nobody",
   [`${source}/sandboxes/fleet/fleet.ts`]: "the value that was judged",
   [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
 };

@@ -4,6 +4,8 @@ import { once } from "node:events";
 import { createServer as createHttp, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { dial } from "../../packages/server/src/egress/dialer.ts";
+import type { World } from "../../packages/server/src/egress/reach.ts";
 import { certificate, certificateKey } from "./certificate.ts";
 
 export interface TestHost extends AsyncDisposable {
@@ -117,4 +119,13 @@ function readName(message: Buffer): { name: string; end: number } {
 export function dnsQuestion(name: string, type = 1): Buffer {
   const labels = name.split(".").flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
   return Buffer.concat([Buffer.from([0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), ...labels, Buffer.from([0, 0, type, 0, 1])]);
+}
+
+/** A world in which every name is at a public address, which is this machine: `portOf` says where its ports lead. */
+export function publicWorld(portOf: (port: number) => number): World {
+  return {
+    resolve: async () => ["192.88.98.1"],
+    dial: (_address, port, signal) => dial("127.0.0.1", portOf(port), signal),
+    isOwnAddress: () => false,
+  };
 }

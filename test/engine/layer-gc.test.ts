@@ -26,7 +26,12 @@ describe("a collection of layers", () => {
     named: LayerId[],
     clock = later,
     remove = (id: LayerId) => engine.removeLayer(id),
-  ) => layerCollector({ layers: () => engine.layers(), remove, named: [async () => named], isSettled: isOld(clock) });
+  ) =>
+    layerCollector({
+      layers: { list: () => engine.layers(), remove },
+      named: [async () => named],
+      isSettled: isOld(clock),
+    });
   const ids = async (engine: Engine) => (await engine.layers()).map(({ id }) => id).sort();
 
   it("[S77] removes those that no record, sandbox or layer needs, what is below them too, and no others", async () => {

@@ -77,7 +77,7 @@ describe.skipIf(ordinary)("the disk that namespaces share", () => {
     };
     await using test = await openDeployment(own.home, { settings, packages, onError: () => undefined });
     const ask = (limits: { storageBytes?: number; memoryBytes?: number }) =>
-      test.fleet.create(alice, { image: "tools", limits });
+      test.create(alice, { image: "tools", limits });
     await expect(ask({ storageBytes: 500 * MiB })).rejects.toMatchObject(pastShare);
     await expect(ask({ memoryBytes: 2 ** 60 })).rejects.toThrow("memory");
     expect(test.images.list()).toEqual([]);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { openCaisson } from "../../packages/server/src/app.ts";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
 import { ordinary, root } from "../harness.ts";
@@ -78,8 +78,8 @@ describe.skipIf(ordinary)("what was kept before a deployment became stricter", (
     {
       const warmUp = { language: "shell", code: "true" } as const;
       await using daemon = await open(home.home);
-      const { templates } = daemon;
-      await templates.create(caller, { name: "before", warmUp });
+      const { templates, templateBuilds } = daemon;
+      await templateBuilds.create(caller, { name: "before", warmUp });
       await until(() => templates.get(caller, "before").state !== "building");
       expect(templates.get(caller, "before")).toMatchObject({ state: "ready", memory: true });
     }
@@ -88,7 +88,7 @@ describe.skipIf(ordinary)("what was kept before a deployment became stricter", (
     expect(record.template).toMatchObject({ memory: true });
     expect(await attempt(daemon, record.id)).toBe("no\n");
     await daemon.fleet.destroy(caller, record.id);
-    await daemon.templates.delete(caller, "before");
+    await daemon.templateBuilds.delete(caller, "before");
   });
 
   it("[S78] brings back nothing that runs in the background, and no longer a life than there may be now", async () => {

@@ -3,9 +3,9 @@ import { makeHome } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";
 import { admin, logOf, openImages, openRegistries, type TestImages, type TestRegistries } from "../images/fixture.ts";
 
-async function made({ images, ...service }: TestImages, text: string): Promise<string> {
-  const { record } = await images.importSpec(admin, text);
-  expect((await logOf({ images, ...service }, record.id)).at(-1)).toMatchObject({ state: "ready" });
+async function made(service: TestImages, text: string): Promise<string> {
+  const { record } = await service.imageBuilds.importSpec(admin, text);
+  expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
   return record.id;
 }
 
@@ -47,7 +47,7 @@ describe.skipIf(ordinary)("a collection of images", () => {
     expect((await kindOf(false))?.freed.items).toBe(1);
     expect(images.list().map(({ id }) => id)).toEqual([third]);
     expect((await service.caisson.layers()).map(({ id }) => id)).toEqual(images.layerIds());
-    await images.delete(admin, third);
+    await service.imageBuilds.delete(admin, third);
     expect(await service.caisson.layers()).toEqual([]);
     expect(service.errors).toEqual([]);
   }, 300_000);

@@ -16,7 +16,7 @@ describe.skipIf(ordinary).each(engines)("layers that a killed daemon left, %s", 
     let named: string;
     {
       await using daemon = await home.open({ engine });
-      const { id } = await daemon.templates.create(caller, {
+      const { id } = await daemon.templateBuilds.create(caller, {
         name: "kept",
         files: [{ path: "a", data: Buffer.from("a") }],
       });
@@ -38,7 +38,7 @@ describe.skipIf(ordinary).each(engines)("layers that a killed daemon left, %s", 
     expect((await daemon.collection.run(caller)).freed.items).toBe(0);
     expect(await ids(daemon)).toEqual([named, id].sort());
     await daemon.caisson.removeLayer(id);
-    await daemon.templates.delete(caller, "kept");
+    await daemon.templateBuilds.delete(caller, "kept");
     expect(daemon.errors).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { dial } from "../../packages/server/src/egress/dialer.ts";
-import { type WebHost, webHost } from "../egress/hosts.ts";
+import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
@@ -24,15 +23,7 @@ describe.each(engines)("a program on %s that reaches for a name which no rule kn
   let id: string;
   beforeAll(async () => {
     host = await webHost();
-    server = await openTestServer(engine);
-    // Every name is at a public address, which is the host of this test.
-    server.caisson.guard({
-      world: {
-        resolve: async () => ["192.88.98.1"],
-        dial: (_address, _port, signal) => dial("127.0.0.1", host.port, signal),
-        isOwnAddress: () => false,
-      },
-    });
+    server = await openTestServer(engine, { world: publicWorld(() => host.port) });
     [agent, operator] = [await server.as("agent"), await server.as("operator")];
     await operator.send("PUT", "/api/v1/egress/policy", { json: { unknown: "ask" } });
     id = await agent.create({ engine });

@@ -24,11 +24,10 @@ describe.each(engines)("what leaves a sandbox of a daemon on %s", (engine) => {
   beforeAll(async () => {
     dns = await dnsHost({ "asked.example": "8.8.8.8", "denied.example": "8.8.8.8", "known.example": "8.8.8.8" });
     host = await webHost();
-    server = await openTestServer(engine);
     const world = hostWorld([dns.address]);
     // 8.8.8.8 is this machine in these tests, and its port 80 the host's.
     const here = (port: number) => (port === 80 ? host.port : port);
-    server.caisson.guard({
+    server = await openTestServer(engine, {
       world: { ...world, dial: (_address, port, signal) => dial("127.0.0.1", here(port), signal) },
     });
     agent = await server.as("agent");

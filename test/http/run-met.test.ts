@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import { as } from "../approvals/fixture.ts";
 import { engines } from "../harness.ts";
 import { connectClient } from "../mcp/client.ts";
@@ -31,7 +32,8 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
   let id: string;
   const post = async (path: string, json: object) => (await agent.post(`/api/v1/sandboxes/${id}/${path}`, json)).json;
   beforeAll(async () => {
-    server = await openTestServer(engine);
+    const packages = { registries: noRegistries, mustPin: false, knownHosts: [["files.example.com", "pip"]] } as const;
+    server = await openTestServer(engine, { packages });
     agent = await server.as("agent");
     id = await agent.create();
   });
@@ -86,11 +88,10 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
   });
 
   it("with the way to install, where the host is one that packages come from", async () => {
-    server.caisson.guard({ packageHosts: new Map([["other.example.com", "pip"]]) });
-    id = await agent.create();
-    const { refused } = await post("exec", { command: ["python3", "-c", code] });
+    const reach = code.replace("other.example.com", "files.example.com");
+    const { refused } = await post("exec", { command: ["python3", "-c", reach] });
     expect(refused).toMatchObject([
-      { host: "other.example.com", hint: expect.stringMatching(/install_package, or: caisson install SANDBOX pip/) },
+      { host: "files.example.com", hint: expect.stringMatching(/install_package, or: caisson install SANDBOX pip/) },
       { host: "raw.example.com", hint: expect.not.stringContaining("install_package") },
     ]);
   });

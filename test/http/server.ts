@@ -1,6 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
+import { openDoors } from "../../packages/server/src/compose/doors.ts";
+import { openService, type Service } from "../../packages/server/src/compose/service.ts";
+import type { PackageSettings } from "../../packages/server/src/compose/service-parts.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import type { ContentPolicy } from "../../packages/server/src/core/audit.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
@@ -11,14 +14,14 @@ import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import { openDoors } from "../../packages/server/src/doors.ts";
+import { openPolicies } from "../../packages/server/src/egress/open-policies.ts";
+import type { World } from "../../packages/server/src/egress/reach.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
-import { openService, type PackageSettings, type Service } from "../../packages/server/src/service.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
 import { EventChecks, silent } from "../journal.ts";
@@ -56,6 +59,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   /** Of each warm pool. */
   poolSize?: number;
   network?: NetworkOptions;
+  /** What its sandboxes find outside. */
+  world?: World;
   packages?: PackageSettings;
   host?: OpenedHost;
   /** Search providers. */
@@ -81,6 +86,7 @@ export async function openTestServer(
     maxConcurrent = 8,
     poolSize = 0,
     network = {},
+    world,
     packages,
     host,
     search = [],
@@ -94,16 +100,7 @@ export async function openTestServer(
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const records = { keep: 100, days: 1, outputBytes: 1024 };
-  const caisson = openCaisson({
-    home,
-    root,
-    guestPath,
-    runtimePaths,
-    records,
-    network,
-    ...(background && { background }),
-    onError,
-  });
+  const caissonOptions = { home, root, guestPath, runtimePaths, records, network, onError };
   const checks = new EventChecks();
   const settings: FleetSettings = {
     engine,
@@ -121,11 +118,14 @@ export async function openTestServer(
   };
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
-    ...{ folder, caisson, settings, approvals, search, clock: systemClock, onError },
+    ...{ folder, settings, approvals, search, records, clock: systemClock, onError },
     ...defined({ packages, browserImage, auditBytes }),
+    policies: await openPolicies(network),
+    openCaisson: (given) => openCaisson({ ...caissonOptions, ...given, ...defined({ background, world }) }),
     onEvent: checks.onEvent,
     host,
   });
+  const { caisson } = service;
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
     settings: () => [{ name: "engine", value: engine, origin: "options" }],

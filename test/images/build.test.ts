@@ -35,14 +35,14 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     service = await openImages(home.home, registries, { allow: [rule] });
   });
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
     await registries?.[Symbol.asyncDispose]();
   });
 
   it("[IMG-04] is made step by step, each told as it begins, with all that is said", async () => {
-    const { record, isNew } = await service.images.importSpec(admin, spec);
+    const { record, isNew } = await service.imageBuilds.importSpec(admin, spec);
     id = record.id;
     expect(isNew).toBe(true);
     expect(record).toMatchObject({ name: "made", source: "spec", state: "building", layerId: null });
@@ -72,7 +72,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   }, 300_000);
 
   it("is there at once when it is asked for again, whatever its comments and its order", async () => {
-    const again = await service.images.importSpec(admin, `# the same\n${spec}`);
+    const again = await service.imageBuilds.importSpec(admin, `# the same\n${spec}`);
     expect(again).toMatchObject({ isNew: false, record: { id, state: "ready" } });
   });
 
@@ -97,18 +97,18 @@ describe.skipIf(ordinary)("an image of a specification", () => {
 
   it("[IMG-04] that names an unknown package fails with its step, and leaves nothing", async () => {
     const before = await service.caisson.layers();
-    const { record } = await service.images.importSpec(admin, "name: wrong\ndebian: [tool, no-such-package]\n");
+    const { record } = await service.imageBuilds.importSpec(admin, "name: wrong\ndebian: [tool, no-such-package]\n");
     const said = await logOf(service, record.id);
     expect(said.at(-1)).toMatchObject({ type: "end", state: "failed", step: "debian: download" });
     expect(service.images.get("wrong").error).toMatch(/^debian: download: exit code 100: .*no-such-package/s);
     expect(await service.caisson.layers()).toEqual(before);
     expect(await service.caisson.keptSandboxes()).toEqual([]);
     expect(service.events.at(-1)).toMatchObject({ type: "image.failed", data: { step: "debian: download" } });
-    await expect(service.fleet.create(admin, { image: "wrong" })).rejects.toMatchObject({ code: "not_found" });
+    await expect(service.create(admin, { image: "wrong" })).rejects.toMatchObject({ code: "not_found" });
   }, 120_000);
 
   it("[IMG-02] that needs a newer Python than apt has is refused with the setting that helps", async () => {
-    const { record } = await service.images.importSpec(admin, "name: newer\ndebian: [python3>=3.12.2]\n");
+    const { record } = await service.imageBuilds.importSpec(admin, "name: newer\ndebian: [python3>=3.12.2]\n");
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "failed", step: "debian: index" });
     expect(service.images.get("newer").error).toContain("python3 3.12.2 or newer");
     expect(service.images.get("newer").error).toContain("have 3.12.1; images.apt in the configuration");
@@ -117,7 +117,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   it("[IMG-04] whose line fails says which, what it said, and leaves nothing", async () => {
     const before = await service.caisson.layers();
     const broken = "name: broken\nrun:\n  - 'true'\n  - echo why not; echo x >/usr/share/new\n";
-    const { record } = await service.images.importSpec(admin, broken);
+    const { record } = await service.imageBuilds.importSpec(admin, broken);
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "failed", step: "run 2" });
     const { error } = service.images.get(record.id);
     expect(error).toContain("run 2: exit code 1: why not");
@@ -129,7 +129,7 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   it("is made by nobody who reaches what all others may, and the registries only while a step needs them", async () => {
     const reach = (name: string) => `(exec 3<>/dev/tcp/${name}/${registries.host.port}) 2>/dev/null && echo ${name}`;
     const line = `${reach("other.example")}; ${reach("allowed.example")}; true`;
-    const { record } = await service.images.importSpec(admin, `name: curious\nrun:\n  - ${line}\n`);
+    const { record } = await service.imageBuilds.importSpec(admin, `name: curious\nrun:\n  - ${line}\n`);
     const said = await logOf(service, record.id);
     expect(said.at(-1)).toMatchObject({ state: "ready" });
     expect(said.filter((message) => message.type === "log" && /^(other|allowed)\./.test(message.data))).toEqual([]);
@@ -137,16 +137,16 @@ describe.skipIf(ordinary)("an image of a specification", () => {
   }, 120_000);
 
   it("is not deleted while a sandbox has it for its root", async () => {
-    const { record } = await service.fleet.create(admin, { image: "made" });
-    await expect(service.images.delete(admin, "made")).rejects.toMatchObject({ code: "conflict" });
+    const { record } = await service.create(admin, { image: "made" });
+    await expect(service.imageBuilds.delete(admin, "made")).rejects.toMatchObject({ code: "conflict" });
     await service.fleet.stop(admin, record.id);
-    await expect(service.images.delete(admin, "made")).rejects.toMatchObject({
+    await expect(service.imageBuilds.delete(admin, "made")).rejects.toMatchObject({
       code: "conflict",
       details: { uses: 1 },
     });
     await service.fleet.destroy(admin, record.id);
-    await service.images.delete(admin, "made");
-    await expect(service.fleet.create(admin, { image: "made" })).rejects.toMatchObject({ code: "not_found" });
+    await service.imageBuilds.delete(admin, "made");
+    await expect(service.create(admin, { image: "made" })).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
@@ -157,7 +157,7 @@ describe.skipIf(ordinary)("packages of images", () => {
     await using service = await openImages(home.home, registries, { keepBytes: 256 * 1024 ** 2 });
     const asked = () => registries.host.requests.filter(({ url }) => url.endsWith(".deb")).length;
     const make = async (name: string) => {
-      const { record } = await service.images.importSpec(admin, `name: ${name}\ndebian: [tool]\n`);
+      const { record } = await service.imageBuilds.importSpec(admin, `name: ${name}\ndebian: [tool]\n`);
       expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
       return record.id;
     };
@@ -165,6 +165,6 @@ describe.skipIf(ordinary)("packages of images", () => {
     expect(asked()).toBe(4);
     const second = await make("second");
     expect(asked()).toBe(4);
-    for (const id of [first, second]) await service.images.delete(admin, id);
+    for (const id of [first, second]) await service.imageBuilds.delete(admin, id);
   }, 300_000);
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
 import { findPackages } from "../../packages/server/src/packages/find-packages.ts";
 import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { type FleetHome, makeHome, settings } from "../fleet/fixture.ts";
 import { engines, ordinary, root, soak } from "../harness.ts";
@@ -57,7 +57,7 @@ describe.skipIf(!soak || ordinary)("images of the catalogue, from this machine's
     });
   });
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
   });
@@ -65,9 +65,9 @@ describe.skipIf(!soak || ordinary)("images of the catalogue, from this machine's
   it.each(Object.keys(imports) as (keyof typeof imports)[])(
     "[IMG-02] %s is brought by one call, and once",
     async (name) => {
-      const { record } = await service.images.importFromCatalogue(admin, name);
+      const { record } = await service.imageBuilds.importFromCatalogue(admin, name);
       expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready", error: null });
-      expect(await service.images.importFromCatalogue(admin, name)).toMatchObject({ isNew: false });
+      expect(await service.imageBuilds.importFromCatalogue(admin, name)).toMatchObject({ isNew: false });
       for (const engine of engines) {
         const { exit_code, stderr } = await runIn(service, name, engine, imports[name]);
         expect([engine, exit_code, stderr.slice(-2_000)]).toEqual([engine, 0, expect.any(String)]);

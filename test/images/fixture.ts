@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import type { RequestListener } from "node:http";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
@@ -7,9 +8,8 @@ import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import type { LogMessage } from "../../packages/server/src/images/images.ts";
+import type { LogMessage } from "../../packages/server/src/images/image-builds.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
 import { names } from "../egress/rules.ts";
 import { openDeployment } from "../fleet/deployment.ts";
@@ -86,12 +86,12 @@ export async function openImages(
 }
 
 /** All that is said of an image until its making has ended. */
-export function logOf({ images }: Pick<Service, "images">, id: string): Promise<LogMessage[]> {
-  return Array.fromAsync(images.log(id, new AbortController().signal));
+export function logOf({ imageBuilds }: Pick<Service, "imageBuilds">, id: string): Promise<LogMessage[]> {
+  return Array.fromAsync(imageBuilds.log(id, new AbortController().signal));
 }
 
 export async function runIn(service: Service, image: string, engine: "container" | "gvisor", line: string) {
-  const { record } = await service.fleet.create(admin, { image, engine });
+  const { record } = await service.create(admin, { image, engine });
   try {
     const done = await service.fleet.run(admin, record.id, command(line), {}, (sandbox) => sandbox.run());
     return { ...done, record };

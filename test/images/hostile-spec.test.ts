@@ -25,14 +25,14 @@ describe.skipIf(ordinary)("an image whose specification means no good", () => {
     registries = await openRegistries();
     home = await makeHome();
     service = await openImages(home.home, registries);
-    const { record } = await service.images.importSpec(admin, spec);
+    const { record } = await service.imageBuilds.importSpec(admin, spec);
     const said = await logOf(service, record.id);
     expect(said.at(-1)).toEqual({ type: "end", state: "ready", step: null, error: null });
     expect(said.some((one) => one.type === "step" && one.step === "run 99")).toBe(false);
     expect(await service.caisson.keptSandboxes()).toEqual([]);
   }, 120_000);
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
     await registries?.[Symbol.asyncDispose]();

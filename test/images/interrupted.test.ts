@@ -52,11 +52,11 @@ describe.skipIf(ordinary)("the making of an image", () => {
       expect(service.images.get("made").error).toBe(`${step}: the daemon ended while it was made`);
       await until(async () => (await service.caisson.keptSandboxes()).length === 0);
       await until(async () => (await service.caisson.layers()).length === 0);
-      const { record } = await service.images.importSpec(admin, ending);
+      const { record } = await service.imageBuilds.importSpec(admin, ending);
       expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
       expect(service.images.list().map(({ id }) => id)).toEqual([record.id]);
       expect((await runIn(service, "made", "container", "tool")).stdout).toBe("from the library\n");
-      await service.images.delete(admin, "made");
+      await service.imageBuilds.delete(admin, "made");
       expect(await service.caisson.layers()).toEqual([]);
     },
     300_000,
@@ -66,12 +66,12 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using home = await makeHome();
     await using service = await openImages(home.home, registries);
     for (const step of ["debian: index", "debian: unpack", "run 1"]) {
-      const { record } = await service.images.importSpec(admin, endless);
+      const { record } = await service.imageBuilds.importSpec(admin, endless);
       await begun(service, record.id, step);
       const message = expect.stringMatching(/^the image made could not be made: .*it was deleted$/);
       const refused = { code: "unavailable", message };
-      const waits = expect(service.fleet.create(admin, { image: "made" })).rejects.toMatchObject(refused);
-      await service.images.delete(admin, "made");
+      const waits = expect(service.create(admin, { image: "made" })).rejects.toMatchObject(refused);
+      await service.imageBuilds.delete(admin, "made");
       await waits;
       expect(service.images.list()).toEqual([]);
       expect(await service.caisson.layers()).toEqual([]);
@@ -84,7 +84,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using home = await makeHome();
     {
       await using service = await openImages(home.home, registries);
-      const { record } = await service.images.importSpec(admin, endless);
+      const { record } = await service.imageBuilds.importSpec(admin, endless);
       await begun(service, record.id, "run 1");
     }
     await using service = await openImages(home.home, registries);
@@ -102,34 +102,34 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using service = await openImages(home.home, registries);
     const made = [];
     for (const at of [1, 2, 3])
-      made.push((await service.images.importSpec(admin, endless.replace("made", `made-${at}`))).record.id);
+      made.push((await service.imageBuilds.importSpec(admin, endless.replace("made", `made-${at}`))).record.id);
     for (const id of made.slice(0, buildLimits.atOnce)) await begun(service, id, "run 1");
     expect(service.fleet.queue()).toMatchObject({ running: buildLimits.atOnce, waiting: 1 });
     expect(service.images.get("made-3")).toMatchObject({ state: "building", step: null });
     expect((await runIn(service, "host", "container", "echo well")).stdout).toBe("well\n");
-    await service.images.delete(admin, "made-1");
+    await service.imageBuilds.delete(admin, "made-1");
     await begun(service, made[2] ?? "", "debian: index");
-    for (const id of made.slice(1)) await service.images.delete(admin, id);
+    for (const id of made.slice(1)) await service.imageBuilds.delete(admin, id);
     expect(await service.caisson.layers()).toEqual([]);
   }, 300_000);
 
   it("[LIF-11] waits for its place in the queue of all jobs, and gives it up when it is deleted", async () => {
     await using home = await makeHome();
     await using service = await openImages(home.home, registries, { maxConcurrent: 1 });
-    const { record: box } = await service.fleet.create(admin, {});
+    const { record: box } = await service.create(admin, {});
     const stop = new AbortController();
     const job = service.fleet.run(admin, box.id, command("sleep 1000"), {}, (sandbox) => sandbox.run());
     await until(() => service.fleet.queue().running === 1);
-    const first = await service.images.importSpec(admin, ending);
-    const second = await service.images.importSpec(admin, endless);
+    const first = await service.imageBuilds.importSpec(admin, ending);
+    const second = await service.imageBuilds.importSpec(admin, endless);
     expect(service.fleet.queue()).toMatchObject({ running: 1, waiting: 2 });
     expect(service.images.get(first.record.id)).toMatchObject({ state: "building", step: null });
-    await service.images.delete(admin, second.record.id);
+    await service.imageBuilds.delete(admin, second.record.id);
     expect(service.fleet.queue()).toMatchObject({ running: 1, waiting: 1 });
     stop.abort();
     await job.catch(() => undefined);
     expect((await logOf(service, first.record.id)).at(-1)).toMatchObject({ state: "ready" });
     await service.fleet.destroy(admin, box.id);
-    await service.images.delete(admin, first.record.id);
+    await service.imageBuilds.delete(admin, first.record.id);
   }, 300_000);
 });

@@ -57,7 +57,7 @@ describe.skipIf(!ordinary)(title, () => {
     service = await openImages(home.home, registries);
   });
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
     await registries?.[Symbol.asyncDispose]();
@@ -65,7 +65,7 @@ describe.skipIf(!ordinary)(title, () => {
 
   it("are made of packages, in sandboxes of that user", async () => {
     const spec = "name: made\ndebian: [tool]\nrun:\n  - echo $(id -u) >$TREE/usr/share/made-by\n";
-    const { record } = await service.images.importSpec(admin, spec);
+    const { record } = await service.imageBuilds.importSpec(admin, spec);
     expect((await logOf(service, record.id)).at(-1)).toEqual({ type: "end", state: "ready", step: null, error: null });
   }, 120_000);
 

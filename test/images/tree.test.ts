@@ -49,15 +49,15 @@ describe.skipIf(ordinary)("an image that comes as a tree", () => {
       ],
       ...[{ path: "proc" }, { path: "proc/version", text: "of the tree\n" }],
     ];
-    const { record } = await service.images.importTree(admin, { ...draft, open: () => archive(entries) });
+    const { record } = await service.imageBuilds.importTree(admin, { ...draft, open: () => archive(entries) });
     const said = await logOf(service, record.id);
     expect(said.at(-1)).toMatchObject({ state: "ready" });
     const steps = said.flatMap((message) => (message.type === "step" ? [message.step] : []));
     expect(steps).toEqual(["unpack", "clean", "freeze"]);
     expect(service.images.get(draft.name)).toMatchObject({ source: "oci", config: { user: "root" } });
-    const again = await service.images.importTree(admin, { ...draft, open: () => archive([]) });
+    const again = await service.imageBuilds.importTree(admin, { ...draft, open: () => archive([]) });
     expect(again).toMatchObject({ isNew: false, record: { id: record.id } });
-    for (const { id } of service.images.list()) await service.images.delete(admin, id);
+    for (const { id } of service.images.list()) await service.imageBuilds.delete(admin, id);
     expect(await service.caisson.layers()).toEqual([]);
   }, 300_000);
 
@@ -69,11 +69,11 @@ describe.skipIf(ordinary)("an image that comes as a tree", () => {
       await using service = await openImages(home.home, registries);
       const text =
         "name: said\ndebian: [tool]\nenv: { PATH: '/opt/own:/usr/bin', GREETING: hello, USER: root }\nfiles: { /opt/own/note: x }\n";
-      const { record } = await service.images.importSpec(admin, text);
+      const { record } = await service.imageBuilds.importSpec(admin, text);
       await logOf(service, record.id);
       const made = await runIn(service, "said", engine, "echo $GREETING $USER $PATH; id -u");
       expect(made.stdout).toBe("hello user /.caisson/bin:/opt/own:/usr/bin\n1000\n");
-      await service.images.delete(admin, "said");
+      await service.imageBuilds.delete(admin, "said");
     },
     300_000,
   );
@@ -83,7 +83,7 @@ describe.skipIf(ordinary)("an image that comes as a tree", () => {
     await using home = await makeHome();
     await using service = await openImages(home.home, registries, { poolSize: 1 });
     const make = async (more: string) => {
-      const { record } = await service.images.importSpec(admin, `name: pooled\ndebian: [tool]\n${more}`);
+      const { record } = await service.imageBuilds.importSpec(admin, `name: pooled\ndebian: [tool]\n${more}`);
       await logOf(service, record.id);
       return record.id;
     };
@@ -96,9 +96,9 @@ describe.skipIf(ordinary)("an image that comes as a tree", () => {
     const second = await make("files: { /etc/version: two }\n");
     expect(second).not.toBe(first);
     expect((await runIn(service, "pooled", "container", "cat /etc/version")).stdout).toBe("two");
-    await service.images.delete(admin, first);
+    await service.imageBuilds.delete(admin, first);
     await until(ready);
-    await service.images.delete(admin, second);
+    await service.imageBuilds.delete(admin, second);
     expect(service.fleet.pools().map(({ image }) => image)).toEqual(["host"]);
     expect(await service.caisson.layers()).toEqual([]);
   }, 300_000);

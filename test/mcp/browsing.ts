@@ -2,11 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect } from "vitest";
+import type { PackageSettings } from "../../packages/server/src/compose/service-parts.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { dial } from "../../packages/server/src/egress/dialer.ts";
-import type { PackageSettings } from "../../packages/server/src/service.ts";
 import { certificate } from "../egress/certificate.ts";
-import { type WebHost, webHost } from "../egress/hosts.ts";
+import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { admin, logOf } from "../images/fixture.ts";
@@ -67,23 +66,16 @@ export async function openBrowsing(engine: EngineName, folder: string, packages?
   const caFile = join(folder, "host.pem");
   await writeFile(caFile, certificate);
   const more = packages === undefined ? { browserImage: "host" } : { packages };
-  const server = opened.use(await openTestServer(engine, { ...more, network: { caFile } }));
+  const world = publicWorld((port) => (port === 443 ? secureHost.port : host.port));
+  const server = opened.use(await openTestServer(engine, { ...more, world, network: { caFile } }));
   if (packages !== undefined) {
-    const { record } = await server.images.importFromCatalogue(admin, "browser");
+    const { record } = await server.imageBuilds.importFromCatalogue(admin, "browser");
     expect((await logOf(server, record.id)).at(-1)).toMatchObject({ state: "ready", error: null });
     opened.defer(async () => {
       for (const { id } of await server.fleet.list(admin, { limit: 100 })) await server.fleet.destroy(admin, id);
-      await server.images.delete(admin, record.id);
+      await server.imageBuilds.delete(admin, record.id);
     });
   }
-  // Every name is at a public address, which is the host of this test.
-  server.caisson.guard({
-    world: {
-      resolve: async () => ["192.88.98.1"],
-      dial: (_address, port, signal) => dial("127.0.0.1", port === 443 ? secureHost.port : host.port, signal),
-      isOwnAddress: () => false,
-    },
-  });
   const operator = await server.as("operator");
   const clients = opened.use(new AsyncDisposableStack());
   const connect = async (namespace: string) => {

@@ -2,11 +2,10 @@ import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
 import type { HostSettings } from "../../packages/server/src/core/host.ts";
-import { dial } from "../../packages/server/src/egress/dialer.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import { toolSets } from "../../packages/server/src/tools/tool.ts";
 import { tools, toolsOf } from "../../packages/server/src/tools/tools.ts";
-import { type WebHost, webHost } from "../egress/hosts.ts";
+import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";
 import { engines, ordinary } from "../harness.ts";
 import { Folder, handWith, nothing } from "../host-access/hand.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
@@ -65,16 +64,9 @@ describe("docs/tools.md", () => {
     server = await openTestServer(engine, {
       search: ["searxng=http://searx.example.com"],
       browserImage: "host",
+      world: publicWorld(() => web.port),
       host: { settings: host, hand: handWith(host) },
       packages: { registries: { ...noRegistries, pip: { ...noRegistries.pip, problem: null } }, mustPin: true },
-    });
-    // Every name is at a public address, which is the host of this test.
-    server.caisson.guard({
-      world: {
-        resolve: async () => ["192.88.98.1"],
-        dial: (_address, _port, signal) => dial("127.0.0.1", web.port, signal),
-        isOwnAddress: () => false,
-      },
     });
     for (const lane of lanes) {
       const operator = await server.as("operator", lane);

@@ -66,6 +66,16 @@ describe("caisson mcp without a daemon", () => {
     await client.close();
   });
 
+  it("[AUD-02] records how a run in its first sandbox ended, which begins before there is a log", async () => {
+    const { client, transport } = await connectStdio(place.variables, "2025-11-25");
+    await client.connect(transport);
+    expect(await run(client, "raise SystemExit(3)")).toMatchObject({ exit_code: 3 });
+    const asked = { name: "audit_execution", arguments: { type: "execution.failed" } };
+    const { structuredContent } = await client.callTool(asked);
+    expect(structuredContent).toMatchObject({ entries: [{ detail: { exit_code: 3 } }] });
+    await client.close();
+  });
+
   it("leaves the layers of its data folder alone, which a daemon's records name", async () => {
     const open = () =>
       openCaisson({ home: place.home, root, engine: "container", limits: { storageBytes: 16 * 1024 ** 2 } });

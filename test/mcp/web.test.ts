@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
-import { dial } from "../../packages/server/src/egress/dialer.ts";
-import { type WebHost, webHost } from "../egress/hosts.ts";
+import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";
 import { engines, root } from "../harness.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
@@ -33,14 +32,9 @@ describe.each(engines)("web tools of a daemon with %s", (engine) => {
         else response.setHeader("content-type", "text/html").end(page);
       },
     });
-    server = await openTestServer(engine, { search: ["searxng=http://searx.example.com", "mojeek"] });
-    // Every name is at a public address, which is the host of this test.
-    server.caisson.guard({
-      world: {
-        resolve: async () => ["192.88.98.1"],
-        dial: (_address, _port, signal) => dial("127.0.0.1", host.port, signal),
-        isOwnAddress: () => false,
-      },
+    server = await openTestServer(engine, {
+      search: ["searxng=http://searx.example.com", "mojeek"],
+      world: publicWorld(() => host.port),
     });
     operator = await server.as("operator");
     await allow(["allowed.example.com:80", "searx.example.com:80"]);

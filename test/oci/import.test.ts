@@ -84,7 +84,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     service = await openImages(home.home, { apt: noApt, dns: docker.dns }, { imageRegistries, pulls });
   });
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
     await docker?.[Symbol.asyncDispose]();
@@ -151,15 +151,15 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
         `docker://${registry.host}/${name}`,
       );
     const agent = callerOf("default");
-    const { record } = await service.fleet.create(agent, { image: "python:3.12-slim" });
+    const { record } = await service.create(agent, { image: "python:3.12-slim" });
     expect(record).toMatchObject({ image: "python:3.12-slim", status: "running" });
     await service.fleet.destroy(agent, record.id);
     const before = service.images.list().length;
     for (const image of ["node:20-slim", "python:3.12", `${registry.host}/other/made:1`]) {
-      const refused = service.fleet.create(agent, { image });
+      const refused = service.create(agent, { image });
       await expect(refused).rejects.toMatchObject({ code: "not_found" });
     }
-    await expect(service.fleet.create(agent, { image: "node:20-slim" })).rejects.toMatchObject({
+    await expect(service.create(agent, { image: "node:20-slim" })).rejects.toMatchObject({
       hint: expect.stringContaining("images.pull in the configuration lets sandboxes pull docker.io/library/node"),
     });
     expect(service.images.list()).toHaveLength(before);
@@ -213,7 +213,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
 
   it("that is deleted while it waits leaves nothing staged", async () => {
     const { record } = await service.oci.load(admin, inPieces(layout), { name: "deleted-soon" });
-    await service.images.delete(admin, record.id);
+    await service.imageBuilds.delete(admin, record.id);
     await nothingStaged();
     expect(service.images.list().some(({ name }) => name === "deleted-soon")).toBe(false);
   });

@@ -20,7 +20,7 @@ it.skipIf(ordinary).each(engines)(
     const { record } = await service.oci.load(admin, inPieces(imageLayout({ layers })), { name: "evil" });
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
     for (const warm of ["first-use", "start"] as const) {
-      const { record: sandbox } = await service.fleet.create(admin, { image: "evil", engine, warm });
+      const { record: sandbox } = await service.create(admin, { image: "evil", engine, warm });
       await service.fleet.use(admin, sandbox.id, async (box) => {
         for (const language of ["python", "node", "python", "node"] as const)
           expect(await box.executeCode({ language, code: "1" })).toMatchObject({ exit_code: 0, warm: false });
@@ -28,7 +28,7 @@ it.skipIf(ordinary).each(engines)(
       });
       await service.fleet.destroy(admin, sandbox.id);
     }
-    await service.images.delete(admin, "evil");
+    await service.imageBuilds.delete(admin, "evil");
   },
   120_000,
 );

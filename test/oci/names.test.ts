@@ -26,7 +26,7 @@ it.skipIf(ordinary)(
     const { record } = await load("ours", "mine");
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });
     expect(service.images.get("mine").source).toBe("oci");
-    await service.images.delete(admin, record.id);
+    await service.imageBuilds.delete(admin, record.id);
   },
   120_000,
 );

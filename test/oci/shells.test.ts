@@ -25,7 +25,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
     }
   }, 120_000);
   afterAll(async () => {
-    for (const { id } of service?.images.list() ?? []) await service.images.delete(admin, id);
+    for (const { id } of service?.images.list() ?? []) await service.imageBuilds.delete(admin, id);
     await service?.[Symbol.asyncDispose]();
     await home?.[Symbol.asyncDispose]();
   });
@@ -33,7 +33,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
   it.each(engines)("[IMG-03] is for /bin/sh where an image has no bash, on %s", async (engine) => {
     const done = await runIn(service, "with-sh", engine, "echo $0; ls /bin/bash; exit 3");
     expect(done).toMatchObject({ stdout: "/bin/sh\n", exit_code: 3 });
-    const { record } = await service.fleet.create(admin, { image: "with-sh", engine });
+    const { record } = await service.create(admin, { image: "with-sh", engine });
     await service.fleet.use(admin, record.id, async (sandbox) => {
       const process = await sandbox.processes.start({ command: "echo in the background; exit 4" });
       expect(await process.wait()).toMatchObject({ exit_code: 4 });
@@ -49,7 +49,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
       message: expect.stringContaining("cannot run /bin/bash or /bin/sh"),
       hint: expect.stringContaining("list of words"),
     });
-    const { record } = await service.fleet.create(admin, { image: "with-none", engine });
+    const { record } = await service.create(admin, { image: "with-none", engine });
     await service.fleet.use(admin, record.id, async (sandbox) => {
       await expect(sandbox.processes.start({ command: "echo x" })).rejects.toThrow("/bin/bash or /bin/sh");
       expect((await sandbox.exec({ command: ["/usr/bin/id", "-u"] })).stdout).toBe("1000\n");

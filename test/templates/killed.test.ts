@@ -34,7 +34,7 @@ describe.skipIf(ordinary)("the making of a template", () => {
       await using home = await makeHome();
       await killAt(home.home, engine, step);
       await using daemon = await home.open({ engine });
-      const { templates, caisson } = daemon;
+      const { templates, templateBuilds, caisson } = daemon;
       const left = templates.get(caller, "half");
       expect(left).toMatchObject({ state: "failed", error: "the daemon ended while it was made" });
       // The next one may have begun before the kill came.
@@ -42,10 +42,10 @@ describe.skipIf(ordinary)("the making of a template", () => {
       await until(async () => (await caisson.keptSandboxes()).length === 0);
       await until(async () => (await caisson.layers()).length === 0);
       const files = [{ path: "a", data: Buffer.from("again") }];
-      const { id } = await templates.create(caller, { name: "half", files });
+      const { id } = await templateBuilds.create(caller, { name: "half", files });
       await until(() => templates.get(caller, id).state !== "building");
       expect(templates.list(caller)).toMatchObject([{ id, state: "ready" }]);
-      await templates.delete(caller, "half");
+      await templateBuilds.delete(caller, "half");
       expect(await caisson.layers()).toEqual([]);
     },
   );

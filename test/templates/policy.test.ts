@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import { requestLimits } from "../../packages/server/src/core/limits.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import type { Service } from "../../packages/server/src/service.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings, until } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";
@@ -44,9 +44,9 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     let id: string;
     {
       await using daemon = await open(home.home);
-      const { templates, fleet, policies } = daemon;
+      const { templates, templateBuilds, fleet, policies } = daemon;
       await policies.setNamespacePolicy(operator, { agentsMayAllow: ["*.example.com"] });
-      const template = await templates.create(operator, asked);
+      const template = await templateBuilds.create(operator, asked);
       await until(() => templates.get(operator, template.id).state !== "building");
       expect(templates.get(operator, "wide")).toMatchObject({ state: "ready" });
       const { record } = await create(daemon, agent);
@@ -74,15 +74,15 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     await using daemon = await open(home.home);
     expect((await daemon.fleet.reset(agent, id)).status).toBe("running");
     await daemon.fleet.destroy(agent, id);
-    await daemon.templates.delete(operator, "wide");
+    await daemon.templateBuilds.delete(operator, "wide");
   });
 
   it("[S78] is refused where its limits are past a cap, which is named", async () => {
     await using home = await makeHome();
     {
       await using daemon = await open(home.home);
-      const { templates, store } = daemon;
-      const { id, limits } = await templates.create(operator, { name: "wide" });
+      const { templates, templateBuilds, store } = daemon;
+      const { id, limits } = await templateBuilds.create(operator, { name: "wide" });
       await until(() => templates.get(operator, id).state !== "building");
       // As a release with a higher cap has left it.
       await store.templates.update(id, { limits: { ...limits, memoryBytes: requestLimits.memoryBytes.max * 2 } });
@@ -90,6 +90,6 @@ describe.skipIf(ordinary)("a template and a deployment that has become stricter"
     await using daemon = await open(home.home);
     const refused = expect.objectContaining({ code: "invalid", message: expect.stringContaining("memory") });
     await expect(create(daemon, operator)).rejects.toEqual(refused);
-    await daemon.templates.delete(operator, "wide");
+    await daemon.templateBuilds.delete(operator, "wide");
   });
 });

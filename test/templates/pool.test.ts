@@ -23,8 +23,8 @@ describe.each(engines)("[IMG-06] a template that was asked for, %s", (engine) =>
     await using daemon = await home.open({
       ...{ engine, poolSize: 1, limits: { memoryBytes: 128 * MiB, storageBytes: 16 * MiB } },
     });
-    const { fleet, templates } = daemon;
-    const { id } = await templates.create(caller, {
+    const { fleet, templates, templateBuilds } = daemon;
+    const { id } = await templateBuilds.create(caller, {
       name: "hot",
       env: { KIND: "own" },
       warmUp: { language: "python", code },
@@ -50,7 +50,7 @@ describe.each(engines)("[IMG-06] a template that was asked for, %s", (engine) =>
     const { record: other } = await fleet.create(caller, { template: "hot", env: { MORE: "1" } });
     expect(other.origin).not.toContain("pool");
     for (const record of [first, second, other]) await fleet.destroy(caller, record.id);
-    await templates.delete(caller, "hot");
+    await templateBuilds.delete(caller, "hot");
     expect(waiting()).toBeUndefined();
     expect(await daemon.caisson.layers()).toEqual([]);
     expect(daemon.errors).toEqual([]);

@@ -13,8 +13,8 @@ const caller: Caller = {
 };
 const warmUp = { language: "python", code: "import time; at = time.time_ns()" } as const;
 
-async function made({ templates }: TestFleet, name: string, code: string = warmUp.code) {
-  const { id } = await templates.create(caller, { name, warmUp: { ...warmUp, code } });
+async function made({ templates, templateBuilds }: TestFleet, name: string, code: string = warmUp.code) {
+  const { id } = await templateBuilds.create(caller, { name, warmUp: { ...warmUp, code } });
   await until(() => templates.get(caller, id).state !== "building");
   return templates.get(caller, id);
 }
@@ -41,7 +41,7 @@ describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (eng
       moments.push(await value(daemon, record.id));
       await daemon.fleet.destroy(caller, record.id);
       if (isFirst) continue;
-      await daemon.templates.delete(caller, "kept");
+      await daemon.templateBuilds.delete(caller, "kept");
       expect(await daemon.caisson.layers()).toEqual([]);
     }
     expect(moments[0] === moments[1]).toBe(engine === "gvisor");
@@ -53,7 +53,7 @@ describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (eng
     {
       await using daemon = await open(home, engine);
       const asked = { name: "half", warmUp: { ...warmUp, code: "import time; time.sleep(1000)" } };
-      const { id } = await daemon.templates.create(caller, asked);
+      const { id } = await daemon.templateBuilds.create(caller, asked);
       await until(() => daemon.templates.get(caller, id).step === "warm-up");
     }
     await using daemon = await open(home, engine);
@@ -61,7 +61,7 @@ describe.each(engines)("[IMG-06] a template and the end of its daemon, %s", (eng
     expect(daemon.templates.get(caller, "half")).toMatchObject({ state: "failed", step: "warm-up", layerId: null });
     expect(await daemon.caisson.layers()).toEqual([]);
     expect(await daemon.caisson.keptSandboxes()).toEqual([]);
-    await daemon.templates.delete(caller, "half");
+    await daemon.templateBuilds.delete(caller, "half");
   });
 });
 
@@ -78,7 +78,7 @@ describe("[IMG-06] the memory that a template's warm-up left on gvisor", () => {
       await daemon.fleet.destroy(caller, record.id);
       expect(daemon.errors.map(String).join()).toMatch(isFirst ? /^$/ : /cannot be opened/);
       if (isFirst) await damage(home.home);
-      else await daemon.templates.delete(caller, "damaged");
+      else await daemon.templateBuilds.delete(caller, "damaged");
     }
     expect(moments[0]).not.toBe(moments[1]);
   });

@@ -19,9 +19,9 @@ it("[IMG-06] memory of a template that has to make room goes when those who begi
     engine: "gvisor",
     limits: { memoryBytes: 128 * MiB, storageBytes: 16 * MiB },
   });
-  const { templates, caisson, vault } = daemon;
+  const { templates, templateBuilds, caisson, vault } = daemon;
   const names = ["one", "two"];
-  for (const name of names) await templates.create(caller, { name });
+  for (const name of names) await templateBuilds.create(caller, { name });
   await until(() => names.every((name) => templates.get(caller, name).state === "ready"));
   const ready = names.map((name) => {
     const code = `mine = ${JSON.stringify(name)}`;
@@ -52,6 +52,6 @@ it("[IMG-06] memory of a template that has to make room goes when those who begi
   }
   expect(errors).toEqual([]);
   for (const { id } of ready) await seeds.drop(id);
-  for (const name of names) await templates.delete(caller, name);
+  for (const name of names) await templateBuilds.delete(caller, name);
   expect(await caisson.layers()).toEqual([]);
 });

@@ -4,10 +4,10 @@ import { engines } from "../harness.ts";
 /** A daemon in a process of its own that makes a template, and says each step, until somebody kills it. */
 const [home = "", name = "container"] = process.argv.slice(2);
 const engine = engines.find((one) => one === name) ?? "container";
-const { templates, journal } = await openFleet(home, { engine });
+const { templateBuilds, journal } = await openFleet(home, { engine });
 const principal = { id: "key", name: "key", namespace: "default", role: "operator" } as const;
 using news = journal.read();
-await templates.create(
+await templateBuilds.create(
   { principal, requestId: "request" },
   {
     name: "half",

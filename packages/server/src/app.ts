@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { emitWarning } from "node:process";
+import type { CaissonParts } from "./caisson-parts.ts";
 import {
   checkAttachOptions,
   checkStartOptions,
   type OtherNames,
   readSandboxOptions,
 } from "./config/library-options.ts";
-import type { AttachOptions, CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
+import type { AttachOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
@@ -63,15 +64,14 @@ export { plainTerminalOutput } from "./engines/host-terminal.ts";
 
 /** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {
-  readonly #options: CaissonOptions;
+  readonly #options: CaissonParts;
   readonly #namespaces = new Namespaces();
   readonly #events = new MemoryJournal((id) => this.#namespaces.of(id));
   readonly #log: RunLog | undefined;
-  #keeper: RunKeeper | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
   readonly #policies = new Once<Policies>();
-  #way: Omit<GatesParts, "policies">;
+  readonly #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
   /** Whether code may listen in sandboxes that start now (EXE-13). */
@@ -80,9 +80,8 @@ export class Caisson implements AsyncDisposable {
   readonly copies: Copies;
   /** Undefined: no records of runs are kept. */
   readonly retention: RecordOptions | undefined;
-  #imageOf: (root: LayerId) => ImageRecord | undefined = () => undefined;
 
-  constructor(options: CaissonOptions) {
+  constructor(options: CaissonParts) {
     this.#options = options;
     const { home, root, records, guestPath, runtimePaths, onLaunch } = options;
     const own = { home, bin: join(root, ".build/bin"), onError: this.#onError };
@@ -98,10 +97,9 @@ export class Caisson implements AsyncDisposable {
     });
     this.retention = records;
     this.#log = records === undefined ? undefined : new RunLog(home, records);
-    this.#keeper = this.#log;
     this.#way = {
       log: new EventLog((happening) => this.#events.record(happening)),
-      world: hostWorld(options.network?.dnsServers),
+      world: options.world ?? hostWorld(options.network?.dnsServers),
       trust: new HostTrust(options.network?.caFile === undefined ? [] : [options.network.caFile]),
       clock: systemClock,
       onError: this.#onError,
@@ -114,7 +112,7 @@ export class Caisson implements AsyncDisposable {
 
   /** The records of a sandbox's runs, oldest first; also of one that is destroyed, as long as retention keeps them. */
   async runs(sandboxId: string): Promise<RunRecord[]> {
-    return (await this.#keeper?.list(sandboxId)) ?? [];
+    return (await (await this.#keeper())?.list(sandboxId)) ?? [];
   }
 
   /** The last runs of all sandboxes, oldest first. */
@@ -127,24 +125,17 @@ export class Caisson implements AsyncDisposable {
     return this.#signer.get(() => openSigner(this.#options.home));
   }
 
-  /** Says who writes down what sandboxes try to reach, who is asked about it, and whose secrets go out with it; for sandboxes that come after. */
-  guard(way: Partial<Pick<GatesParts, "log" | "asking" | "world" | "secrets" | "downloads" | "packageHosts">>): void {
-    this.#way = { ...this.#way, ...way };
+  async #keeper(): Promise<RunKeeper | undefined> {
+    return (await this.#options.oversight)?.keeper ?? this.#log;
   }
 
-  /** Who knows what images say about running them. */
-  useImages(imageOf: (root: LayerId) => ImageRecord | undefined): void {
-    this.#imageOf = imageOf;
-  }
-
-  /** Writes down runs of sandboxes that come after, before anybody is told of them. */
-  keepRuns(keeper: RunKeeper): void {
-    this.#keeper = keeper;
+  async #imageOf(root: LayerId | undefined): Promise<ImageRecord | undefined> {
+    return root === undefined ? undefined : (await this.#options.oversight)?.imageOf?.(root);
   }
 
   /** What its sandboxes may reach. */
   policies(): Promise<Policies> {
-    return this.#policies.get(() => openPolicies(this.#options.network));
+    return this.#policies.get(async () => this.#options.policies ?? openPolicies(this.#options.network));
   }
 
   /** Lets a sandbox reach the registries of this machine until it is disposed of. */
@@ -153,7 +144,7 @@ export class Caisson implements AsyncDisposable {
     hosts: readonly RuleDraft[],
     { keepsFiles }: { keepsFiles: boolean },
   ): Promise<Disposable> {
-    const keeps = keepsFiles && this.#way.downloads !== undefined;
+    const keeps = keepsFiles && (await this.#options.oversight)?.downloads !== undefined;
     const allow = await registryRules(this.#way.world, hosts, keeps);
     return (await this.policies()).open(sandboxId, "registry", { allow });
   }
@@ -187,7 +178,7 @@ export class Caisson implements AsyncDisposable {
     const parts = await this.#sandboxParts(engine, options);
     const sandbox = await Sandbox.create(parts, {
       limits,
-      warm: this.#mayWait(engine, limits, options.root) ? (options.warm ?? "first-use") : "never",
+      warm: (await this.#mayWait(engine, limits, options.root)) ? (options.warm ?? "first-use") : "never",
       listeners: this.listeners && (options.listeners ?? true),
       keep: options.keep ?? false,
       ...(options.inputFolder === undefined ? {} : { inputFolder: await realFolder(options.inputFolder) }),
@@ -210,17 +201,18 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Interpreters that wait take memory, and trust in what they are. */
-  #mayWait(engine: Engine, { memoryBytes }: SandboxLimits, root: LayerId | undefined): boolean {
+  async #mayWait(engine: Engine, { memoryBytes }: SandboxLimits, root: LayerId | undefined): Promise<boolean> {
     if (memoryBytes < sandboxLimits.warmMemoryBytes[engine.name]) return false;
-    const image = root === undefined ? undefined : this.#imageOf(root);
+    const image = await this.#imageOf(root);
     return root === undefined || (image !== undefined && mayWait(image));
   }
 
   async #sandboxParts(
     engine: Engine,
-    { afterLeave, guarded, root }: Pick<CreateOptions, "afterLeave" | "guarded" | "root"> = {},
+    { afterLeave, root }: Pick<CreateOptions, "afterLeave" | "root"> = {},
   ): Promise<SandboxParts> {
     const searchPath = root === undefined ? await this.#engines.searchPath() : usualSearchPath;
+    const image = await this.#imageOf(root);
     const policies = await this.policies();
     const redactor = new ValueRedactor();
     let own: Gate | undefined;
@@ -230,20 +222,24 @@ export class Caisson implements AsyncDisposable {
       engine,
       attach: (paths: CreatedSandbox, died: Promise<string>, adopt: Adopt) => WireConnection.attach(paths, died, adopt),
       openGate: async (created, wire) => {
-        await guarded;
+        const { log = this.#way.log, ...guard } = (await this.#options.oversight) ?? {};
         const { id: sandboxId, ownerFolder } = created;
         const record = (news: Happening) => this.#events.record({ ...news, sandboxId });
         redactor.watch(() => record({ type: "secret.probing", data: {} }));
         const notice: Notice = (secret, value, host) =>
           redactor.notice(value, () => record({ type: "secret.echoed", data: { secret, host } }));
-        const gate = await openGate({ ...this.#way, policies }, { id: sandboxId, ownerFolder, notice, redactor }, wire);
+        const gate = await openGate(
+          { ...this.#way, ...guard, log, policies },
+          { id: sandboxId, ownerFolder, notice, redactor },
+          wire,
+        );
         own = gate;
         this.#gates.set(created.id, gate);
         void wire.lost.then(() => this.#gates.get(created.id) === gate && this.#gates.delete(created.id));
       },
       trust: () => own?.trust,
       watchRefusals: () => own?.refusals.watch() ?? noRefusals,
-      ...surroundings(searchPath, root === undefined ? undefined : this.#imageOf(root)?.config, proxyVariables),
+      ...surroundings(searchPath, image?.config, proxyVariables),
       runLimits: this.#options.runLimits ?? {},
       redactor,
       openRun: async (id, domains) => policies.open(id, "run", { allow: await readRules(domains) }),
@@ -252,7 +248,8 @@ export class Caisson implements AsyncDisposable {
         engine: engine.name,
         events: this.#events,
         signer: () => this.signer(),
-        ...defined({ keeper: this.#keeper, records }),
+        keeper: () => this.#keeper(),
+        ...defined({ records }),
       }),
       ...(afterLeave === undefined ? {} : { afterLeave }),
     };
@@ -393,6 +390,6 @@ export class Caisson implements AsyncDisposable {
   }
 }
 
-export function openCaisson(options: CaissonOptions): Caisson {
+export function openCaisson(options: CaissonParts): Caisson {
   return new Caisson(options);
 }

@@ -4,6 +4,9 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { Caisson } from "./app.ts";
 import { AuditRetention } from "./audit/retention.ts";
+import { openDoors } from "./compose/doors.ts";
+import { openService, type Service } from "./compose/service.ts";
+import type { PackageSettings } from "./compose/service-parts.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import type { ContentPolicy } from "./core/audit.ts";
@@ -12,8 +15,7 @@ import type { FleetSettings } from "./core/fleet.ts";
 import type { HostSettings } from "./core/host.ts";
 import { httpLimits } from "./core/http-limits.ts";
 import { serviceLimits } from "./core/limits.ts";
-import type { PackageManager } from "./core/package.ts";
-import { openDoors } from "./doors.ts";
+import { openPolicies } from "./egress/open-policies.ts";
 import { EngineClient } from "./engines/client.ts";
 import { daemonDescriptors } from "./host/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "./host/idle-memory.ts";
@@ -25,7 +27,6 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
-import { openService, type PackageSettings, type Service } from "./service.ts";
 import { storePath } from "./store/store-path.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 
@@ -51,8 +52,6 @@ export interface DaemonConfiguration {
   /** That a sandbox may have of its own. */
   sandboxRules: number;
   packages: PackageSettings;
-  /** Hosts that packages come from, as entries of a map. */
-  packageHosts: readonly (readonly [string, PackageManager | "apt"])[];
   /** Of the disk; past it what nothing uses is removed. */
   gcWatermarkPercent: number;
   /** Search providers, in their order. */
@@ -77,27 +76,24 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
-  const caisson = opened.use(new Caisson({ ...configuration.caisson, home: daemon, root: "", engines, onError }));
-  caisson.guard({ packageHosts: new Map(configuration.packageHosts) });
-  const { fleet: settings, approvals, vault, storeName, sandboxRules, packages, search } = configuration;
-  const { gcWatermarkPercent } = configuration;
   const hand = configuration.host === null ? undefined : opened.use(await HandClient.open(daemonDescriptors.host));
   const host = configuration.host === null || hand === undefined ? undefined : { settings: configuration.host, hand };
-  const opening = { path: storePath(daemon, storeName) };
+  const { approvals, vault, sandboxRules, packages, search, gcWatermarkPercent } = configuration;
+  const { network, records } = configuration.caisson;
   const { content: auditContent, contentDays, namespaceBytes: auditBytes } = configuration.audit;
-  const given = {
-    opening,
-    auditBytes,
-    settings,
-    approvals,
-    vault,
-    sandboxRules,
-    packages,
-    search,
-    gcWatermarkPercent,
-    host,
-  };
-  const service = opened.use(await openService({ folder: daemon, caisson, ...given, clock: systemClock, onError }));
+  const options = { ...configuration.caisson, home: daemon, root: "", engines, onError };
+  const service = opened.use(
+    await openService({
+      ...{ approvals, vault, sandboxRules, packages, search, gcWatermarkPercent, host, records, auditBytes },
+      folder: daemon,
+      opening: { path: storePath(daemon, configuration.storeName) },
+      policies: await openPolicies(network),
+      openCaisson: (given) => opened.use(new Caisson({ ...options, ...given })),
+      settings: configuration.fleet,
+      clock: systemClock,
+      onError,
+    }),
+  );
   const { store, fleet } = service;
   const collect = () => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
   opened.use(new IdleMemory({ collect, busy: loopBusy(), unusedMs: () => fleet.uses.idleMs }));

@@ -1,5 +1,8 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
+import { openService } from "./compose/service.ts";
+import type { PackageSettings } from "./compose/service-parts.ts";
+import { toolPartsOf } from "./compose/tool-parts.ts";
 import { approvalOptions } from "./config/approval-options.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
@@ -26,7 +29,6 @@ import { Changes } from "./mcp-protocol/changes.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { noRegistries } from "./packages/read-registries.ts";
-import { openService, type PackageSettings, toolPartsOf } from "./service.ts";
 import type { StdioStart } from "./stdio-start.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
 import { toolsOf } from "./tools/tools.ts";
@@ -53,7 +55,7 @@ const session = "stdio";
 
 export async function openStdioService(options: StdioOptions): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
-  const { caisson, maker, guard, opening, ...own } = opened.use(options.start);
+  const { caisson, maker, oversee, policies, opening, ...own } = opened.use(options.start);
   const { configuration, variables, version, stdin, stdout, log } = options;
   const sets = readToolSets(options.tools ?? configuration.settings["mcp.tools"]);
   const onError = (error: unknown) => log(error instanceof AppError ? error.message : String(error));
@@ -62,7 +64,12 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
     await openService({
       folder,
       opening,
-      caisson,
+      policies,
+      records: caisson.retention,
+      openCaisson: ({ oversight }) => {
+        oversee(oversight);
+        return caisson;
+      },
       maker,
       leavesLayers: true,
       settings: fleetSettings(configuration),
@@ -77,7 +84,6 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
     }),
   );
   opened.defer(() => service.fleet.checkpoints.removeAll());
-  guard();
   const shown = { version, report: (error: unknown) => report(error, onError) };
   const changes = new Changes();
   const traces = opened.use(new Traces(service.journal));

@@ -2,10 +2,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Caisson, openCaisson } from "./app.ts";
+import type { Oversight } from "./caisson-parts.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { AppError } from "./core/errors.ts";
 import { hasLimits, resolveSandboxLimits } from "./core/request.ts";
+import { openPolicies } from "./egress/open-policies.ts";
+import type { Policies } from "./egress/policies.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeHome } from "./host/access.ts";
 import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folders.ts";
@@ -27,8 +30,10 @@ export interface StdioStart extends AsyncDisposable {
   opening: { client: Promise<SqliteClient>; signer: Promise<SigningKey> };
   /** Removes what others like it left that died. */
   sweep(): Promise<void>;
-  /** Who guards the ways out of sandboxes is known from here on. */
-  guard(): void;
+  /** What sandboxes may reach. */
+  policies: Policies;
+  /** What the service gives the Caisson; from here on its first sandbox can be somebody's. */
+  oversee(oversight: Oversight): void;
 }
 
 export async function startStdio(configuration: Configuration, onError: (error: unknown) => void): Promise<StdioStart> {
@@ -45,15 +50,15 @@ export async function startStdio(configuration: Configuration, onError: (error: 
   signer.catch(() => undefined); // whoever opens the store hears of it
   const options = caissonOptions(configuration);
   const launched = Promise.withResolvers<void>();
-  const caisson = opened.use(openCaisson({ ...options, onLaunch: launched.resolve, onError }));
-  const guarded = Promise.withResolvers<void>();
-  guarded.promise.catch(() => undefined); // whoever waits for it hears of it
+  const oversight = Promise.withResolvers<Oversight>();
+  oversight.promise.catch(() => undefined); // whoever waits for it hears of it
+  const policies = await openPolicies(options.network);
+  const given = { policies, oversight: oversight.promise, onLaunch: launched.resolve, onError };
+  const caisson = opened.use(openCaisson({ ...options, ...given }));
   const limits = resolveSandboxLimits(options.limits);
   const likely = { limits, warm: "first-use", fleet: true, keep: false } as const;
   const engine = caisson.chooseEngine(options.engine);
-  let first: Promise<Sandbox> | undefined = engine.then((engine) =>
-    caisson.createSandbox({ ...likely, engine, guarded: guarded.promise }),
-  );
+  let first: Promise<Sandbox> | undefined = engine.then((engine) => caisson.createSandbox({ ...likely, engine }));
   first.catch(launched.resolve);
   const createSandbox = async (asked: MakeOptions): Promise<Sandbox> => {
     const begun = first;
@@ -66,13 +71,13 @@ export async function startStdio(configuration: Configuration, onError: (error: 
     return caisson.createSandbox({ ...asked, keep: false });
   };
   opened.defer(async () => {
-    guarded.reject(new Error("it has ended before it began"));
+    oversight.reject(new Error("it has ended before it began"));
     await first?.catch(() => undefined);
   });
   await launched.promise;
   const closing = opened.move();
   return {
-    ...{ caisson, maker: ephemeral(caisson, createSandbox), folder, guard: guarded.resolve },
+    ...{ caisson, maker: ephemeral(caisson, createSandbox), folder, policies, oversee: oversight.resolve },
     opening: { client, signer },
     sweep: async () => sweepFolders(parent, await folder, locks),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),

@@ -112,12 +112,11 @@ export async function openUp({ configuration, secrets, variables, version, code,
     ...settings,
     host: host?.settings ?? null,
     vault: await vaultOptions(configuration, secrets),
-    packageHosts: [...found.knownHosts],
     packages: {
       ...{
         registries: found.registries,
+        knownHosts: [...found.knownHosts],
         apt: found.apt,
-
         mustPin,
         keepBytes: keepMb * 1024 ** 2,
       },

@@ -29,7 +29,7 @@ const sandboxNames = [
   ...["backend", "resource_limits", "memory_limit", "cpu_quota", "cpu_period", "network_mode", "allowed_domains"],
 ];
 /** Options for callers inside the product. */
-const ownNames = ["root", "base", "folder", "outputFolder", "fleet", "guarded", "alone", "afterLeave"];
+const ownNames = ["root", "base", "folder", "outputFolder", "fleet", "alone", "afterLeave"];
 const attachNames = ["network", "namespace", "root", "hide"];
 const startNames = ["limits", "warm", "listeners", "network", "namespace", "root"];
 const limitNames = ["memoryBytes", "cpus", "cpuShares", "processes", "storageBytes"];

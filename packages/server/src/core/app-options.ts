@@ -82,8 +82,6 @@ export interface CreateOptions extends Reachable {
   keep?: boolean;
   /** Whether it is one of a daemon's. */
   fleet?: boolean;
-  /** Resolves when it is known who guards its way out, where it is begun before that; nobody has it earlier. */
-  guarded?: Promise<void>;
   /** Whether what all sandboxes may reach is not meant for it. */
   alone?: boolean;
 }

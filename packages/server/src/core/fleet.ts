@@ -71,6 +71,9 @@ export interface Created {
   isNew: boolean;
 }
 
+/** Creates a sandbox, or returns the one of its session. An image that is missing is made first, where it can be. */
+export type CreateSandbox = (caller: Caller, request: CreateRequest) => Promise<Created>;
+
 export interface SandboxChanges {
   /** All of its variables, for what starts from then on. */
   env?: Readonly<Record<string, string>>;
@@ -153,7 +156,6 @@ export interface TemplateBench {
 
 /** Every sandbox of a daemon. A caller sees those of its own namespace, and others do not exist for it. */
 export interface Fleet<Handle> {
-  create(caller: Caller, request: CreateRequest): Promise<Created>;
   get(caller: Caller, id: string): Promise<SandboxRecord>;
   list(caller: Caller, query: Omit<SandboxQuery, "namespace">): Promise<SandboxRecord[]>;
   change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord>;

@@ -74,6 +74,7 @@ export interface ImageChoice {
   choose(image: string): ChosenImage;
   /** True when the image is being made, or can be made on its first use. */
   isComing?(image: string): boolean;
-  /** Has one made that is missing, and waits for it; undefined when there is nothing to wait for. */
-  bring?(caller: Caller, image: string): Promise<void> | undefined;
 }
+
+/** Waits for a missing image, which is made if it is not being made; undefined when there is nothing to wait for. */
+export type EnsureImage = (caller: Caller, image: string) => Promise<void> | undefined;

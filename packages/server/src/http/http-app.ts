@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Audit } from "../core/audit.ts";
-import type { Fleet } from "../core/fleet.ts";
+import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import type { Journal } from "../core/journal.ts";
@@ -40,6 +40,7 @@ import { type Ticket, terminalRoutes } from "./terminal.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
 export interface HttpParts extends FastifyParts {
+  create: CreateSandbox;
   fleet: Fleet<Sandbox>;
   keyring: Keyring;
   audit: Audit;
@@ -78,7 +79,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
   const unread = parts.unread ?? new UnreadAnswers();
   const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
-    ...sandboxRoutes(parts.fleet),
+    ...sandboxRoutes(parts),
     ...forkRoutes(parts.fleet),
     ...checkpointRoutes(parts.fleet),
     ...execRoutes(parts.fleet),

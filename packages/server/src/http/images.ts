@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
+import type { ImageBuilds } from "../images/image-builds.ts";
 import type { Images } from "../images/images.ts";
 import type { OciImages } from "../oci/oci-images.ts";
 import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
@@ -18,8 +19,14 @@ const log = anyOf("ImageLogMessage", [
   message("EndMessage", "end", { state, step, error }),
 ]);
 
+interface ImageRouteParts {
+  images: Images;
+  imageBuilds: ImageBuilds;
+  oci: OciImages;
+}
+
 /** Read-only roots that sandboxes start from: made here, by one call each (IMG-02). */
-export function imageRoutes(images: Images, oci: OciImages): Route[] {
+export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRouteParts): Route[] {
   return [
     defineRoute({
       method: "GET",
@@ -64,8 +71,8 @@ export function imageRoutes(images: Images, oci: OciImages): Route[] {
         const { record, isNew } = await (reference !== undefined
           ? oci.pull(caller, { reference, ...defined({ name, credentials }) })
           : spec !== undefined
-            ? images.importSpec(caller, spec)
-            : images.importFromCatalogue(caller, catalogue ?? ""));
+            ? builds.importSpec(caller, spec)
+            : builds.importFromCatalogue(caller, catalogue ?? ""));
         return { status: isNew ? 202 : 200, json: showImage(record), headers: { location: `${path}/${record.id}` } };
       },
     }),
@@ -98,7 +105,7 @@ export function imageRoutes(images: Images, oci: OciImages): Route[] {
         streamed(call, streamFormat(call.request.headers.accept) ?? "sse", async (begin) => {
           images.get(call.params.image);
           const live = begin();
-          for await (const { type, ...data } of images.log(call.params.image, live.gone)) await live.send(type, data);
+          for await (const { type, ...data } of builds.log(call.params.image, live.gone)) await live.send(type, data);
         }),
     }),
     defineRoute({
@@ -111,7 +118,7 @@ export function imageRoutes(images: Images, oci: OciImages): Route[] {
       params: imageId,
       responses: { 204: { description: "it is gone" } },
       handler: async ({ caller, params }) => {
-        await images.delete(caller, params.image);
+        await builds.delete(caller, params.image);
         return { status: 204 };
       },
     }),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import type { Fleet } from "../core/fleet.ts";
+import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { toMs } from "../schemas/amount.ts";
@@ -21,7 +21,12 @@ import { defineRoute, type Route } from "./route.ts";
 const path = "/api/v1/sandboxes";
 const tag = "sandboxes";
 
-export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
+interface SandboxRouteParts {
+  create: CreateSandbox;
+  fleet: Fleet<Sandbox>;
+}
+
+export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
   const create = defineRoute({
     method: "POST",
     path,
@@ -38,7 +43,7 @@ export function sandboxRoutes(fleet: Fleet<Sandbox>): Route[] {
       200: { description: "the one that this session_key has", schema: sandbox },
     },
     handler: async ({ caller, body }) => {
-      const { record, isNew } = await fleet.create(
+      const { record, isNew } = await parts.create(
         caller,
         defined({
           image: body.image,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { httpLimits } from "../core/http-limits.ts";
 import { createTemplate, showTemplate, template, templateId, toTemplate } from "../schemas/template.ts";
+import type { TemplateBuilds } from "../templates/template-builds.ts";
 import type { Templates } from "../templates/templates.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -8,8 +9,13 @@ const path = "/api/v1/templates";
 const one = `${path}/{template}`;
 const tag = "templates";
 
+interface TemplateRouteParts {
+  templates: Templates;
+  templateBuilds: TemplateBuilds;
+}
+
 /** Where sandboxes of a kind begin: files, packages, and what a warm-up left in memory (IMG-06). */
-export function templateRoutes(templates: Templates): Route[] {
+export function templateRoutes({ templates, templateBuilds: builds }: TemplateRouteParts): Route[] {
   return [
     defineRoute({
       method: "POST",
@@ -23,7 +29,7 @@ export function templateRoutes(templates: Templates): Route[] {
       problems: [404, 422, 504],
       responses: { 202: { description: "it is being made; its state and step tell how far it is", schema: template } },
       handler: async ({ caller, body }) => {
-        const record = await templates.create(caller, toTemplate(body));
+        const record = await builds.create(caller, toTemplate(body));
         return { status: 202, json: showTemplate(record), headers: { location: `${path}/${record.id}` } };
       },
     }),
@@ -61,7 +67,7 @@ export function templateRoutes(templates: Templates): Route[] {
       params: templateId,
       responses: { 204: { description: "it is gone" } },
       handler: async ({ caller, params }) => {
-        await templates.delete(caller, params.template);
+        await builds.delete(caller, params.template);
         return { status: 204 };
       },
     }),

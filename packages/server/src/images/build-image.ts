@@ -4,15 +4,15 @@ import type { AptSources } from "../core/apt.ts";
 import { aptFolder } from "../core/apt.ts";
 import { AppError } from "../core/errors.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
-import type { LayerInfo } from "../core/layer.ts";
+import type { LayerId, LayerInfo } from "../core/layer.ts";
+import type { Builder, LayerBuilder } from "../core/layer-builder.ts";
 import type { PackageManager, Registries, Registry } from "../core/package.ts";
 import { type Progress, runScript, StepFailure } from "./build-steps.ts";
 import { aptConfig, aptConfigPath, clean, debianScripts, type Script } from "./debian-steps.ts";
 import { lastScripts, settleScripts } from "./settle-steps.ts";
-import type { Builder, Workbench } from "./workbench.ts";
 
 export interface BuildParts {
-  bench: Workbench;
+  layers: LayerBuilder;
   apt: AptSources;
   registries: Registries;
   /** Whether files of registries are kept for the next build. */
@@ -41,21 +41,20 @@ export const treeSteps = [unpackStep, clean.name, freezeStep];
 
 export async function buildImage(parts: BuildParts, spec: ImageSpec, progress: Progress): Promise<LayerInfo> {
   checkSources(parts, spec);
-  const packages = await inBuilder(parts.bench, null, progress, (builder) =>
-    packageTree(parts, builder, spec, progress),
-  );
+  const { layers } = parts;
+  const packages = await buildLayer(layers, null, progress, (builder) => packageTree(parts, builder, spec, progress));
   try {
     await progress.holds(packages.id);
-    return await inBuilder(parts.bench, packages.id, progress, (builder) => wholeTree(parts, builder, spec, progress));
+    return await buildLayer(layers, packages.id, progress, (builder) => wholeTree(parts, builder, spec, progress));
   } finally {
-    await parts.bench.removeLayer(packages.id);
+    await layers.remove(packages.id);
     await progress.holds(null);
   }
 }
 
 /** From a tar archive without whiteouts and devices, whose hard links name entries before them. */
 export function buildTree(
-  { bench }: Pick<BuildParts, "bench">,
+  { layers }: Pick<BuildParts, "layers">,
   archive: AsyncIterable<Uint8Array>,
   progress: Progress,
 ): Promise<LayerInfo> {
@@ -65,29 +64,23 @@ export function buildTree(
 find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +
 ${pythonName}`,
   };
-  return inBuilder(bench, null, progress, async (builder) => {
+  return buildLayer(layers, null, progress, async (builder) => {
     await runScript(builder, unpack, progress, { stdin: archive });
     await runScript(builder, clean, progress);
   });
 }
 
-/** Whatever comes of it, no builder is left: it becomes the layer, or it is destroyed. */
-async function inBuilder(
-  bench: Workbench,
-  root: string | null,
+function buildLayer(
+  layers: LayerBuilder,
+  root: LayerId | null,
   { signal, begin }: Progress,
-  act: (builder: Builder) => Promise<void>,
+  grow: (builder: Builder) => Promise<void>,
 ): Promise<LayerInfo> {
   signal.throwIfAborted();
-  const builder = await bench.open(root);
-  try {
-    await act(builder);
+  return layers.build(root, async (builder) => {
+    await grow(builder);
     await begin(freezeStep);
-    return await builder.freeze();
-  } catch (error) {
-    await builder.destroy();
-    throw error;
-  }
+  });
 }
 
 /** Before anything is started. */
@@ -102,7 +95,7 @@ function checkSources({ apt, registries }: BuildParts, spec: ImageSpec): void {
 }
 
 async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec, progress: Progress): Promise<void> {
-  const { apt, bench, keepsFiles } = parts;
+  const { apt, keepsFiles } = parts;
   for (const { path, base64 } of apt.files)
     await builder.files.write(posix.join(aptFolder, path), Buffer.from(base64, "base64"));
   await builder.files.write(aptConfigPath, aptConfig);
@@ -110,7 +103,7 @@ async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec,
   if (index === undefined || download === undefined) return;
   const env = { APT_CONFIG: aptConfigPath };
   const bring = async (keeps: boolean) => {
-    using _open = await bench.reach(builder.id, apt.hosts, { keepsFiles: keeps });
+    using _open = await builder.reach(apt.hosts, { keepsFiles: keeps });
     await runScript(builder, index, progress, { env });
     await runScript(builder, download, progress, { env });
   };
@@ -135,7 +128,7 @@ async function wholeTree(parts: BuildParts, builder: Builder, spec: ImageSpec, p
 }
 
 async function install(
-  { bench, registries, keepsFiles }: BuildParts,
+  { registries, keepsFiles }: BuildParts,
   builder: Builder,
   manager: PackageManager,
   script: Script,
@@ -146,7 +139,7 @@ async function install(
   if (registry.certificates !== null) await builder.files.write(certificates, registry.certificates);
   const trust = registry.certificates === null ? registry.trust : mapValues(registry.trust, certificates);
   const own = manager === "pip" ? { PIP_BREAK_SYSTEM_PACKAGES: "1", PIP_PROGRESS_BAR: "off", PIP_NO_COLOR: "1" } : {};
-  using _open = await bench.reach(builder.id, registry.hosts, { keepsFiles: keeps });
+  using _open = await builder.reach(registry.hosts, { keepsFiles: keeps });
   await runScript(builder, script, progress, { env: { ...own, ...registry.variables, ...(keeps ? {} : trust) } });
 }
 

@@ -1,35 +1,22 @@
-/** Images that a sandbox asks for before anybody has imported them: of the catalogue, and of registries that an operator has named (S97). */
+/** Makes images that a sandbox asks for before anybody has imported them: of the catalogue, and of registries that an operator has named (S97). */
 import { imageState } from "../core/choose-image.ts";
 import type { Clock } from "../core/clock.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { firstUseLimits } from "../core/image-limits.ts";
-import type { ChosenImage, ImageChoice, ImageRecord } from "../core/image-record.ts";
-import type { CatalogueEntry } from "../core/image-spec.ts";
+import type { ImageRecord } from "../core/image-record.ts";
 import type { Imported } from "../core/import-tree.ts";
 import { keepNewest } from "../core/keep-newest.ts";
 import { type Caller, unattended } from "../core/principal.ts";
+import type { AskedImages, ImageSource } from "./asked-images.ts";
+import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
 
-/** An image of a registry, by the name that a sandbox asks for. */
-interface Pullable {
-  /** Registry and repository, as `images.pull` names them. */
-  place: string;
-  /** The same for all names of one image. */
-  reference: string;
-  isAllowed: boolean;
-}
-
 export interface FirstUseParts {
-  images: Pick<
-    Images,
-    "list" | "get" | "choose" | "log" | "catalogue" | "importFromCatalogue" | "settled" | "checkRoom"
-  >;
-  /** Undefined for a name that is no image of a registry. */
-  pullable: (image: string) => Pullable | undefined;
+  images: Pick<Images, "list" | "get" | "byId">;
+  asked: Pick<AskedImages, "nameOf" | "sourceOf">;
+  builds: Pick<ImageBuilds, "log" | "importFromCatalogue" | "settled" | "checkRoom">;
   pull: (caller: Caller, reference: string) => Promise<Imported>;
-  /** Builds images of the catalogue on their first use. */
-  makesCatalogue: boolean;
   clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -38,13 +25,7 @@ interface Failure {
   error: AppError;
 }
 
-/** Source of an image, by a key that all its names share. */
-interface Start {
-  key: string;
-  make: (caller: Caller) => Promise<Imported>;
-}
-
-export class FirstUse implements ImageChoice {
+export class FirstUse {
   readonly #parts: FirstUseParts;
   readonly #begun = new Map<string, Promise<ImageRecord>>();
   readonly #failures = new Map<string, Failure>();
@@ -53,70 +34,28 @@ export class FirstUse implements ImageChoice {
     this.#parts = parts;
   }
 
-  choose(image: string): ChosenImage {
-    try {
-      return this.#parts.images.choose(this.#nameOf(image));
-    } catch (error) {
-      const found = this.#parts.pullable(image);
-      const isMissing =
-        error instanceof AppError && error.code === "not_found" && error.details?.catalogue === undefined;
-      if (!isMissing || found === undefined) throw error;
-      const { message, details = {} } = error;
-      const hint = `images.pull in the configuration lets sandboxes pull ${found.place}; an administrator pulls it once with: caisson image pull ${image}`;
-      throw new AppError("not_found", message, { hint, details });
-    }
-  }
-
-  isComing(image: string): boolean {
-    const state = imageState(this.#parts.images.list(), this.#nameOf(image));
-    return state === "building" || (state === "missing" && this.#startOf(image) !== undefined);
-  }
-
-  bring(caller: Caller, image: string): Promise<void> | undefined {
-    const { images } = this.#parts;
-    const name = this.#nameOf(image);
+  /** Waits for a missing image, which is made if it is not being made; undefined when there is nothing to wait for. */
+  ensure(caller: Caller, image: string): Promise<void> | undefined {
+    const { images, asked } = this.#parts;
+    const name = asked.nameOf(image);
     const state = imageState(images.list(), name);
     if (state === "ready") return undefined;
     if (state === "building") return this.#wait(caller, image, Promise.resolve(images.get(name)));
-    const start = this.#startOf(image);
-    return start && this.#wait(caller, image, this.#begin(caller, image, start));
-  }
-
-  #entryOf(image: string): CatalogueEntry | undefined {
-    return this.#parts.images.catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image));
-  }
-
-  /** The name under which the image is here: a reference may be written in several ways. */
-  #nameOf(image: string): string {
-    const { images, pullable } = this.#parts;
-    const records = images.list();
-    if (imageState(records, image) !== "missing" || this.#entryOf(image) !== undefined) return image;
-    const reference = pullable(image)?.reference;
-    if (reference === undefined) return image;
-    const same = records.filter(({ source, name }) => source === "oci" && pullable(name)?.reference === reference);
-    const states = ["ready", "building"] as const;
-    return states.map((wanted) => same.find(({ state }) => state === wanted)).find(Boolean)?.name ?? image;
-  }
-
-  /** Undefined when asking for the image does not make it. */
-  #startOf(image: string): Start | undefined {
-    const { images, pullable, pull, makesCatalogue } = this.#parts;
-    const name = this.#entryOf(image)?.spec.name;
-    if (name !== undefined)
-      return makesCatalogue ? { key: name, make: (caller) => images.importFromCatalogue(caller, name) } : undefined;
-    const found = pullable(image);
-    return found?.isAllowed ? { key: found.reference, make: (caller) => pull(caller, image) } : undefined;
+    const source = asked.sourceOf(image);
+    return source && this.#wait(caller, image, this.#begin(caller, image, source));
   }
 
   /** Once for all who ask meanwhile. One that has failed rests: each try costs minutes of this machine, or asks a registry. */
-  #begin(caller: Caller, image: string, { key, make }: Start): Promise<ImageRecord> {
+  #begin(caller: Caller, image: string, { key, from }: ImageSource): Promise<ImageRecord> {
     const failure = this.#failures.get(key);
     const restMs = (failure?.untilMs ?? 0) - this.#parts.clock.monotonicMs();
     if (failure !== undefined && restMs > 0) return Promise.reject(resting(failure.error, restMs));
     const known = this.#begun.get(key);
     if (known !== undefined) return known;
-    this.#parts.images.checkRoom(caller); // before a registry is asked
-    const begun = make(unattended(caller))
+    const { builds, pull } = this.#parts;
+    builds.checkRoom(caller); // before a registry is asked
+    const maker = unattended(caller);
+    const begun = (from === "catalogue" ? builds.importFromCatalogue(maker, key) : pull(maker, image))
       .then(
         ({ record }) => {
           void this.#watch(key, image, record.id);
@@ -133,9 +72,9 @@ export class FirstUse implements ImageChoice {
   }
 
   async #watch(key: string, image: string, id: string): Promise<void> {
-    const { images } = this.#parts;
-    await images.settled(id);
-    const record = images.list().find((one) => one.id === id);
+    const { images, builds } = this.#parts;
+    await builds.settled(id);
+    const record = images.byId(id);
     if (record?.state === "ready") this.#failures.delete(key);
     else this.#remember(key, image, failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs));
   }
@@ -158,7 +97,7 @@ export class FirstUse implements ImageChoice {
     try {
       const id = (await before(signal, begun))?.id;
       if (id !== undefined) await before(signal, this.#settled(caller, image, id, signal));
-      record = images.list().find((one) => one.id === id);
+      record = id === undefined ? undefined : images.byId(id);
       if (id !== undefined && record?.state !== "building" && record?.state !== "ready")
         throw failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs);
     } finally {
@@ -175,14 +114,14 @@ export class FirstUse implements ImageChoice {
 
   /** With each step told to who listens. */
   async #settled({ told }: Caller, image: string, id: string, signal: AbortSignal): Promise<void> {
-    const { images } = this.#parts;
+    const { builds } = this.#parts;
     let step = "";
     if (told !== undefined)
-      for await (const message of images.log(id, signal)) {
+      for await (const message of builds.log(id, signal)) {
         if (message.type === "step") step = `${message.step} (${message.at} of ${message.of})`;
         if (message.type !== "end") told(`image ${image}: ${step}\n`);
       }
-    await images.settled(id);
+    await builds.settled(id);
   }
 }
 

@@ -3,13 +3,16 @@ import { AppError } from "../core/errors.ts";
 import type { Collector, Freed } from "../core/gc.ts";
 import { gcLimits } from "../core/gc-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
-import type { LayerId, LayerInfo } from "../core/layer.ts";
+import type { LayerId } from "../core/layer.ts";
+import type { Layers } from "../core/layer-builder.ts";
 import type { Caller } from "../core/principal.ts";
+import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
 
 interface ImageCollectorParts {
-  images: Pick<Images, "list" | "delete">;
-  layers: () => Promise<LayerInfo[]>;
+  images: Pick<Images, "list">;
+  builds: Pick<ImageBuilds, "delete">;
+  layers: Pick<Layers, "list">;
   /** Layers that somebody needs who has no sandbox of them. */
   needed: () => readonly LayerId[];
   /** What sandboxes are made of that name none. */
@@ -22,9 +25,9 @@ const system: Caller = {
 };
 
 /** Images that no name leads to any more, because newer ones have it, and that no sandbox and no template is made of. */
-export function imageCollector({ images, layers, needed, usual }: ImageCollectorParts): Collector {
+export function imageCollector({ images, builds, layers, needed, usual }: ImageCollectorParts): Collector {
   const unused = async (): Promise<ImageRecord[]> => {
-    const used = new Set((await layers()).filter(({ uses }) => uses > 0).map(({ id }) => id));
+    const used = new Set((await layers.list()).filter(({ uses }) => uses > 0).map(({ id }) => id));
     const kept = new Set<LayerId | null>([...used, ...needed(), usualLayer(images.list(), usual)]);
     return supersededImages(images.list()).filter(({ layerId }) => layerId !== null && !kept.has(layerId));
   };
@@ -41,7 +44,7 @@ export function imageCollector({ images, layers, needed, usual }: ImageCollector
     },
     collect: async () => {
       const gone: ImageRecord[] = [];
-      for (const record of await unused()) if (await tryDelete(images, record.id)) gone.push(record);
+      for (const record of await unused()) if (await tryDelete(builds, record.id)) gone.push(record);
       return freedOf(gone);
     },
   };
@@ -57,9 +60,9 @@ function usualLayer(records: readonly ImageRecord[], usual: string): LayerId | n
 }
 
 /** False where somebody began to use it, or had deleted it already. */
-async function tryDelete(images: Pick<Images, "delete">, id: string): Promise<boolean> {
+async function tryDelete(builds: Pick<ImageBuilds, "delete">, id: string): Promise<boolean> {
   try {
-    await images.delete(system, id);
+    await builds.delete(system, id);
     return true;
   } catch (error) {
     if (error instanceof AppError && (error.code === "conflict" || error.code === "not_found")) return false;

@@ -1,73 +1,23 @@
-import { createHash } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { chooseImage, findImage } from "../core/choose-image.ts";
-import type { Clock } from "../core/clock.ts";
-import { AppError, messageOf } from "../core/errors.ts";
-import { buildLimits } from "../core/image-limits.ts";
-import {
-  type ChosenImage,
-  type ImageChanges,
-  type ImageChoice,
-  type ImageRecord,
-  type ImageRecords,
-  plainConfig,
-} from "../core/image-record.ts";
-import type { CatalogueEntry, ImageSpec } from "../core/image-spec.ts";
-import type { Imported, TreeImport, TreeImporter } from "../core/import-tree.ts";
+import { AppError } from "../core/errors.ts";
+import type { ChosenImage, ImageChanges, ImageRecord, ImageRecords } from "../core/image-record.ts";
+import type { CatalogueEntry } from "../core/image-spec.ts";
 import type { News, Recorder } from "../core/journal.ts";
-import type { LayerId, LayerInfo } from "../core/layer.ts";
-import type { Caller } from "../core/principal.ts";
-import { randomId } from "../core/random-id.ts";
-import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
-import { BuildLog, readLog, stepMark, stepsIn } from "./build-log.ts";
-import { explainFailure, type Progress } from "./build-steps.ts";
-import { ImageRoom } from "./image-room.ts";
+import type { LayerId } from "../core/layer.ts";
+import { explainFailure } from "./build-steps.ts";
+import { digestOf } from "./digest.ts";
 
-export interface ImagesParts extends BuildParts {
-  /** Where logs are kept. */
-  folder: string;
+export interface ImagesParts {
   records: ImageRecords;
+  /** Specifications that come with the program. */
   catalogue: readonly CatalogueEntry[];
-  /** A place in the queue of all jobs; rejects at once when that is full. */
-  queue: <T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>) => Promise<T>;
-  /** Layers that somebody needs who has no sandbox of them. */
-  needed: () => readonly LayerId[];
-  /** Sandboxes that wait in pools are no use of an image. */
-  emptyPools: (layerId: string) => Promise<void>;
   journal: Recorder;
-  clock: Clock;
-  onError: (error: unknown) => void;
 }
 
-/** What an import says of the image to come. */
-export interface Draft extends Pick<ImageRecord, "name" | "aliases" | "description" | "source" | "digest" | "config"> {
-  steps: readonly string[];
-  build: (progress: Progress) => Promise<LayerInfo>;
-}
-
-interface Build {
-  abort: AbortController;
-  log: BuildLog;
-  steps: readonly string[];
-  done: Promise<void>;
-}
-
-/** What a reader of a log is told. */
-export type LogMessage =
-  | { type: "step"; step: string; at: number; of: number }
-  | { type: "log"; data: string }
-  | { type: "end"; state: ImageRecord["state"]; step: string | null; error: string | null };
-
-/** Read-only roots of the installation, made here from what the machine's own registries have (IMG-02, IMG-04). */
-export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
+/** Read-only roots of the installation, by their records: in memory, and in the store before anybody hears of them (IMG-02). */
+export class Images {
   readonly #parts: ImagesParts;
   readonly #records = new Map<string, ImageRecord>();
-  readonly #builds = new Map<string, Build>();
-  /** Being inserted, by name and digest: a second import of the same one gets the first one's record. */
-  readonly #coming = new Map<string, { caller: Caller; record: Promise<ImageRecord> }>();
-  readonly #room = new ImageRoom();
 
   private constructor(parts: ImagesParts) {
     this.#parts = parts;
@@ -76,42 +26,28 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
   /** What the last daemon did not finish is over. */
   static async open(parts: ImagesParts): Promise<Images> {
     const images = new Images(parts);
-    await mkdir(parts.folder, { recursive: true, mode: 0o700 });
     for (const record of (await parts.records.list()).reverse()) {
       images.#records.set(record.id, { ...record, aliases: images.#aliasesOf(record) });
       if (record.state !== "building") continue;
       const error = explainFailure(record.step, new AppError("unavailable", "the daemon ended while it was made"));
-      await images.#change(record.id, { state: "failed", error });
+      await images.change(record.id, { state: "failed", error });
     }
     return images;
   }
 
   /** Other names promise what the catalogue says now (a version of Python): one that was made of what it said before has none. */
   #aliasesOf({ name, source, digest, aliases }: ImageRecord): readonly string[] {
-    const entry = source === "catalogue" ? this.#parts.catalogue.find(({ spec }) => spec.name === name) : undefined;
+    const entry = source === "catalogue" ? this.catalogue.find(({ spec }) => spec.name === name) : undefined;
     return entry === undefined || digestOf(entry.spec) === digest ? aliases : [];
   }
 
-  /** Removes layers that became no image, once the builders that the last daemon left are gone. */
-  async sweep(): Promise<void> {
-    for (const { id, state, layerId } of this.list()) {
-      if (state !== "failed" || layerId === null) continue;
-      if (!(await this.#removed(layerId))) continue;
-      await this.#change(id, { layerId: null });
-    }
+  get catalogue(): readonly CatalogueEntry[] {
+    return this.#parts.catalogue;
   }
 
-  /** False while a builder that is to be removed needs it. */
-  async #removed(layerId: LayerId): Promise<boolean> {
-    try {
-      await this.#parts.bench.removeLayer(layerId);
-      return true;
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      if (error.code === "not_found") return true;
-      if (error.code === "conflict") return false;
-      throw error;
-    }
+  /** The catalogue's entry of this name or alias. */
+  entryOf(image: string): CatalogueEntry | undefined {
+    return this.catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image));
   }
 
   /** Newest first. */
@@ -119,244 +55,36 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     return [...this.#records.values()].reverse();
   }
 
-  get catalogue(): readonly CatalogueEntry[] {
-    return this.#parts.catalogue;
-  }
-
   /** By id, name or alias; failed ones by their id alone, unless there is no other. */
   get(image: string): ImageRecord {
-    return findImage(this.list(), image, this.#parts.catalogue);
+    return findImage(this.list(), image, this.catalogue);
   }
 
-  choose(image: string): ChosenImage {
-    return chooseImage(this.list(), image, this.#parts.catalogue);
+  byId(id: string): ImageRecord | undefined {
+    return this.#records.get(id);
   }
 
   /** The one whose tree it is; none of an image that is gone. */
-  ofLayer(layerId: string): ImageRecord | undefined {
+  ofLayer(layerId: LayerId): ImageRecord | undefined {
     return this.#records.values().find((record) => record.layerId === layerId);
   }
 
-  importFromCatalogue(caller: Caller, name: string): Promise<Imported> {
-    const entry = this.#parts.catalogue.find(({ spec }) => spec.name === name || spec.aliases.includes(name));
-    if (entry === undefined)
-      throw new AppError("not_found", `the catalogue has no ${JSON.stringify(name).slice(0, 80)}`, {
-        hint: `it has ${this.#parts.catalogue.map(({ spec }) => spec.name).join(", ")}`,
-      });
-    return this.#importSpec(caller, entry.spec, "catalogue");
+  choose(image: string): ChosenImage {
+    return chooseImage(this.list(), image, this.catalogue);
   }
 
-  async importSpec(caller: Caller, text: string): Promise<Imported> {
-    const { readSpec } = await import("./read-spec.ts"); // most starts read none
-    return this.#importSpec(caller, await readSpec(text), "spec");
+  /** Layers of images: whoever looks for what nobody needs must not take them. */
+  layerIds(): LayerId[] {
+    return this.list().flatMap(({ layerId }) => (layerId === null ? [] : [layerId]));
   }
 
-  async importTree(caller: Caller, { open, steps = [], namesItself = false, ...draft }: TreeImport): Promise<Imported> {
-    if (namesItself) this.#checkFree(draft.name);
-    const build = async (progress: Progress) => buildTree(this.#parts, await open(progress), progress);
-    return this.import(caller, { ...draft, aliases: [], source: "oci", steps: [...steps, ...treeSteps], build });
-  }
-
-  /** A stranger's image is not what sandboxes get who ask for one that was made here. */
-  #checkFree(name: string): void {
-    const isCalled = (one: { name: string; aliases: readonly string[] }) =>
-      one.name === name || one.aliases.includes(name);
-    const isOurs = this.#parts.catalogue.some(({ spec }) => isCalled(spec));
-    if (!isOurs && !this.list().some((one) => one.source !== "oci" && isCalled(one))) return;
-    throw new AppError("conflict", `the image calls itself ${name}, which is the name of one that is made here`, {
-      hint: "give it a name",
-    });
-  }
-
-  async settled(id: string): Promise<void> {
-    await this.#builds.get(id)?.done;
-  }
-
-  #importSpec(caller: Caller, spec: ImageSpec, source: "catalogue" | "spec"): Promise<Imported> {
-    const { name, aliases, description, env } = spec;
-    const { PATH: searchPath = null, ...others } = env;
-    return this.import(caller, {
-      ...{ name, aliases, description, source, digest: digestOf(spec), steps: stepsOf(spec) },
-      config: { ...plainConfig, env: others, searchPath },
-      build: (progress) => buildImage(this.#parts, spec, progress),
-    });
-  }
-
-  /** Refuses a caller for whom no more images are made. */
-  checkRoom(caller: Caller): void {
-    this.#room.check(caller, this.list(), [...this.#coming.values()]);
-  }
-
-  /** Answers once the build has its place in the queue; it goes on whoever leaves. */
-  async import(caller: Caller, draft: Draft): Promise<Imported> {
-    const { name, digest } = draft;
-    const same = this.list().find((one) => one.name === name && one.digest === digest && one.state !== "failed");
-    if (same !== undefined) return { record: same, isNew: false };
-    const key = JSON.stringify([name, digest]);
-    const coming = this.#coming.get(key);
-    if (coming !== undefined) return { record: await coming.record, isNew: false };
-    this.checkRoom(caller);
-    const inserted = this.#insert(caller, draft).finally(() => this.#coming.delete(key));
-    this.#coming.set(key, { caller, record: inserted });
-    const record = await inserted;
-    const abort = new AbortController();
-    const limit = AbortSignal.any([abort.signal, AbortSignal.timeout(buildLimits.buildMs)]);
-    const log = await BuildLog.create(this.#logPath(record.id));
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#builds.set(record.id, { abort, log, steps: draft.steps, done });
-    const queued = this.#parts.queue(caller, limit, () =>
-      this.#build(caller, record.id, draft, { log, signal: limit }),
-    );
-    void this.#settle(caller, record.id, queued).then(resolve);
-    // A queue that is full says so at once, and then there was no build.
-    const refused = await Promise.race([
-      queued.then(
-        () => undefined,
-        (error: unknown) => error,
-      ),
-      nextTurn(undefined),
-    ]);
-    if (!(refused instanceof AppError && refused.code === "limit_exceeded" && refused.retryAfterMs !== undefined))
-      return { record: this.#records.get(record.id) ?? record, isNew: true };
-    await done;
-    await this.#forget(record.id);
-    throw refused;
-  }
-
-  async #insert(caller: Caller, { steps: _, build: __, ...draft }: Draft): Promise<ImageRecord> {
-    const record: ImageRecord = {
-      ...{ id: randomId(8, "hex"), ...draft, layerId: null, bytes: 0, state: "building", step: null, error: null },
-      ...{ createdAtMs: this.#parts.clock.wallMs(), createdBy: caller.principal.id },
-    };
-    const { id, name, source, digest } = record;
+  async insert(record: ImageRecord, news: News): Promise<void> {
     const { journal, records } = this.#parts;
-    const data = { image_id: id, name, source, digest };
-    await journal.record({ type: "image.requested", by: caller, data }, (within) => records.insert(record, within));
-    this.#records.set(id, record);
-    this.#room.add(caller, id);
-    return record;
+    await journal.record(news, (within) => records.insert(record, within));
+    this.#records.set(record.id, record);
   }
 
-  async #build(
-    caller: Caller,
-    id: string,
-    { name, steps, build }: Draft,
-    { log, signal }: Pick<Progress, "log" | "signal">,
-  ): Promise<void> {
-    let at = 0;
-    const begin = async (step: string) => {
-      signal.throwIfAborted();
-      at = Math.max(at, steps.indexOf(step, at) + 1);
-      await this.#change(id, { step });
-      await log.write(`${stepMark}${step}\n`);
-      const data = { image_id: id, name, step, at, of: steps.length };
-      await this.#parts.journal.record({ type: "image.building", by: caller, data });
-    };
-    const holds = (layerId: LayerId | null) => this.#change(id, { layerId });
-    const layer = await build({ log, signal, begin, holds });
-    try {
-      const ready: News = { type: "image.ready", by: caller, data: { image_id: id, name, bytes: layer.bytes } };
-      await this.#change(id, { state: "ready", layerId: layer.id, bytes: layer.bytes, step: null }, ready);
-    } catch (error) {
-      await this.#parts.bench.removeLayer(layer.id);
-      throw error;
-    }
-    await this.#supersede(id, name);
-  }
-
-  /** What failed under this name before is of no interest, and who waits in a pool has an older one. */
-  async #supersede(id: string, name: string): Promise<void> {
-    for (const other of this.list()) {
-      if (other.id === id || other.name !== name) continue;
-      if (other.state === "failed") await this.#forget(other.id);
-      else if (other.layerId !== null) await this.#parts.emptyPools(other.layerId);
-    }
-  }
-
-  async #fail(caller: Caller, id: string, cause: unknown): Promise<void> {
-    const { step = null, name = "" } = this.#records.get(id) ?? {};
-    const error = explainFailure(step, cause);
-    await this.#builds.get(id)?.log.write(`\n${error}\n`);
-    const failure: News = { type: "image.failed", by: caller, data: { image_id: id, name, step } };
-    await this.#change(id, { state: "failed", error }, failure);
-    const failed = this.list().filter(({ state }) => state === "failed");
-    for (const old of failed.slice(buildLimits.failed)) await this.#forget(old.id);
-  }
-
-  /** Whatever comes of it is in the record before anybody hears of its end. */
-  async #settle(caller: Caller, id: string, queued: Promise<void>): Promise<void> {
-    try {
-      await queued.catch((error: unknown) => this.#fail(caller, id, error));
-    } catch (error) {
-      this.#parts.onError(error);
-    }
-    await this.#builds.get(id)?.log.end();
-    this.#builds.delete(id);
-  }
-
-  /** What it says from the beginning on, and its end as the last. */
-  async *log(image: string, gone: AbortSignal): AsyncGenerator<LogMessage> {
-    const { id } = this.get(image);
-    const build = this.#builds.get(id);
-    const texts = build?.log.follow(gone) ?? readLog(this.#logPath(id));
-    const steps = build?.steps ?? (await stepsIn(this.#logPath(id)));
-    let at = 0;
-    let rest = "";
-    for await (const text of texts) {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        const step = line.startsWith(stepMark) ? line.slice(stepMark.length) : "";
-        if (!steps.includes(step)) yield { type: "log", data: `${line}\n` };
-        else {
-          at = Math.max(at, steps.indexOf(step, at) + 1);
-          yield { type: "step", step, at, of: Math.max(steps.length, at) };
-        }
-      }
-    }
-    if (gone.aborted) return;
-    if (rest !== "") yield { type: "log", data: rest };
-    await build?.done.catch(() => undefined);
-    const record = this.#records.get(id);
-    if (record !== undefined) yield { type: "end", state: record.state, step: record.step, error: record.error };
-  }
-
-  /** One that is being made is ended. Refused while a sandbox has it for its root. */
-  async delete(caller: Caller, image: string): Promise<void> {
-    const { id, name } = this.get(image);
-    const build = this.#builds.get(id);
-    build?.abort.abort(new AppError("conflict", "it was deleted"));
-    await build?.done;
-    const { layerId = null } = this.#records.get(id) ?? {};
-    if (layerId !== null) {
-      await this.#parts.emptyPools(layerId);
-      await this.#checkUnused(name, layerId);
-    }
-    await this.#forget(id, { type: "image.deleted", by: caller, data: { image_id: id, name } });
-    if (layerId !== null) await this.#parts.bench.removeLayer(layerId);
-  }
-
-  async #checkUnused(name: string, layerId: LayerId): Promise<void> {
-    const uses = (await this.#parts.bench.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
-    if (this.#parts.needed().includes(layerId))
-      throw new AppError("conflict", `a template is made of the image ${name}`, { hint: "delete that first" });
-    if (uses === 0) return;
-    throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes`, {
-      hint: "destroy them first",
-      details: { uses },
-    });
-  }
-
-  async #forget(id: string, news?: News): Promise<void> {
-    const { journal, records } = this.#parts;
-    if (news === undefined) await records.delete(id);
-    else await journal.record(news, (within) => records.delete(id, within));
-    this.#records.delete(id);
-    this.#room.forget(id);
-    await rm(this.#logPath(id), { force: true });
-  }
-
-  async #change(id: string, changes: ImageChanges, news?: News): Promise<void> {
+  async change(id: string, changes: ImageChanges, news?: News): Promise<void> {
     const { journal, records } = this.#parts;
     if (news === undefined) await records.update(id, changes);
     else await journal.record(news, (within) => records.update(id, changes, within));
@@ -364,24 +92,11 @@ export class Images implements ImageChoice, TreeImporter, AsyncDisposable {
     if (record !== undefined) this.#records.set(id, { ...record, ...changes });
   }
 
-  #logPath(id: string): string {
-    return join(this.#parts.folder, `${id}.log`);
+  /** Its record alone. */
+  async forget(id: string, news?: News): Promise<void> {
+    const { journal, records } = this.#parts;
+    if (news === undefined) await records.delete(id);
+    else await journal.record(news, (within) => records.delete(id, within));
+    this.#records.delete(id);
   }
-
-  /** Layers of images: whoever looks for what nobody needs must not take them. */
-  layerIds(): string[] {
-    return [...this.#records.values()].flatMap(({ layerId }) => (layerId === null ? [] : [layerId]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const builds = [...this.#builds.values()];
-    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
-    for (const { done } of builds) await done.catch((error: unknown) => this.#parts.onError(messageOf(error)));
-  }
-}
-
-/** Of what it says, whatever its order and its comments. */
-function digestOf(spec: ImageSpec): string {
-  const { description: _, ...content } = spec;
-  return `sha256:${createHash("sha256").update(JSON.stringify(content)).digest("hex")}`;
 }

@@ -17,7 +17,7 @@ interface EventSink {
 export interface ChronicleParts {
   engine: EngineName;
   events: EventSink;
-  keeper?: RunKeeper;
+  keeper: () => Promise<RunKeeper | undefined>;
   records?: RecordOptions;
   signer: () => Promise<Signer>;
 }
@@ -36,14 +36,14 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async started(run: ObservedRun): Promise<void> {
-    await this.#parts.keeper?.started(run);
+    await (await this.#parts.keeper())?.started(run);
     this.#parts.events.record({ type: "execution.started", sandboxId: run.sandboxId, runId: run.id, data: {} });
   }
 
   async ended(run: ObservedRun, ending: RunEnding): Promise<void> {
     const { engine, events, keeper, records } = this.#parts;
     const record = toRecord(run, engine, ending, records ?? nothingKept);
-    await keeper?.ended({ run, record, result: ending.result }, (error) => {
+    await (await keeper())?.ended({ run, record, result: ending.result }, (error) => {
       const failed = { sandboxId: run.sandboxId, runId: run.id, data: { reason: messageOf(error) } };
       events.record({ type: "record.failed", ...failed });
     });
@@ -55,7 +55,7 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async records(sandboxId: string): Promise<RunRecord[]> {
-    return (await this.#parts.keeper?.list(sandboxId)) ?? [];
+    return (await (await this.#parts.keeper())?.list(sandboxId)) ?? [];
   }
 
   signer(): Promise<Signer> {
@@ -71,7 +71,7 @@ export class Chronicle implements SandboxChronicle {
   }
 
   async left(sandboxId: string, how: SandboxEnd): Promise<void> {
-    await this.#parts.keeper?.release(sandboxId);
+    await (await this.#parts.keeper())?.release(sandboxId);
     this.#parts.events.record({ type: how, sandboxId, data: {} });
   }
 }

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
-import type { Fleet, TemplateBench } from "../core/fleet.ts";
+import type { CreateSandbox, Fleet, TemplateBench } from "../core/fleet.ts";
 import type { LayerInfo } from "../core/layer.ts";
 import { type InstallRequest, packageManagers } from "../core/package.ts";
 import type { Caller } from "../core/principal.ts";
@@ -19,7 +19,8 @@ interface Installed {
 }
 
 export interface BuildParts {
-  fleet: Pick<Fleet<Workspace>, "create" | "use" | "run">;
+  create: CreateSandbox;
+  fleet: Pick<Fleet<Workspace>, "use" | "run">;
   bench: TemplateBench;
   install: (caller: Caller, sandboxId: string, request: InstallRequest) => Promise<Installed>;
 }

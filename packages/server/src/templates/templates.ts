@@ -1,53 +1,27 @@
-import type { Clock } from "../core/clock.ts";
 import type { Command } from "../core/command.ts";
-import { defined } from "../core/defined.ts";
-import { AppError, messageOf } from "../core/errors.ts";
-import type { CreateRequest } from "../core/fleet.ts";
-import { hidePaths } from "../core/hide-paths.ts";
+import { AppError } from "../core/errors.ts";
 import type { News, Recorder } from "../core/journal.ts";
-import type { LayerId, LayerInfo } from "../core/layer.ts";
-import { type Caller, unattended } from "../core/principal.ts";
-import { randomId } from "../core/random-id.ts";
-import type { SandboxRecord } from "../core/sandbox-record.ts";
+import type { LayerId } from "../core/layer.ts";
+import type { Caller } from "../core/principal.ts";
 import {
   type ReadyTemplate,
   type TemplateChanges,
   type TemplateChoice,
-  type TemplateFile,
-  type TemplateMemory,
   type TemplateRecord,
   type TemplateRecords,
-  type TemplateRequest,
   warmUpCommand,
 } from "../core/template.ts";
-import { templateLimits } from "../core/template-limits.ts";
-import { type BuildParts, buildTemplate } from "./build-template.ts";
-import { checkTemplate } from "./check-request.ts";
 import { readyTemplate } from "./ready-template.ts";
 
 export interface TemplatesParts {
   records: TemplateRecords;
-  /** Known once the fleet is, which asks here what to make sandboxes of. */
-  build: () => BuildParts;
-  layers: () => Promise<LayerInfo[]>;
-  removeLayer: (id: LayerId) => Promise<void>;
   journal: Recorder;
-  clock: Clock;
-  onError: (error: unknown) => void;
 }
 
-interface Build {
-  abort: AbortController;
-  done: Promise<void>;
-}
-
-/** Where sandboxes of a kind begin; of a namespace (IMG-06). */
-export class Templates implements TemplateChoice, AsyncDisposable {
+/** Where sandboxes of a kind begin, by their records; of a namespace (IMG-06). */
+export class Templates implements TemplateChoice {
   readonly #parts: TemplatesParts;
   readonly #records = new Map<string, TemplateRecord>();
-  readonly #builds = new Map<string, Build>();
-  /** Names whose making begins. */
-  readonly #beginning = new Set<string>();
 
   private constructor(parts: TemplatesParts) {
     this.#parts = parts;
@@ -59,19 +33,21 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     for (const record of (await parts.records.list()).reverse()) {
       templates.#records.set(record.id, record);
       if (record.state === "building")
-        await templates.#change(record.id, { state: "failed", error: "the daemon ended while it was made" });
+        await templates.change(record.id, { state: "failed", error: "the daemon ended while it was made" });
     }
     return templates;
   }
 
-  /** Removes what became no template, once the fleet knows its sandboxes. */
-  async sweep(): Promise<void> {
-    for (const { id, state } of this.#records.values()) if (state === "failed") await this.#clear(id);
+  /** Templates of all namespaces. */
+  all(): TemplateRecord[] {
+    return [...this.#records.values()];
   }
 
   /** Newest first. */
   list({ principal }: Caller): TemplateRecord[] {
-    return [...this.#records.values()].filter(({ namespace }) => namespace === principal.namespace).reverse();
+    return this.all()
+      .filter(({ namespace }) => namespace === principal.namespace)
+      .reverse();
   }
 
   /** By id or name. */
@@ -85,6 +61,10 @@ export class Templates implements TemplateChoice, AsyncDisposable {
           ? "there are none yet: caisson template create NAME"
           : `templates: ${own.map(({ name }) => name).join(", ")}`,
     });
+  }
+
+  byId(id: string): TemplateRecord | undefined {
+    return this.#records.get(id);
   }
 
   choose(caller: Caller, template: string): ReadyTemplate {
@@ -105,138 +85,18 @@ export class Templates implements TemplateChoice, AsyncDisposable {
 
   /** Layers that templates need: their files, and the roots of their images. */
   layerIds(): LayerId[] {
-    const all = [...this.#records.values()].flatMap(({ layerId, image }) => [layerId, image.layerId]);
-    return all.filter((id) => id !== null);
+    return this.all()
+      .flatMap(({ layerId, image }) => [layerId, image.layerId])
+      .filter((id) => id !== null);
   }
 
-  /** Answers once there is a sandbox to make it in; the rest goes on whoever leaves. */
-  async create(caller: Caller, request: TemplateRequest): Promise<TemplateRecord> {
-    checkTemplate(request);
-    const { namespace } = caller.principal;
-    const place = JSON.stringify([namespace, request.name]);
-    const same = this.list(caller).find(({ name }) => name === request.name);
-    if (this.#beginning.has(place) || (same !== undefined && same.state !== "failed"))
-      throw new AppError("conflict", `there is a template ${request.name} already`, { hint: "delete it first" });
-    this.#beginning.add(place);
-    try {
-      if (same !== undefined) await this.delete(caller, same.id);
-      if (this.list(caller).length >= templateLimits.templates)
-        throw new AppError("limit_exceeded", `the namespace has ${templateLimits.templates} templates already`);
-      const { record: builder } = await this.#parts.build().fleet.create(caller, builderRequest(request));
-      const record = await this.#insert(caller, request, builder).catch(async (error: unknown) => {
-        await this.#parts.build().bench.discard(builder.id);
-        throw error;
-      });
-      this.#begin(unattended(caller), record, builder.id, request.files ?? []);
-      return record;
-    } finally {
-      this.#beginning.delete(place);
-    }
-  }
-
-  async #insert(caller: Caller, request: TemplateRequest, builder: SandboxRecord): Promise<TemplateRecord> {
-    const { name, description = "", network = null, packages = {}, warmUp = null } = request;
-    const { engine, image, layerId, limits, env, id: builderId } = builder;
-    const { namespace, id: createdBy } = caller.principal;
-    const record: TemplateRecord = {
-      ...{ id: randomId(8, "hex"), namespace, name, description, state: "building", step: "sandbox", error: null },
-      ...{ image: { name: image, layerId }, engine, limits, env, network, warmUp, builderId, createdBy },
-      ...{ packages: { pip: packages.pip ?? [], npm: packages.npm ?? [] }, layerId: null, bytes: 0 },
-      ...{ memory: false, why: null, createdAtMs: this.#parts.clock.wallMs() },
-    };
+  async insert(record: TemplateRecord, news: News): Promise<void> {
     const { journal, records } = this.#parts;
-    const data = { template_id: record.id, name, image, engine };
-    await journal.record({ type: "template.requested", by: caller, sandboxId: builderId, data }, (within) =>
-      records.insert(record, within),
-    );
+    await journal.record(news, (within) => records.insert(record, within));
     this.#records.set(record.id, record);
-    return record;
   }
 
-  #begin(caller: Caller, record: TemplateRecord, builderId: string, files: readonly TemplateFile[]): void {
-    const { id, name } = record;
-    const abort = new AbortController();
-    const signal = AbortSignal.any([abort.signal, AbortSignal.timeout(templateLimits.buildMs)]);
-    const progress = {
-      signal,
-      begin: async (step: NonNullable<TemplateRecord["step"]>) => {
-        signal.throwIfAborted();
-        await this.#change(id, { step });
-        await this.#parts.journal.record({
-          type: "template.building",
-          by: caller,
-          data: { template_id: id, name, step },
-        });
-      },
-      holds: (changes: TemplateChanges) => this.#change(id, changes),
-    };
-    const built = buildTemplate(this.#parts.build(), caller, builderId, record, files, progress);
-    const done = built
-      .then((memory) => this.#finish(caller, id, memory))
-      .catch((error: unknown) => this.#fail(caller, id, error))
-      .catch(this.#parts.onError)
-      .finally(() => this.#builds.delete(id));
-    this.#builds.set(id, { abort, done });
-  }
-
-  async #finish(caller: Caller, id: string, { memory, why }: TemplateMemory): Promise<void> {
-    const { name = "", builderId = null } = this.#records.get(id) ?? {};
-    if (builderId !== null) await this.#parts.build().bench.discard(builderId);
-    const ready: News = { type: "template.ready", by: caller, data: { template_id: id, name, memory } };
-    await this.#change(id, { state: "ready", step: null, memory, why, builderId: null }, ready);
-  }
-
-  async #fail(caller: Caller, id: string, cause: unknown): Promise<void> {
-    const { step = null, name = "" } = this.#records.get(id) ?? {};
-    const error = hidePaths(messageOf(cause)).slice(0, templateLimits.errorCharacters);
-    await this.#clear(id).catch(this.#parts.onError); // what is left is swept by the next daemon
-    const failed: News = { type: "template.failed", by: caller, data: { template_id: id, name, step } };
-    await this.#change(id, { state: "failed", error }, failed);
-  }
-
-  /** Takes away all that was made for it but its record. */
-  async #clear(id: string): Promise<void> {
-    const record = this.#records.get(id);
-    if (record === undefined) return;
-    await this.#discard(record);
-    const { builderId, layerId } = record;
-    if (builderId !== null || layerId !== null) await this.#change(id, { builderId: null, layerId: null });
-  }
-
-  async #discard({ id, builderId, layerId }: TemplateRecord): Promise<void> {
-    const { bench } = this.#parts.build();
-    await bench.forget(id);
-    if (builderId !== null) await bench.discard(builderId);
-    if (layerId !== null) await this.#parts.removeLayer(layerId).catch(ignoreMissing);
-  }
-
-  /** One that is being made is ended. Refused while a sandbox lies on its files. */
-  async delete(caller: Caller, template: string): Promise<void> {
-    const { id, name } = this.get(caller, template);
-    const build = this.#builds.get(id);
-    build?.abort.abort(new AppError("conflict", "it was deleted"));
-    await build?.done;
-    await this.#parts.build().bench.forget(id);
-    await this.#checkUnused(name, this.#records.get(id)?.layerId ?? null);
-    const { journal, records } = this.#parts;
-    await journal.record({ type: "template.deleted", by: caller, data: { template_id: id, name } }, (within) =>
-      records.delete(id, within),
-    );
-    const record = this.#records.get(id);
-    this.#records.delete(id);
-    if (record !== undefined) await this.#discard(record);
-  }
-
-  async #checkUnused(name: string, layerId: LayerId | null): Promise<void> {
-    const uses = (await this.#parts.layers()).find(({ id }) => id === layerId)?.uses ?? 0;
-    if (uses > 0)
-      throw new AppError("conflict", `sandboxes lie on the files of the template ${name}`, {
-        hint: "destroy them first",
-        details: { uses },
-      });
-  }
-
-  async #change(id: string, changes: TemplateChanges, news?: News): Promise<TemplateRecord> {
+  async change(id: string, changes: TemplateChanges, news?: News): Promise<TemplateRecord> {
     const { journal, records } = this.#parts;
     if (news === undefined) await records.update(id, changes);
     else await journal.record(news, (within) => records.update(id, changes, within));
@@ -247,18 +107,10 @@ export class Templates implements TemplateChoice, AsyncDisposable {
     return changed;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const builds = [...this.#builds.values()];
-    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
-    await Promise.all(builds.map(({ done }) => done));
+  /** Its record alone. */
+  async forget(id: string, news: News): Promise<void> {
+    const { journal, records } = this.#parts;
+    await journal.record(news, (within) => records.delete(id, within));
+    this.#records.delete(id);
   }
-}
-
-function builderRequest({ name, image, engine, limits, env, network, snapshotId }: TemplateRequest): CreateRequest {
-  const labels = { "caisson.template": name };
-  return { labels, forTemplate: true, ...defined({ image, engine, limits, env, network, snapshotId }) };
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof AppError && error.code === "not_found")) throw error;
 }

@@ -35,7 +35,7 @@ export async function browserSessionOf(
     ...{ sessionKey: browserSession(key), image, idleTimeoutMs, lifetimeMs, keepArtifactsMs: 0 },
     limits: { memoryBytes, storageBytes, processes, cpus },
   } as const;
-  const { record, isNew } = await parts.fleet.create(caller, asked).catch((error: unknown) => {
+  const { record, isNew } = await parts.create(caller, asked).catch((error: unknown) => {
     throw explained(error, image);
   });
   if (record.image !== image)

@@ -81,7 +81,7 @@ export const createSession = defineTool({
   run: async (call, input) => {
     const { caller, parts } = call;
     const { language, engine, image, env } = input;
-    const { record, isNew } = await parts.fleet.create(caller, {
+    const { record, isNew } = await parts.create(caller, {
       sessionKey: input.session_id ?? `session-${randomId(9, "base64url")}`,
       labels: {
         [sessionLabels.language]: language,

@@ -68,7 +68,7 @@ export async function sessionOf(call: ToolCall, named: string | undefined): Prom
   const isSandbox = named !== undefined && parts.fleet.namespaceOf(named) === caller.principal.namespace;
   const record = isSandbox
     ? await parts.fleet.get(caller, named)
-    : (await parts.fleet.create(caller, { sessionKey: named ?? call.session })).record;
+    : (await parts.create(caller, { sessionKey: named ?? call.session })).record;
   call.using?.(record.id);
   return record;
 }

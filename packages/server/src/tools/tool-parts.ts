@@ -1,7 +1,7 @@
 import type { Approvals } from "../core/approval.ts";
 import type { Audit, ContentPolicy } from "../core/audit.ts";
 import type { EngineName } from "../core/engine.ts";
-import type { Fleet } from "../core/fleet.ts";
+import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
@@ -21,6 +21,7 @@ import type { ToolCounts } from "./tool-counts.ts";
 
 /** The use cases that tools are doors to. */
 export interface ToolParts {
+  create: CreateSandbox;
   fleet: Fleet<Sandbox>;
   snapshots: Snapshots;
   skills: Skills;

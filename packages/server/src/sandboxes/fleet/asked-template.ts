@@ -4,7 +4,7 @@ import { defined } from "../../core/defined.ts";
 import type { FleetEgress, PolicyDraft } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
-import type { ChosenImage, ImageChoice } from "../../core/image-record.ts";
+import type { ChosenImage, EnsureImage, ImageChoice } from "../../core/image-record.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { ReadyTemplate, TemplateChoice } from "../../core/template.ts";
 import { type Asked, resolveCreate } from "./asked.ts";
@@ -20,7 +20,7 @@ export interface AskedParts {
 
 /** A checked request, whose image may have yet to be made: `chooseImage` waits for it. */
 export interface CheckedRequest extends Omit<Asked, "image"> {
-  chooseImage: () => Promise<ChosenImage>;
+  chooseImage: (ensure: EnsureImage) => Promise<ChosenImage>;
 }
 
 /** A request with what its template says, and with its defaults. */
@@ -30,8 +30,8 @@ export function resolveAsked(caller: Caller, request: CreateRequest, parts: Aske
   if (request.template === undefined) {
     const image = request.image ?? settings.image;
     if (!images.isComing?.(image)) images.choose(image);
-    const chooseImage = async () => {
-      await images.bring?.(caller, image);
+    const chooseImage = async (ensure: EnsureImage) => {
+      await ensure(caller, image);
       return images.choose(image);
     };
     return { ...resolveCreate(request, settings, check), chooseImage };

@@ -15,6 +15,7 @@ import type {
 } from "../../core/fleet.ts";
 import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
+import type { EnsureImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
@@ -162,16 +163,17 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     return this.#opening;
   }
 
-  async create(caller: Caller, request: CreateRequest): Promise<Created> {
+  /** Waits for `ensure` where the image is missing; without it a sandbox of such an image is refused. */
+  async create(caller: Caller, request: CreateRequest, ensure: EnsureImage = () => undefined): Promise<Created> {
     this.uses.checkOpen();
     const asked = resolveAsked(caller, request, this.#askedParts);
     const { sessionKey } = asked;
-    if (sessionKey === null) return this.#create(caller, asked);
+    if (sessionKey === null) return this.#create(caller, asked, ensure);
     const { namespace } = caller.principal;
     return this.#sessions.join(caller, sessionKey, async () => {
       const member = this.#registry.bySession(namespace, sessionKey);
       if (member !== undefined && (await this.#wake(member, caller))) return { record: member.record, isNew: false };
-      return this.#create(caller, asked);
+      return this.#create(caller, asked, ensure);
     });
   }
 
@@ -187,12 +189,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   /** Its image is made last: a request that is refused for its limits or its namespace's share begins no build and no pull. */
-  async #create(caller: Caller, { chooseImage, ...checked }: CheckedRequest): Promise<Created> {
+  async #create(caller: Caller, { chooseImage, ...checked }: CheckedRequest, ensure: EnsureImage): Promise<Created> {
     const { namespace } = caller.principal;
     this.#registry.reserve(namespace);
     try {
       using _share = await this.#creation.shares.reserve(namespace, checked.limits.storageBytes);
-      const asked = { ...checked, image: await chooseImage() };
+      const asked = { ...checked, image: await chooseImage(ensure) };
       using _use = this.uses.open();
       const { record } = await createMember(this.#creation, caller, asked);
       return { record, isNew: true };

@@ -3,11 +3,10 @@ import { AppError } from "../../core/errors.ts";
 import type { Collector, Freed } from "../../core/gc.ts";
 import { gcLimits } from "../../core/gc-limits.ts";
 import type { LayerId, LayerInfo } from "../../core/layer.ts";
+import type { Layers } from "../../core/layer-builder.ts";
 
 interface LayerCollectorParts {
-  layers: () => Promise<LayerInfo[]>;
-  /** Refused while a sandbox or another layer needs it. */
-  remove: (id: LayerId) => Promise<void>;
+  layers: Layers;
   /** What images, checkpoints and templates name; every kind of record that names layers is among them. */
   named: readonly (() => Iterable<LayerId | null> | Promise<Iterable<LayerId | null>>)[];
   /** Whether whoever made it has had time to write down what for. */
@@ -22,7 +21,7 @@ export function isOld({ wallMs }: Pick<Clock, "wallMs">): LayerCollectorParts["i
 }
 
 /** Frozen volumes that no record, no sandbox and no other layer needs. Those below one that goes may go after it. */
-export function layerCollector({ layers, remove, named, isSettled, elsewhere }: LayerCollectorParts): Collector {
+export function layerCollector({ layers, named, isSettled, elsewhere }: LayerCollectorParts): Collector {
   const unused = async (all: readonly LayerInfo[]) => {
     const wanted = new Set<LayerId | null>();
     for (const ids of await Promise.all(named.map((of) => of()))) for (const id of ids) wanted.add(id);
@@ -32,7 +31,7 @@ export function layerCollector({ layers, remove, named, isSettled, elsewhere }: 
     kind: "layers",
     budgetBytes: gcLimits.budgetBytes.layers,
     look: async () => {
-      const all = await layers();
+      const all = await layers.list();
       const others = new Set(elsewhere?.() ?? []);
       return { bytes: sum(all.filter(({ id }) => !others.has(id))), unused: freedOf(await unused(all)), cacheBytes: 0 };
     },
@@ -40,8 +39,8 @@ export function layerCollector({ layers, remove, named, isSettled, elsewhere }: 
       const freed: Freed = { items: 0, bytes: 0 };
       for (;;) {
         let gone = 0;
-        for (const { id, bytes } of await unused(await layers())) {
-          if (!(await tryRemove(remove, id))) continue;
+        for (const { id, bytes } of await unused(await layers.list())) {
+          if (!(await tryRemove(layers, id))) continue;
           gone++;
           freed.items++;
           freed.bytes += bytes;
@@ -53,9 +52,9 @@ export function layerCollector({ layers, remove, named, isSettled, elsewhere }: 
 }
 
 /** False where somebody began to use it, or had removed it already. */
-async function tryRemove(remove: LayerCollectorParts["remove"], id: LayerId): Promise<boolean> {
+async function tryRemove(layers: Layers, id: LayerId): Promise<boolean> {
   try {
-    await remove(id);
+    await layers.remove(id);
     return true;
   } catch (error) {
     if (error instanceof AppError && (error.code === "conflict" || error.code === "not_found")) return false;

@@ -1,13 +1,12 @@
 /** `/mcp` over a service. Loaded when its first client comes: most daemons wait for one, and it takes memory. */
-
-import { type EndpointParts, McpEndpoint } from "./mcp/endpoint.ts";
-import { productOffers } from "./mcp/offers.ts";
-import { openMcp } from "./mcp/open-mcp.ts";
-import type { McpParts } from "./mcp/server.ts";
-import { callerOf } from "./mcp-protocol/caller.ts";
-import { Changes } from "./mcp-protocol/changes.ts";
-import { endSession } from "./tools/session.ts";
-import { toolsOf } from "./tools/tools.ts";
+import { type EndpointParts, McpEndpoint } from "../mcp/endpoint.ts";
+import { productOffers } from "../mcp/offers.ts";
+import { openMcp } from "../mcp/open-mcp.ts";
+import type { McpParts } from "../mcp/server.ts";
+import { callerOf } from "../mcp-protocol/caller.ts";
+import { Changes } from "../mcp-protocol/changes.ts";
+import { endSession } from "../tools/session.ts";
+import { toolsOf } from "../tools/tools.ts";
 
 type McpDoorParts = Pick<McpParts, "parts" | "version" | "report" | "traces"> & Pick<EndpointParts, "sets" | "onError">;
 

@@ -1,32 +1,33 @@
-import type { ContentPolicy } from "./core/audit.ts";
-import { Once } from "./core/once.ts";
-import { HttpDialer } from "./egress/dialer.ts";
-import { approvalRoutes } from "./http/approvals.ts";
-import { egressRoutes } from "./http/egress.ts";
-import { egressLogRoutes } from "./http/egress-log.ts";
-import { gcRoutes } from "./http/gc.ts";
-import { createHttpApp, type HttpApp, type HttpParts } from "./http/http-app.ts";
-import { imageArchiveRoutes } from "./http/image-archive.ts";
-import { imageRoutes } from "./http/images.ts";
-import { keptArtifactRoutes } from "./http/kept-artifacts.ts";
-import { mcpRoutes } from "./http/mcp.ts";
-import { packageRoutes } from "./http/packages.ts";
-import { PortServer } from "./http/port-server.ts";
-import { portRoutes } from "./http/ports.ts";
-import { report } from "./http/problem.ts";
-import { runReportRoutes } from "./http/run-reports.ts";
-import { secretRoutes } from "./http/secrets.ts";
-import { skillRoutes } from "./http/skills.ts";
-import { snapshotRoutes } from "./http/snapshots.ts";
-import { templateRoutes } from "./http/templates.ts";
-import { toolRoutes } from "./http/tools.ts";
-import { webhookRoutes } from "./http/webhooks.ts";
-import { Keyring } from "./identity/keyring.ts";
-import { PortPasses } from "./identity/port-passes.ts";
-import { Traces } from "./mcp/traces.ts";
+import type { ContentPolicy } from "../core/audit.ts";
+import { Once } from "../core/once.ts";
+import { HttpDialer } from "../egress/dialer.ts";
+import { approvalRoutes } from "../http/approvals.ts";
+import { egressRoutes } from "../http/egress.ts";
+import { egressLogRoutes } from "../http/egress-log.ts";
+import { gcRoutes } from "../http/gc.ts";
+import { createHttpApp, type HttpApp, type HttpParts } from "../http/http-app.ts";
+import { imageArchiveRoutes } from "../http/image-archive.ts";
+import { imageRoutes } from "../http/images.ts";
+import { keptArtifactRoutes } from "../http/kept-artifacts.ts";
+import { mcpRoutes } from "../http/mcp.ts";
+import { packageRoutes } from "../http/packages.ts";
+import { PortServer } from "../http/port-server.ts";
+import { portRoutes } from "../http/ports.ts";
+import { report } from "../http/problem.ts";
+import { runReportRoutes } from "../http/run-reports.ts";
+import { secretRoutes } from "../http/secrets.ts";
+import { skillRoutes } from "../http/skills.ts";
+import { snapshotRoutes } from "../http/snapshots.ts";
+import { templateRoutes } from "../http/templates.ts";
+import { toolRoutes } from "../http/tools.ts";
+import { webhookRoutes } from "../http/webhooks.ts";
+import { Keyring } from "../identity/keyring.ts";
+import { PortPasses } from "../identity/port-passes.ts";
+import { Traces } from "../mcp/traces.ts";
+import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { McpDoor } from "./mcp-door.ts";
-import { type Service, toolPartsOf } from "./service.ts";
-import { WebhookSender } from "./webhooks/webhook-sender.ts";
+import type { Service } from "./service.ts";
+import { toolPartsOf } from "./tool-parts.ts";
 
 /** What the service does not know of its doors; and what it knows, where that is to be something else. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
@@ -87,6 +88,7 @@ export async function openDoors(
       return openMcpDoor({ parts: toolParts, traces, version, report: shown, sets: mcpTools, onError });
     });
   const http = createHttpApp({
+    create: service.create,
     fleet,
     keyring,
     audit: store.audit,
@@ -100,9 +102,9 @@ export async function openDoors(
       ...keptArtifactRoutes(storage.artifacts),
       ...gcRoutes(service.collection),
       ...packageRoutes(service.packages),
-      ...imageRoutes(service.images, service.oci),
+      ...imageRoutes(service),
       ...imageArchiveRoutes(service.oci),
-      ...templateRoutes(service.templates),
+      ...templateRoutes(service),
       ...secretRoutes({ vault, fleet, keyring }),
       ...webhookRoutes(store.webhooks, sender),
       ...runReportRoutes(service.reports),

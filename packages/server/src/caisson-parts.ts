@@ -1,0 +1,25 @@
+import type { CaissonOptions } from "./core/app-options.ts";
+import type { ImageRecord } from "./core/image-record.ts";
+import type { LayerId } from "./core/layer.ts";
+import type { RunKeeper } from "./core/run-observer.ts";
+import type { GatesParts } from "./egress/gates.ts";
+import type { Policies } from "./egress/policies.ts";
+import type { World } from "./egress/reach.ts";
+
+/** What a service gives to the Caisson that makes its sandboxes: for the gate of each of them, and for itself. */
+export interface Oversight
+  extends Partial<Pick<GatesParts, "log" | "asking" | "secrets" | "downloads" | "packageHosts">> {
+  /** Writes down runs, before anybody hears of them. Default: files of the data folder. */
+  keeper?: RunKeeper;
+  /** Says what an image says about running it. */
+  imageOf?: (root: LayerId) => ImageRecord | undefined;
+}
+
+export interface CaissonParts extends CaissonOptions {
+  /** What sandboxes may reach. Default: what `network` says. */
+  policies?: Policies;
+  /** May come later: no sandbox is anybody's before it is there. */
+  oversight?: Oversight | Promise<Oversight>;
+  /** Name servers, addresses and sockets. Default: this machine's. */
+  world?: World;
+}

@@ -1,0 +1,85 @@
+/** What makes layers, and what sandboxes are filled with: above the fleet, in sandboxes. */
+import { arch } from "node:os";
+import { join } from "node:path";
+import { noApt } from "../core/apt.ts";
+import type { CreateSandbox } from "../core/fleet.ts";
+import { buildLimits } from "../core/image-limits.ts";
+import type { LayerBuilder } from "../core/layer-builder.ts";
+import { FirstUse } from "../images/first-use.ts";
+import { ImageBuilds } from "../images/image-builds.ts";
+import { OciImages } from "../oci/oci-images.ts";
+import { platformOf } from "../oci/platform.ts";
+import { forgetPackages } from "../packages/forget-packages.ts";
+import { Packages } from "../packages/packages.ts";
+import { noRegistries } from "../packages/read-registries.ts";
+import { TemplateBuilds } from "../templates/template-builds.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { Egress } from "./egress.ts";
+import { openLayerBuilder } from "./layer-builder.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+import type { ServiceParts } from "./service-parts.ts";
+import type { Stores } from "./store.ts";
+
+export interface Builds {
+  layers: LayerBuilder;
+  imageBuilds: ImageBuilds;
+  oci: OciImages;
+  /** Creates sandboxes; an image that is missing is made first. */
+  create: CreateSandbox;
+  packages: Packages;
+  templateBuilds: TemplateBuilds;
+}
+
+type Below = Pick<Stores, "store" | "journal" | "vault"> &
+  Pick<Egress, "downloads"> &
+  Pick<Catalogue, "images" | "asked" | "templates"> &
+  Pick<Sandboxes, "caisson" | "fleet">;
+type Parts = Pick<ServiceParts, "folder" | "settings" | "packages" | "clock" | "onError">;
+
+export async function openBuilds(
+  opened: AsyncDisposableStack,
+  { store, journal, vault, downloads, images, asked, templates, caisson, fleet }: Below,
+  { folder, settings, clock, onError, ...parts }: Parts,
+): Promise<Builds> {
+  const { registries = noRegistries, findRegistries = async () => registries } = parts.packages ?? {};
+  const { mustPin = false, apt = noApt, imageRegistries = [] } = parts.packages ?? {};
+  const keepsFiles = downloads !== undefined;
+  const layers = openLayerBuilder({ caisson, fleet, engine: settings.engine });
+  const imageBuilds = opened.use(
+    await ImageBuilds.open({
+      ...{ images, layers, fleet, journal, apt, registries, keepsFiles, clock, onError },
+      folder: join(folder, "images"),
+      needed: () => templates.layerIds(),
+    }),
+  );
+  const oci = await OciImages.open({
+    folder: join(folder, "oci"),
+    images: imageBuilds,
+    way: caisson.registryWay(imageRegistries),
+    lend: (caller, secret, registry) => vault.lend(caller, secret, registry),
+    platform: platformOf(arch()),
+    onError,
+  });
+  const firstUse = new FirstUse({
+    ...{ images, asked, builds: imageBuilds, clock },
+    pull: (caller, reference) => oci.pull(caller, { reference }),
+  });
+  const create: CreateSandbox = (caller, request) =>
+    fleet.create(caller, request, (asking, image) => firstUse.ensure(asking, image));
+  const packages = new Packages({
+    ...{ fleet, journal, mustPin, keepsFiles, clock },
+    registries: findRegistries,
+    open: (id, hosts, how) => caisson.openRegistry(id, hosts, how),
+    records: store.packages,
+  });
+  opened.use(forgetPackages(journal, store.packages, (id) => fleet.namespaceOf(id) !== undefined, onError));
+  const templateBuilds = opened.use(
+    new TemplateBuilds({
+      ...{ templates, create, fleet, bench: fleet.bench, layers, journal, clock, onError },
+      install: (caller, sandboxId, request) => packages.install(caller, sandboxId, request),
+    }),
+  );
+  const sweeping = setInterval(() => void imageBuilds.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
+  opened.defer(() => clearInterval(sweeping));
+  return { layers, imageBuilds, oci, create, packages, templateBuilds };
+}

@@ -1,0 +1,29 @@
+/** What sandboxes can be made of: records alone, which the fleet reads and builds change. */
+import type { LayerId } from "../core/layer.ts";
+import { AskedImages } from "../images/asked-images.ts";
+import { Images } from "../images/images.ts";
+import { findPullable, readPullPlace } from "../oci/pull-places.ts";
+import { Templates } from "../templates/templates.ts";
+import type { ServiceParts } from "./service-parts.ts";
+import type { Stores } from "./store.ts";
+
+export interface Catalogue {
+  images: Images;
+  /** Those that a sandbox may ask for, also before they are there. */
+  asked: AskedImages;
+  templates: Templates;
+  /** Layers that records name. Every kind of record that names layers has its place here: a layer that none of them names is removed. */
+  named: readonly (() => readonly LayerId[])[];
+}
+
+export async function openCatalogue(
+  { store, journal }: Pick<Stores, "store" | "journal">,
+  { packages }: Pick<ServiceParts, "packages">,
+): Promise<Catalogue> {
+  const { catalogue = [], pulls = [], makesCatalogue = false } = packages ?? {};
+  const images = await Images.open({ records: store.images, catalogue, journal });
+  const places = pulls.map(readPullPlace);
+  const asked = new AskedImages({ images, pullable: (image) => findPullable(image, places), makesCatalogue });
+  const templates = await Templates.open({ records: store.templates, journal });
+  return { images, asked, templates, named: [() => images.layerIds(), () => templates.layerIds()] };
+}

@@ -1,0 +1,80 @@
+/** What sandboxes may reach, who is asked about the rest, and what is written down of both. */
+import { join } from "node:path";
+import { ApprovalDesk } from "../approvals/desk.ts";
+import type { Oversight } from "../caisson-parts.ts";
+import { defined } from "../core/defined.ts";
+import { egressLimits } from "../core/egress-limits.ts";
+import type { HostAccess } from "../core/host.ts";
+import { AttemptLog } from "../egress/attempt-log.ts";
+import { holdAnswers } from "../egress/hold-answer.ts";
+import type { Policies } from "../egress/policies.ts";
+import { PolicyDesk } from "../egress/policy-desk.ts";
+import { readyHost } from "../host-access/open-host.ts";
+import { FileDownloads } from "../store/downloads.ts";
+import type { ServiceParts } from "./service-parts.ts";
+import type { Stores } from "./store.ts";
+
+export interface Egress {
+  /** The policies in force. */
+  inForce: Policies;
+  /** Changes them. */
+  policies: PolicyDesk;
+  attempts: AttemptLog;
+  approvals: ApprovalDesk;
+  host: HostAccess;
+  /** Files of registries that are kept for the next that asks; undefined where none are. */
+  downloads: FileDownloads | undefined;
+  /** What the gate of each sandbox is opened with. */
+  guard: Pick<Oversight, "log" | "secrets" | "asking" | "downloads" | "packageHosts">;
+}
+
+type Below = Pick<Stores, "store" | "journal" | "vault" | "redactors">;
+type Parts = Pick<
+  ServiceParts,
+  "folder" | "policies" | "sandboxRules" | "approvals" | "host" | "packages" | "clock" | "onError"
+>;
+
+export async function openEgress(
+  opened: AsyncDisposableStack,
+  { store, journal, vault, redactors }: Below,
+  { folder, policies: inForce, clock, onError, ...parts }: Parts,
+): Promise<Egress> {
+  const policies = await PolicyDesk.open({
+    policies: inForce,
+    records: store.policies,
+    journal,
+    sandboxRules: parts.sandboxRules ?? egressLimits.sandboxRules.default,
+    onError,
+  });
+  const attempts = await AttemptLog.open({
+    records: store.attempts,
+    journal,
+    clock,
+    namespaceOf: (id) => inForce.sandbox(id)?.namespace,
+    onError,
+  });
+  const ready = await readyHost(parts.host, store.approvals);
+  const approvals = opened.use(
+    await ApprovalDesk.open({
+      records: store.approvals,
+      journal,
+      clock,
+      settings: parts.approvals,
+      effects: { egress: holdAnswers(policies, inForce), ...ready.effects },
+      onError,
+    }),
+  );
+  const host = ready.open({ approvals, journal, redactors });
+  const asking: Oversight["asking"] = (id) => {
+    const found = inForce.sandbox(id);
+    return found === undefined || found.alone ? undefined : { approvals, namespace: found.namespace };
+  };
+  const { keepBytes = 0, knownHosts = [] } = parts.packages ?? {};
+  const downloads =
+    keepBytes === 0
+      ? undefined
+      : await FileDownloads.open(join(folder, "downloads"), { mostBytes: keepBytes, onError });
+  const packageHosts = new Map(knownHosts);
+  const guard = { log: attempts, secrets: vault, asking, packageHosts, ...defined({ downloads }) };
+  return { inForce, policies, attempts, approvals, host, downloads, guard };
+}
