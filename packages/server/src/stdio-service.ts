@@ -2,7 +2,7 @@
 import type { Readable, Writable } from "node:stream";
 import { openService } from "./compose/service.ts";
 import type { PackageSettings } from "./compose/service-parts.ts";
-import { toolPartsOf } from "./compose/tool-parts.ts";
+import { openStdioDoor } from "./compose/stdio-door.ts";
 import { approvalOptions } from "./config/approval-options.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
@@ -19,19 +19,12 @@ import type { Caller } from "./core/principal.ts";
 import { checkAllowRule } from "./egress/check-rule.ts";
 import { readRules } from "./egress/open-policies.ts";
 import { checkFolder } from "./host/folders.ts";
-import { report } from "./http/problem.ts";
 import { openLocalHost } from "./local-host.ts";
-import { productOffers } from "./mcp/offers.ts";
-import { openMcp } from "./mcp/open-mcp.ts";
-import { serveClient } from "./mcp/serve-client.ts";
-import { Traces } from "./mcp/traces.ts";
-import { Changes } from "./mcp-protocol/changes.ts";
 import { findPackages } from "./packages/find-packages.ts";
 import { hostFiles } from "./packages/host-files.ts";
 import { noRegistries } from "./packages/read-registries.ts";
 import type { StdioStart } from "./stdio-start.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
-import { toolsOf } from "./tools/tools.ts";
 
 export interface StdioOptions {
   /** Is this service's, and closed with it. */
@@ -84,14 +77,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
     }),
   );
   opened.defer(() => service.fleet.checkpoints.removeAll());
-  const shown = { version, report: (error: unknown) => report(error, onError) };
-  const changes = new Changes();
-  const traces = opened.use(new Traces(service.journal));
-  const parts = { toolsOf, parts: toolPartsOf(service), traces, ...shown };
-  const mcp = opened.use(openMcp(parts, { caller: () => caller }, changes));
-  const { follow, calls } = mcp;
-  const server = { version, offers: productOffers(mcp), verify: calls.verify, changes, follow };
-  opened.use(serveClient(server, { caller, session, sets, stdin, stdout, onError }));
+  opened.use(openStdioDoor(service, { version, caller, session, sets, stdin, stdout, onError }));
   own.sweep().catch(onError);
   return opened.move();
 }

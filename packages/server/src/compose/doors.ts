@@ -13,7 +13,6 @@ import { mcpRoutes } from "../http/mcp.ts";
 import { packageRoutes } from "../http/packages.ts";
 import { PortServer } from "../http/port-server.ts";
 import { portRoutes } from "../http/ports.ts";
-import { report } from "../http/problem.ts";
 import { runReportRoutes } from "../http/run-reports.ts";
 import { secretRoutes } from "../http/secrets.ts";
 import { skillRoutes } from "../http/skills.ts";
@@ -84,8 +83,7 @@ export async function openDoors(
     mcp.get(async () => {
       const { openMcpDoor } = await import("./mcp-door.ts");
       const { version, onError } = parts;
-      const shown = (error: unknown) => report(error, onError);
-      return openMcpDoor({ parts: toolParts, traces, version, report: shown, sets: mcpTools, onError });
+      return openMcpDoor({ parts: toolParts, traces, version, sets: mcpTools, onError });
     });
   const http = createHttpApp({
     create: service.create,
