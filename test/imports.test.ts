@@ -36,6 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // All that processes are made of, in the order in which it is made; only processes import it.
   compose: [
     "core",
+    "config",
     "app.ts",
     "caisson-parts.ts",
     "http",
@@ -196,6 +197,14 @@ describe("imports of the server", () => {
       (entry) => own.includes(entry.file) && isOurs(entry) && ![folder, ...allowed].includes(folderOf(entry.target)),
     );
     expect(strayed.map(show)).toEqual([]);
+  });
+
+  it("of compose are those of processes", () => {
+    const compose = imports.filter(
+      ({ file, target }) => folderOf(target) === "compose" && folderOf(file) !== "compose",
+    );
+    const importers = new Set(compose.map(({ file }) => relative(source, file)));
+    expect([...importers].sort()).toEqual(["daemon.ts", "stdio-service.ts", "up.ts"]);
   });
 
   it("of core are zod and core only, and the types of streams", () => {

@@ -1,5 +1,6 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
+import { readPackages } from "./compose/packages.ts";
 import { openService } from "./compose/service.ts";
 import type { PackageSettings } from "./compose/service-parts.ts";
 import { openStdioDoor } from "./compose/stdio-door.ts";
@@ -16,12 +17,7 @@ import { fleetLimits, poolLimits } from "./core/fleet-limits.ts";
 import { Once } from "./core/once.ts";
 import type { Registries } from "./core/package.ts";
 import type { Caller } from "./core/principal.ts";
-import { checkAllowRule } from "./egress/check-rule.ts";
-import { readRules } from "./egress/open-policies.ts";
-import { checkFolder } from "./host/folders.ts";
 import { openLocalHost } from "./local-host.ts";
-import { findPackages } from "./packages/find-packages.ts";
-import { hostFiles } from "./packages/host-files.ts";
 import { noRegistries } from "./packages/read-registries.ts";
 import type { StdioStart } from "./stdio-start.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
@@ -98,23 +94,8 @@ function packageSettings(
   const found = new Once<Registries>();
   return {
     registries: noRegistries,
-    findRegistries: () => found.get(() => findRegistries(configuration, variables, log)),
+    findRegistries: () => found.get(async () => (await readPackages(configuration, variables, { log })).registries),
     mustPin: configuration.settings["packages.pinned"],
     imageRegistries: configuration.settings["images.registries"],
   };
-}
-
-async function findRegistries(
-  { settings, home }: Configuration,
-  variables: Variables,
-  log: StdioOptions["log"],
-): Promise<Registries> {
-  const hosts = settings["packages.hosts"];
-  const { registries } = await findPackages({
-    host: hostFiles(variables, checkAllowRule),
-    hosts: hosts.length === 0 ? [] : await readRules(hosts),
-    checkFolder: (folder) => checkFolder(folder, "input", home),
-    log,
-  });
-  return registries;
 }

@@ -3,6 +3,7 @@ import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { geteuid } from "node:process";
 import type { Duplex } from "node:stream";
+import { readPackages } from "./compose/packages.ts";
 import { caissonOptions } from "./config/caisson-options.ts";
 import type { Configuration } from "./config/config.ts";
 import { daemonOptions } from "./config/daemon-options.ts";
@@ -17,8 +18,6 @@ import { engineLimits } from "./core/limits.ts";
 import { secretLimits } from "./core/secret-limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
-import { checkAllowRule } from "./egress/check-rule.ts";
-import { readRules } from "./egress/open-policies.ts";
 import { readRegistry } from "./egress/read-registry.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
@@ -40,8 +39,6 @@ import { readPolicy } from "./host-access/decide.ts";
 import type { HostConfiguration } from "./host-process.ts";
 import { catalogueFolder, readCatalogue } from "./images/read-catalogue.ts";
 import { readPullPlace } from "./oci/pull-places.ts";
-import { findPackages } from "./packages/find-packages.ts";
-import { hostFiles } from "./packages/host-files.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
 import { readProviders } from "./web/search/providers.ts";
 
@@ -82,7 +79,6 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const layout = layoutOf(configuration.home);
   checkSocketRoom(layout);
   const {
-    "packages.hosts": hosts,
     "packages.pinned": mustPin,
     "packages.keep_mb": keepMb,
     "web.search": search,
@@ -95,13 +91,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   imageRegistries.forEach(readRegistry);
   pulls.forEach(readPullPlace);
   readProviders(search); // what is wrong with them is told here, and not in a log
-  const found = await findPackages({
-    host: hostFiles(variables, checkAllowRule),
-    hosts: hosts.length === 0 ? [] : await readRules(hosts),
-    apt,
-    checkFolder: (folder) => checkFolder(folder, "input", layout.home),
-    log: (text) => log("caisson", text),
-  });
+  const found = await readPackages(configuration, variables, { apt, log: (text) => log("caisson", text) });
   const host = hostOptions(configuration);
   if (host !== undefined) {
     readPolicy(host.settings);
