@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
-import { wireLimits } from "../packages/server/src/core/limits.ts";
+import { wireLimits } from "../packages/server/src/wire/limits.ts";
 import { programPath } from "./native-programs.ts";
 import { runProgram } from "./program.ts";
 

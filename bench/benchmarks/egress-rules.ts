@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Caisson, openCaisson } from "../../packages/server/src/app.ts";
-import { gatePlaces } from "../../packages/server/src/core/gate-limits.ts";
+import { gatePlaces } from "../../packages/server/src/egress/gate-limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { dnsHost } from "../../test/egress/hosts.ts";
 import { inSandbox, median, serve } from "../egress-parts.ts";

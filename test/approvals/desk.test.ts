@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { approvalLimits } from "../../packages/server/src/approvals/limits.ts";
 import type { ApprovalEffect } from "../../packages/server/src/core/approval.ts";
-import { approvalLimits } from "../../packages/server/src/core/approval-limits.ts";
 import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import { as, DeskHome, question, type TestDesk, usual } from "./fixture.ts";

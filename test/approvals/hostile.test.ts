@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { approvalLimits } from "../../packages/server/src/approvals/limits.ts";
 import type { ApprovalRecords } from "../../packages/server/src/core/approval.ts";
-import { approvalLimits } from "../../packages/server/src/core/approval-limits.ts";
 import { as, DeskHome, question, type TestDesk } from "./fixture.ts";
 
 const agent = as("agent");

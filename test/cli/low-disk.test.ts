@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, root } from "../harness.ts";
 
 let folder: string;

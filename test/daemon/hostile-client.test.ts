@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineSocketLimits } from "../../packages/server/src/core/limits.ts";
+import { engineSocketLimits } from "../../packages/server/src/engines/limits.ts";
 import { argumentChecks } from "../../packages/server/src/engines/protocol.ts";
 import { engines, soak } from "../harness.ts";
 import { openTestHost, type TestHost } from "./engine-host.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import { tools } from "../../packages/server/src/tools/tools.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { root } from "../harness.ts";
 import { tableRows } from "./tables.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it, vi } from "vitest";
-import { gateLimits } from "../../packages/server/src/core/gate-limits.ts";
+import { gateLimits } from "../../packages/server/src/egress/gate-limits.ts";
 import { certificate } from "./certificate.ts";
 import { drain, exchange, field } from "./field.ts";
 import { dnsHost, dnsQuestion, tcpHost, webHost } from "./hosts.ts";

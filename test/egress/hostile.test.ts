@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { gateLimits } from "../../packages/server/src/core/gate-limits.ts";
+import { gateLimits } from "../../packages/server/src/egress/gate-limits.ts";
 import { exchange, field } from "./field.ts";
 import { dnsHost, dnsQuestion, tcpHost, webHost } from "./hosts.ts";
 import { http, names, tcp } from "./rules.ts";

@@ -3,7 +3,7 @@ import { mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { CreatedSandbox, Engine } from "../../packages/server/src/core/engine.ts";
-import { layerLimits } from "../../packages/server/src/core/layer-limits.ts";
+import { layerLimits } from "../../packages/server/src/engines/layer-limits.ts";
 import { ordinary } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import { engineNames, limits, makeHome, Puppet } from "./fixture.ts";

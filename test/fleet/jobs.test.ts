@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { CreateRequest } from "../../packages/server/src/core/fleet.ts";
-import { fleetLimits, queueLimits } from "../../packages/server/src/core/fleet-limits.ts";
+import { fleetLimits, queueLimits } from "../../packages/server/src/sandboxes/fleet/limits.ts";
 import { callerOf, makeHome, until } from "./fixture.ts";
 
 const alice = callerOf("alice");

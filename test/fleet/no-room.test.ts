@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { engineLimits } from "../../packages/server/src/core/limits.ts";
+import { engineLimits } from "../../packages/server/src/engines/limits.ts";
 import { engines, ordinary } from "../harness.ts";
 import { callerOf, makeHome, small, type TestFleet, until } from "./fixture.ts";
 import { mountDisk } from "./small-disk.ts";

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../packages/server/src/core/clock.ts";
-import { engineLimits } from "../../packages/server/src/core/limits.ts";
+import { engineLimits } from "../../packages/server/src/engines/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, ordinary, soak } from "../harness.ts";
 import { killProcessesOf, processesOf, readIfThere } from "../leaks.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { noApt } from "../../packages/server/src/core/apt.ts";
-import { engineLimits } from "../../packages/server/src/core/limits.ts";
+import { engineLimits } from "../../packages/server/src/engines/limits.ts";
 import { readSpec } from "../../packages/server/src/images/read-spec.ts";
 import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
 import { engines, ordinary } from "../harness.ts";

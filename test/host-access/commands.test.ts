@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { copyFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
+import { hostLimits } from "../../packages/server/src/host-access/limits.ts";
 import { Folder, handWith, newMark, running } from "./hand.ts";
 
 const timeoutMs = 30_000;

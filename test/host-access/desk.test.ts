@@ -4,13 +4,13 @@ import { describe, expect, it, vi } from "vitest";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { HostSettings } from "../../packages/server/src/core/host.ts";
-import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
 import { redacted } from "../../packages/server/src/core/redaction.ts";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
 import { HostAnswers } from "../../packages/server/src/host-access/answers.ts";
 import { closedHost } from "../../packages/server/src/host-access/closed-host.ts";
 import { readPolicy } from "../../packages/server/src/host-access/decide.ts";
 import { HostDesk } from "../../packages/server/src/host-access/host-desk.ts";
+import { hostLimits } from "../../packages/server/src/host-access/limits.ts";
 import { as, DeskHome, usual } from "../approvals/fixture.ts";
 import { Folder, handWith, nothing } from "./hand.ts";
 

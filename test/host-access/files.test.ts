@@ -4,7 +4,7 @@ import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, symlink, utime
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
+import { hostLimits } from "../../packages/server/src/host-access/limits.ts";
 import { Folder, handWith } from "./hand.ts";
 
 const all = { offset: 0, length: hostLimits.fileBytes };

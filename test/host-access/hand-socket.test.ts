@@ -3,9 +3,9 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AppError } from "../../packages/server/src/core/errors.ts";
-import { hostLimits } from "../../packages/server/src/core/host-limits.ts";
 import { HandClient } from "../../packages/server/src/host-access/hand-client.ts";
 import { HandServer } from "../../packages/server/src/host-access/hand-server.ts";
+import { hostLimits } from "../../packages/server/src/host-access/limits.ts";
 import { Folder, handWith, newMark, running } from "./hand.ts";
 
 let folder: Folder;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
+import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
+import { httpLimits } from "../../packages/server/src/http/limits.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";

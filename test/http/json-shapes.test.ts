@@ -1,10 +1,10 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
 import { jsonLimits } from "../../packages/server/src/core/json-limits.ts";
 import { sandboxLimits } from "../../packages/server/src/core/limits.ts";
-import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
 import { HeldBodies } from "../../packages/server/src/http/held-bodies.ts";
+import { httpLimits } from "../../packages/server/src/http/limits.ts";
+import { mcpLimits } from "../../packages/server/src/mcp-protocol/limits.ts";
 import { engines } from "../harness.ts";
 import { RawClient } from "./raw.ts";
 import { openTestServer, type TestServer } from "./server.ts";

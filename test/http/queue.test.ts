@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
-import { queueLimits } from "../../packages/server/src/core/fleet-limits.ts";
 import { Idempotency } from "../../packages/server/src/http/idempotency.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
+import { queueLimits } from "../../packages/server/src/sandboxes/fleet/limits.ts";
 import type { Api } from "./api.ts";
 import { messages } from "./messages.ts";
 import { openTestServer, type TestServer } from "./server.ts";

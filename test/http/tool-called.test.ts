@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ContentPolicy } from "../../packages/server/src/core/audit.ts";
-import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
+import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { engines } from "../harness.ts";
 import { connectClient } from "../mcp/client.ts";
 import type { Api } from "./api.ts";

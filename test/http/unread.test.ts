@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
-import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
+import { httpLimits } from "../../packages/server/src/http/limits.ts";
 import { UnreadAnswers } from "../../packages/server/src/http/unread-answers.ts";
 import { engines } from "../harness.ts";
 import { openTestServer } from "./server.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { webhookLimits } from "../../packages/server/src/core/webhook-limits.ts";
+import { webhookLimits } from "../../packages/server/src/webhooks/limits.ts";
 import { backpressure } from "../journal.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 

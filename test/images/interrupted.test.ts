@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildLimits } from "../../packages/server/src/core/image-limits.ts";
+import { buildLimits } from "../../packages/server/src/images/limits.ts";
 import { makeHome, until } from "../fleet/fixture.ts";
 import { ordinary } from "../harness.ts";
 import { killOwner } from "../sandbox/owner.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
+import { mcpLimits } from "../../packages/server/src/mcp-protocol/limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient } from "./client.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { toolLimits } from "../../packages/server/src/core/tool-limits.ts";
+import { toolLimits } from "../../packages/server/src/tools/limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient, eras } from "./client.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { httpLimits } from "../../packages/server/src/core/http-limits.ts";
-import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
+import { httpLimits } from "../../packages/server/src/http/limits.ts";
+import { mcpLimits } from "../../packages/server/src/mcp-protocol/limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 

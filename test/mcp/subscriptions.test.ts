@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { mcpLimits } from "../../packages/server/src/core/mcp-limits.ts";
 import { FileChanges } from "../../packages/server/src/mcp/file-changes.ts";
+import { mcpLimits } from "../../packages/server/src/mcp-protocol/limits.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { connectClient, type Era, eras } from "./client.ts";

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineLimits } from "../../packages/server/src/core/limits.ts";
-import { ociLimits } from "../../packages/server/src/core/oci-limits.ts";
+import { engineLimits } from "../../packages/server/src/engines/limits.ts";
+import { ociLimits } from "../../packages/server/src/oci/limits.ts";
 import { Staging } from "../../packages/server/src/oci/staging.ts";
 import { ordinary } from "../harness.ts";
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { root, seed, soak } from "../harness.ts";
 import { findLeaks, killProcessesOf, processesOf } from "../leaks.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { redacted } from "../../packages/server/src/core/redaction.ts";
-import { redactionLimits } from "../../packages/server/src/core/redaction-limits.ts";
 import { CleanOutput } from "../../packages/server/src/dlp/clean-output.ts";
+import { redactionLimits } from "../../packages/server/src/dlp/limits.ts";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
 
 const secret = "sk-live-4f9a0c27d1e8";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openCaisson } from "../../packages/server/src/app.ts";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, openTestCaisson, root, type TestCaisson } from "../harness.ts";
 import { findLeaks, killProcessesOf, processesOf } from "../leaks.ts";
 import { Owner } from "./owner.ts";

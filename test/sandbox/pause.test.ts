@@ -2,9 +2,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { SandboxProcess } from "../../packages/server/src/core/process.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 import { Owner } from "./owner.ts";
 

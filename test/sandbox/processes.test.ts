@@ -1,9 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { processLimits, requestLimits } from "../../packages/server/src/core/limits.ts";
+import { requestLimits } from "../../packages/server/src/core/limits.ts";
 import type { SandboxProcess } from "../../packages/server/src/core/process.ts";
 import type { OutputChannel } from "../../packages/server/src/core/wire.ts";
+import { processLimits } from "../../packages/server/src/sandboxes/limits.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 import { killProcessesOf } from "../leaks.ts";

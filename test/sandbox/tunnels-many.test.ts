@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { Tunnel } from "../../packages/server/src/core/tunnel.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, openTestCaisson, soak, type TestCaisson } from "../harness.ts";
 
 const MiB = 1024 ** 2;

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setImmediate as immediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { Tunnel } from "../../packages/server/src/core/tunnel.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 
 const limits = { memoryBytes: 256 * 1024 ** 2, storageBytes: 16 * 1024 ** 2, processes: 64 };

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditContent } from "../../packages/server/src/core/audit.ts";
-import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
+import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { auditEntry } from "./entries.ts";
 

@@ -7,8 +7,8 @@ import type { JournalEvent, News } from "../../packages/server/src/core/journal.
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
-import { auditLimits } from "../../packages/server/src/core/store-limits.ts";
 import { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
+import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { databaseFiles } from "./entries.ts";
 

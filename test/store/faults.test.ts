@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AppError } from "../../packages/server/src/core/errors.ts";
-import { storeLimits } from "../../packages/server/src/core/store-limits.ts";
+import { storeLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { auditEntry, sandboxRecord } from "./entries.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { validationLimits } from "../../packages/server/src/core/validation-limits.ts";
+import { validationLimits } from "../../packages/server/src/validation/limits.ts";
 import { CodeAndDataValidation } from "../../packages/server/src/validation/validation.ts";
 import { readTable } from "./tables.ts";
 

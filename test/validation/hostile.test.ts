@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import { type Language, languages } from "../../packages/server/src/core/language.ts";
-import { validationLimits } from "../../packages/server/src/core/validation-limits.ts";
+import { validationLimits } from "../../packages/server/src/validation/limits.ts";
 import { CodeAndDataValidation } from "../../packages/server/src/validation/validation.ts";
 
 const validation = new CodeAndDataValidation({ taskMs: 2_000, idleMs: 60_000 });

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, it } from "vitest";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { JsonSchema, SchemaName } from "../../packages/server/src/core/validation.ts";
-import { validationLimits } from "../../packages/server/src/core/validation-limits.ts";
+import { validationLimits } from "../../packages/server/src/validation/limits.ts";
 import { CodeAndDataValidation } from "../../packages/server/src/validation/validation.ts";
 import { readTable } from "./tables.ts";
 

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { webLimits } from "../../packages/server/src/core/web-limits.ts";
+import { webLimits } from "../../packages/server/src/web/limits.ts";
 import { html, site } from "./pages.ts";
 
 const words = (count: number) => `${"Some words that make a sentence. ".repeat(count).trim()}`;

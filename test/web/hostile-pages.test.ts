@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { webLimits } from "../../packages/server/src/core/web-limits.ts";
+import { webLimits } from "../../packages/server/src/web/limits.ts";
 import { Reader } from "../../packages/server/src/web/reader.ts";
 import { soon } from "../egress/inspected.ts";
 import { soak } from "../harness.ts";

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, it } from "vitest";
-import { webLimits } from "../../packages/server/src/core/web-limits.ts";
+import { webLimits } from "../../packages/server/src/web/limits.ts";
 import { Reader } from "../../packages/server/src/web/reader.ts";
 import { Health } from "../../packages/server/src/web/search/health.ts";
 import { readProviders } from "../../packages/server/src/web/search/providers.ts";

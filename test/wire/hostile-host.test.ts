@@ -2,9 +2,9 @@ import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CreatedSandbox } from "../../packages/server/src/core/engine.ts";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import { WireConnection } from "../../packages/server/src/wire/connection.ts";
 import { frameTypes } from "../../packages/server/src/wire/frame.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { engines, openTestEngine, seed, soak, type TestEngine } from "../harness.ts";
 import { encodeFrame, type HostFrame, HostileHost, row } from "./hostile-host.ts";
 

@@ -2,8 +2,8 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeSync } fro
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreatedSandbox } from "../../packages/server/src/core/engine.ts";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import { frameTypes, readU64 } from "../../packages/server/src/wire/frame.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { processesOf, readIfThere } from "../leaks.ts";
 
 export interface HostFrame {

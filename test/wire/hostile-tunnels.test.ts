@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import type { Tunnel } from "../../packages/server/src/core/tunnel.ts";
 import { WireConnection } from "../../packages/server/src/wire/connection.ts";
 import { frameTypes } from "../../packages/server/src/wire/frame.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 import { seed, soak } from "../harness.ts";
 import { type PuppetFrame, PuppetGuest } from "./puppet-guest.ts";
 

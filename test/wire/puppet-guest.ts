@@ -3,8 +3,8 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSyn
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { errnoOf } from "../../packages/server/src/core/errors.ts";
-import { wireLimits } from "../../packages/server/src/core/limits.ts";
 import { frameTypes, writeHeader, writeU64 } from "../../packages/server/src/wire/frame.ts";
+import { wireLimits } from "../../packages/server/src/wire/limits.ts";
 
 export interface PuppetFrame {
   type: number;

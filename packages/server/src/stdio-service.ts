@@ -13,12 +13,12 @@ import { givenSecrets } from "./config/secrets.ts";
 import { systemClock } from "./core/clock.ts";
 import { AppError } from "./core/errors.ts";
 import type { FleetSettings } from "./core/fleet.ts";
-import { fleetLimits, poolLimits } from "./core/fleet-limits.ts";
 import { Once } from "./core/once.ts";
 import type { Registries } from "./core/package.ts";
 import type { Caller } from "./core/principal.ts";
 import { openLocalHost } from "./local-host.ts";
 import { noRegistries } from "./packages/read-registries.ts";
+import { fleetLimits, poolLimits } from "./sandboxes/fleet/limits.ts";
 import type { StdioStart } from "./stdio-start.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
 

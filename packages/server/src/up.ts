@@ -14,12 +14,11 @@ import type { GivenSecrets } from "./config/secrets.ts";
 import { AppError, messageOf } from "./core/errors.ts";
 import { folderRoles } from "./core/folder.ts";
 import { hostSocket } from "./core/host.ts";
-import { engineLimits } from "./core/limits.ts";
-import { secretLimits } from "./core/secret-limits.ts";
 import { matching, optional, shape } from "./core/shape.ts";
 import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
 import { readRegistry } from "./egress/read-registry.ts";
 import type { EngineConfiguration } from "./engine-process.ts";
+import { engineLimits } from "./engines/limits.ts";
 import { HelperClient } from "./engines/oci/helper-client.ts";
 import { makeEngineFolders } from "./engines/oci/sandbox-folder.ts";
 import { findProgram } from "./engines/runtime.ts";
@@ -40,6 +39,7 @@ import type { HostConfiguration } from "./host-process.ts";
 import { catalogueFolder, readCatalogue } from "./images/read-catalogue.ts";
 import { readPullPlace } from "./oci/pull-places.ts";
 import { readToolSets } from "./tools/tool-sets.ts";
+import { secretLimits } from "./vault/limits.ts";
 import { readProviders } from "./web/search/providers.ts";
 
 export interface UpOptions {

@@ -1,10 +1,10 @@
 import type { Approval, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { type ApprovalNews, approvalEvents } from "./approval-event.ts";
+import { approvalLimits } from "./limits.ts";
 
 export interface BookParts {
   records: ApprovalRecords;

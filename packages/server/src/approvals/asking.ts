@@ -6,11 +6,11 @@ import {
   approvalScopes,
   type Question,
 } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ApprovalBook } from "./approval-book.ts";
+import { approvalLimits } from "./limits.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";
 import { checkQuestion, digestOf, keyOf, newApproval, timeoutOf } from "./question.ts";
 

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
 import { scopesFor } from "../core/approval-kinds.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
+import { approvalLimits } from "./limits.ts";
 
 /** How far a decision reaches, when it may be made about that question. */
 export function scopeOf({ id, kind, sandboxId }: Approval, { scope = "once", reason = "" }: Decision): ApprovalScope {

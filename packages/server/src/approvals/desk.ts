@@ -8,7 +8,6 @@ import type {
   Decision,
   Question,
 } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
 import { refused } from "../core/refusal.ts";
@@ -17,6 +16,7 @@ import { ApprovalBook, type BookParts } from "./approval-book.ts";
 import { Asking } from "./asking.ts";
 import { holds, scopeOf, settledAlready } from "./decision.ts";
 import { ended } from "./ended.ts";
+import { approvalLimits } from "./limits.ts";
 import { PendingQuestions } from "./pending.ts";
 import { raced } from "./raced.ts";
 import { Settling } from "./settling.ts";

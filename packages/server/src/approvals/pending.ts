@@ -1,6 +1,6 @@
 import type { Approval } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
+import { approvalLimits } from "./limits.ts";
 
 /** A question under way, from before it is written down until it is settled. */
 export interface Pending {

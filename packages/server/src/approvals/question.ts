@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Approval, Question } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
 import { checkRange } from "../core/size.ts";
+import { approvalLimits } from "./limits.ts";
 
 const seconds = (ms: number) => `${ms / 1000} s`;
 

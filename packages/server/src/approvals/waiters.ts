@@ -1,5 +1,5 @@
-import { approvalLimits } from "../core/approval-limits.ts";
 import { AppError } from "../core/errors.ts";
+import { approvalLimits } from "./limits.ts";
 
 /** Callers that wait for answers: so many in all, and so many of a namespace. */
 export class Waiters {

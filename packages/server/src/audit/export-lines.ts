@@ -1,5 +1,5 @@
 import type { Audit, AuditQuery } from "../core/audit.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 import { toJson } from "./audit-json.ts";
 import { toOcsf } from "./ocsf.ts";
 

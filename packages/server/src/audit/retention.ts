@@ -1,6 +1,6 @@
 import type { Audit } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 
 const dayMs = 86_400_000;
 

@@ -5,8 +5,8 @@ import { openAuditFile, verifyAuditFile } from "../audit-file.ts";
 import type { Configuration } from "../config/config.ts";
 import type { AuditRow } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
-import { auditLimits } from "../core/store-limits.ts";
 import { layoutOf } from "../host/layout.ts";
+import { auditLimits } from "../store/limits.ts";
 import type { AuditSource } from "./audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
 

@@ -1,4 +1,4 @@
-import { cliLimits } from "../core/limits.ts";
+import { cliLimits } from "./limits.ts";
 
 /** Lines about names that a sandbox chose: the first ones, and the number of the others. */
 export class FirstLines {

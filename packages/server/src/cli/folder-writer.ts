@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { archiveLimits } from "../core/limits.ts";
+import { archiveLimits } from "../tar/limits.ts";
 import { FirstLines } from "./first-lines.ts";
 
 /** Writes a file piece by piece, each after the one before it is written. */

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { cliLimits } from "../core/limits.ts";
+import { cliLimits } from "./limits.ts";
 
 const watched = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "../vault/limits.ts";
 import type { RunIo } from "./run.ts";
 
 const newline = 0x0a;

@@ -1,7 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { cliLimits, sandboxLimits } from "../core/limits.ts";
+import { sandboxLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
+import { cliLimits } from "./limits.ts";
 
 const reasons: Record<string, string> = {
   ENOENT: "no such file",

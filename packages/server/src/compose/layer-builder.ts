@@ -1,10 +1,10 @@
 /** Makes layers in sandboxes of the machine's own engines, which belong to nobody: a daemon that dies leaves them to the next one. */
 import type { Caisson } from "../app.ts";
 import { AppError } from "../core/errors.ts";
-import { buildLimits } from "../core/image-limits.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Builder, LayerBuilder } from "../core/layer-builder.ts";
 import type { EngineChoice } from "../core/request.ts";
+import { buildLimits } from "../images/limits.ts";
 import type { SandboxFleet } from "../sandboxes/fleet/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 

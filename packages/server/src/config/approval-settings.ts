@@ -1,4 +1,4 @@
-import { approvalLimits } from "../core/approval-limits.ts";
+import { approvalLimits } from "../approvals/limits.ts";
 import { inSeconds } from "./units.ts";
 
 /** Settings of approvals. */

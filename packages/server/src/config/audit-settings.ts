@@ -1,5 +1,5 @@
 import { contentPolicies } from "../core/audit.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 import { inMb } from "./units.ts";
 
 /** Settings of the audit log. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { configLimits } from "../core/limits.ts";
 import { nearMiss } from "../core/near-miss.ts";
 import { type Environment, isOwnVariable, ownVariables } from "./env.ts";
+import { configLimits } from "./limits.ts";
 import { checkValue, fromText } from "./parse-value.ts";
 import { defaultOf, type SettingName, type Settings, settingNames, specOf, type Value } from "./settings.ts";
 import { readYamlFile, type YamlEntry } from "./yaml-file.ts";

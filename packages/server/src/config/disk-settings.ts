@@ -1,4 +1,4 @@
-import { diskShareLimits } from "../core/disk-share-limits.ts";
+import { diskShareLimits } from "../sandboxes/fleet/disk-share-limits.ts";
 
 /** Settings of disk quotas. */
 export const diskSettings = {

@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { type FolderRole, folderId, type NamedFolder } from "../core/folder.ts";
-import { configLimits } from "../core/limits.ts";
 import type { Configuration } from "./config.ts";
+import { configLimits } from "./limits.ts";
 
 /** Parses `folders.input` or `folders.output`. The folders themselves are checked when they are used. */
 export function folderOptions(

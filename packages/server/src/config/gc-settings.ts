@@ -1,4 +1,4 @@
-import { gcLimits } from "../core/gc-limits.ts";
+import { gcLimits } from "../sandboxes/gc/limits.ts";
 
 /** Settings of garbage collection. */
 export const gcSettings = {

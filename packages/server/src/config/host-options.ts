@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import type { HostSettings } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "../host-access/limits.ts";
 import type { Configuration } from "./config.ts";
 
 /** Host access settings; undefined if host access is disabled. Patterns and folders are checked when they are used. */

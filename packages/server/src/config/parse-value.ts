@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { AppError } from "../core/errors.ts";
-import { configLimits } from "../core/limits.ts";
 import { nearMiss } from "../core/near-miss.ts";
+import { configLimits } from "./limits.ts";
 import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
 
 /** The place of a value in an error message: `caisson.yaml:3: max_ram_mb`, `CAISSON_MAX_RAM_MB`. */

@@ -1,10 +1,11 @@
 import { unknownChoices } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
-import { fleetLimits, poolLimits, queueLimits } from "../core/fleet-limits.ts";
-import { portLimits } from "../core/http-limits.ts";
-import { type Range, recordLimits, requestLimits, serviceLimits } from "../core/limits.ts";
+import { type Range, recordLimits, requestLimits } from "../core/limits.ts";
 import { engineAliases, engineChoices } from "../core/request.ts";
-import { keptArtifactLimits } from "../core/snapshot-limits.ts";
+import { egressLimits } from "../egress/limits.ts";
+import { serviceLimits } from "../host/limits.ts";
+import { portLimits } from "../http/limits.ts";
+import { fleetLimits, poolLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
+import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
 import { auditSettings } from "./audit-settings.ts";
 import { diskSettings } from "./disk-settings.ts";

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Document, LineCounter, Node, Pair } from "yaml";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { configLimits } from "../core/limits.ts";
+import { configLimits } from "./limits.ts";
 
 /** One key of the file with its value, nested keys joined by dots. */
 export interface YamlEntry {

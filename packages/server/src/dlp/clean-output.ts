@@ -1,5 +1,5 @@
 import type { RedactionStream } from "../core/redaction.ts";
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 
 type Give<C extends string> = (channel: C, piece: Buffer) => Promise<void> | undefined;
 

@@ -1,4 +1,4 @@
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 import { type Found, PatternSet } from "./pattern-set.ts";
 
 const newline = 10;

@@ -1,5 +1,5 @@
 import { redacted } from "../core/redaction.ts";
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 import { PatternSet } from "./pattern-set.ts";
 import { secretForms } from "./secret-forms.ts";
 

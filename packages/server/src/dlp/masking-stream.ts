@@ -1,5 +1,5 @@
 import { type RedactionMode, type RedactionStream, redacted } from "../core/redaction.ts";
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 import type { PartCount } from "./part-count.ts";
 import type { ValueSet } from "./value-set.ts";
 

@@ -1,4 +1,4 @@
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 
 /** Notices that halves of values are printed again and again, which ordinary output does not do. Looks at so many bytes a second. */
 export class PartCount {

@@ -1,4 +1,4 @@
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 
 const blockBytes = 3;
 const tableBits = 15;

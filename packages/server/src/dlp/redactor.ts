@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { RedactionMode, Redactor } from "../core/redaction.ts";
-import { redactionLimits } from "../core/redaction-limits.ts";
 import { HostNames } from "./host-names.ts";
+import { redactionLimits } from "./limits.ts";
 import { MaskingStream } from "./masking-stream.ts";
 import { PartCount } from "./part-count.ts";
 import { ValueSet } from "./value-set.ts";

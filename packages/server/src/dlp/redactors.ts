@@ -1,5 +1,5 @@
 import type { Redactor } from "../core/redaction.ts";
-import { redactionLimits } from "../core/redaction-limits.ts";
+import { redactionLimits } from "./limits.ts";
 import { ValueRedactor } from "./redactor.ts";
 
 /** For more values than one redactor looks for at a time: what leaves passes through each. */

@@ -1,5 +1,5 @@
-import { redactionLimits } from "../core/redaction-limits.ts";
 import { EncodedRuns } from "./encoded-runs.ts";
+import { redactionLimits } from "./limits.ts";
 import { type Found, PatternSet } from "./pattern-set.ts";
 import { encodedForms, secretForms } from "./secret-forms.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { gateLimits } from "../core/gate-limits.ts";
 import { AddressCache } from "./address-cache.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 describe("addresses that are remembered", () => {
   function cache(ttlMs: number) {

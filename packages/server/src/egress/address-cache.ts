@@ -1,5 +1,5 @@
-import { gateLimits } from "../core/gate-limits.ts";
 import type { FoundAddresses } from "./dialer.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** What name servers have said, as long as they say that it holds, and not for long. Who asks at the same time asks once. */
 export class AddressCache {

@@ -1,6 +1,6 @@
 import type { EgressPolicy } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { PolicyDraft } from "../core/egress-policies.ts";
+import { egressLimits } from "./limits.ts";
 import { readPolicy } from "./open-policies.ts";
 import type { Policies } from "./policies.ts";
 

@@ -1,8 +1,8 @@
 import type { Approval, Approvals, Question } from "../core/approval.ts";
 import type { Destination } from "../core/egress.ts";
 import { messageOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { whyOf } from "../core/refusal.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** Who is asked on behalf of one sandbox. */
 export interface Asking {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
 import type { AttemptEnd, EgressAttempt, EgressLog } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
 import type { Recorder } from "../core/journal.ts";
+import { egressLimits } from "./limits.ts";
 
 export interface AttemptLogParts {
   records: AttemptRecords;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Destination, EgressAttempt, EgressLog } from "../core/egress.ts";
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 import type { Refusal } from "./refusal.ts";
 import type { RefusalWatches } from "./refusal-watches.ts";
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { gateLimits } from "../core/gate-limits.ts";
 import { readClientHello } from "./client-hello.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { readUntil } from "./read-until.ts";
 
 /** What a program offers in its hello, or why that is not TLS to the host it asked for. */

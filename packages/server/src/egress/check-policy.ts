@@ -1,9 +1,9 @@
 /** Policies as somebody gave them, in their one form or refused. */
 import type { AllowRule, DenyRule, EgressPolicy, NamespacePolicy } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { NamespaceDraft, PolicyDraft, RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import { checkAllowRule, checkDenyRule, checkWhole, parseAllowRule, parseDenyRule } from "./check-rule.ts";
+import { egressLimits } from "./limits.ts";
 
 /** At most so many allow rules. */
 export function checkPolicy(draft: PolicyDraft, mostRules: number): EgressPolicy {

@@ -1,10 +1,10 @@
 /** Rules as somebody gave them become rules in their one form, or are refused with the reason (NET-02). */
 import { type AllowRule, type DenyRule, type EgressProtocol, egressProtocols } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Range } from "../core/limits.ts";
 import { checkRange } from "../core/size.ts";
+import { egressLimits } from "./limits.ts";
 import { readNetwork } from "./network.ts";
 import { isPublicSuffix } from "./public-suffix.ts";
 import { readHost } from "./read-host.ts";

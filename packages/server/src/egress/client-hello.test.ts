@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { gateLimits } from "../core/gate-limits.ts";
 import { readClientHello } from "./client-hello.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** What a real client says first. */
 async function helloOf(servername: string | undefined): Promise<Buffer> {

@@ -1,5 +1,5 @@
 /** The name in a TLS ClientHello (RFC 8446, 6066), read without ending the TLS. Every byte goes on as it came. */
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 export type HelloResult =
   | { state: "more" }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { EgressPolicy, NamespacePolicy } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
+import { egressLimits } from "./limits.ts";
 import { formatAllowRule, formatDenyRule } from "./rule-text.ts";
 
 export type Rules = EgressPolicy | NamespacePolicy;

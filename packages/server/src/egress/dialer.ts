@@ -15,9 +15,9 @@ import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
-import { dialLimits } from "../core/webhook-limits.ts";
+import { dialLimits } from "../webhooks/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { OutboundSocket } from "./outbound-socket.ts";
 import { isOwnAddress } from "./own-addresses.ts";
 

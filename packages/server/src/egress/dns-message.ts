@@ -1,5 +1,5 @@
 /** RFC 1035, as much as a resolver needs that asks nobody: one question in, at most one address out. */
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 export const dnsTypes = { A: 1, AAAA: 28, ANY: 255 } as const;
 

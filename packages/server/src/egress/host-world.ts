@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { AddressCache } from "./address-cache.ts";
 import { checkServers, dial, resolveAddresses } from "./dialer.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { addressesIn } from "./hosts-file.ts";
 import { isOwnAddress } from "./own-addresses.ts";
 import type { World } from "./reach.ts";

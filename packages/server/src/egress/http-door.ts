@@ -6,10 +6,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import type { Downloads } from "../core/download.ts";
 import type { Destination } from "../core/egress.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { type AdmitParts, admit } from "./admit.ts";
 import { type Exits, exitBy } from "./exit.ts";
 import { forwardDownload, isDownload } from "./forward-download.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
 import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
 import { directTarget, proxyTarget } from "./http-target.ts";

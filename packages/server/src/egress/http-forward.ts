@@ -1,12 +1,12 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming, valuesOf } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import { codedRefusal, isCoded } from "./coded-answer.ts";
 import type { Exit } from "./exit.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal } from "./http-answer.ts";
 import type { HttpTarget } from "./http-target.ts";
 import type { Filled } from "./inspection/credentials.ts";

@@ -1,6 +1,6 @@
 import type { LayeredPolicy } from "../core/egress.ts";
-import { gateLimits, gatePlaces } from "../core/gate-limits.ts";
 import type { Tunnel, TunnelListener, Tunnels } from "../core/tunnel.ts";
+import { gateLimits, gatePlaces } from "./gate-limits.ts";
 import { matchesHost } from "./match.ts";
 import type { NameTable } from "./name-table.ts";
 

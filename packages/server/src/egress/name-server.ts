@@ -1,8 +1,8 @@
 /** The resolver inside a sandbox. It asks nobody: a name that may be reached has an address of its own, and others have none (S45). */
 import type { Duplex } from "node:stream";
-import { gateLimits } from "../core/gate-limits.ts";
 import { decideName } from "./decide.ts";
 import { type DnsQuery, dnsCodes, dnsTypes, formatAnswer, formatMistake, parseQuery } from "./dns-message.ts";
+import { gateLimits } from "./gate-limits.ts";
 import type { NameTable } from "./name-table.ts";
 import type { Passage } from "./passage.ts";
 import { readUntil } from "./read-until.ts";

@@ -1,7 +1,7 @@
 /** Each name's own address inside one sandbox. An address never gets another name, whoever dies meanwhile (hazard 29). */
 import { appendFile, readFile } from "node:fs/promises";
 import { errnoOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** The first after that of the resolver; the network has four million. */
 const firstAddress = (127 << 24) + (64 << 16) + 16;

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6, SocketAddress } from "node:net";
-import { egressLimits } from "../core/egress-limits.ts";
+import { egressLimits } from "./limits.ts";
 
 interface Network {
   text: string;

@@ -1,8 +1,8 @@
 import type { AllowRule, EgressPolicy } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { NetworkOptions, PolicyDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import { checkAllowRules, checkPolicy } from "./check-policy.ts";
+import { egressLimits } from "./limits.ts";
 import { Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 

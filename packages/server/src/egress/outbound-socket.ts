@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
-import { gateLimits } from "../core/gate-limits.ts";
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "../wire/limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** As much as fills frames. Of all sockets: what is read is taken before the next read. */
 const large = Buffer.allocUnsafeSlow(wireLimits.pieceFrames * (wireLimits.toGuestFrameBytes - wireLimits.headerBytes));

@@ -1,8 +1,8 @@
 /** One way out: a connected socket, whose bytes are counted, slowed down and held up where that is due. */
 import { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import type { StraightTunnel } from "../core/tunnel.ts";
+import { gateLimits } from "./gate-limits.ts";
 import type { OutboundSocket } from "./outbound-socket.ts";
 
 /** Told of bytes before they go on; a promise holds them up, a rejection ends the connection. */

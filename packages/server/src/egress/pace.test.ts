@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { Pace } from "./pace.ts";
 
 describe("the pace of a sandbox", () => {

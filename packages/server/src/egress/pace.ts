@@ -1,4 +1,4 @@
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 
 /** Bytes a second for all who share it. Each is told how long to wait after what it has just sent. */
 export class Pace {

@@ -12,13 +12,13 @@ import type {
   PolicySource,
 } from "../core/egress.ts";
 import { messageOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { packageAdvice } from "../core/network-refusal.ts";
 import type { PackageHosts } from "../core/package.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Asker } from "./ask.ts";
 import { Attempts } from "./attempts.ts";
 import { decide } from "./decide.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { Outlet } from "./outlet.ts";
 import { judgeAddress, reach, type World } from "./reach.ts";
 import { readHost } from "./read-host.ts";

@@ -1,6 +1,5 @@
 /** Who may open a way out, and what is kept of it (S48). */
 import type { AllowRule, Destination, EgressPolicy, LayeredPolicy, NamespacePolicy } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type {
   FleetEgress,
   NamespaceDraft,
@@ -18,6 +17,7 @@ import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-poli
 import { decide } from "./decide.ts";
 import { describeChange, type Rules } from "./describe-change.ts";
 import { type Explanation, explain } from "./explain.ts";
+import { egressLimits } from "./limits.ts";
 import { emptyPolicy, type Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 

@@ -1,4 +1,4 @@
-import { gatePlaces } from "../core/gate-limits.ts";
+import { gatePlaces } from "./gate-limits.ts";
 
 const proxy = `http://${gatePlaces.address}:${gatePlaces.proxyPort}`;
 const none = "localhost,127.0.0.1,::1";

@@ -2,8 +2,8 @@
 import { isIP } from "node:net";
 import type { AllowVerdict, Destination, LayeredPolicy } from "../core/egress.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import { decideAddress } from "./decide.ts";
+import { gateLimits } from "./gate-limits.ts";
 import { isWithin } from "./network.ts";
 import type { OutboundSocket } from "./outbound-socket.ts";
 import { readHost } from "./read-host.ts";

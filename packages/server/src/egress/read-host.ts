@@ -1,7 +1,7 @@
 /** What a host is called, in the one form that rules and destinations are compared in. Input is hostile; nothing is looked up. */
 import { isIPv6, SocketAddress } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
-import { egressLimits } from "../core/egress-limits.ts";
+import { egressLimits } from "./limits.ts";
 
 export type HostKind = "name" | "ipv4" | "ipv6";
 export type ReadHost = { kind: HostKind; host: string } | { kind: "invalid"; problem: string };

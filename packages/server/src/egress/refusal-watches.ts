@@ -1,7 +1,7 @@
 import type { Destination } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
-import { gateLimits } from "../core/gate-limits.ts";
 import type { NetworkRefusal, RefusalWatch } from "../core/network-refusal.ts";
+import { gateLimits } from "./gate-limits.ts";
+import { egressLimits } from "./limits.ts";
 import { errorOf, type Refusal } from "./refusal.ts";
 
 interface Watching {

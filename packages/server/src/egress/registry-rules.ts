@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import type { AllowRule } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { checkAllowRule } from "./check-rule.ts";
+import { egressLimits } from "./limits.ts";
 import type { World } from "./reach.ts";
 
 /**

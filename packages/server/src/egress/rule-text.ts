@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import type { AllowRule, DenyRule, EgressProtocol } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import { AppError } from "../core/errors.ts";
+import { egressLimits } from "./limits.ts";
 
 /** What a rule's text says, unchecked. */
 interface RuleWords {

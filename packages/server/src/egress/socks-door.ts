@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Destination } from "../core/egress.ts";
-import { gateLimits } from "../core/gate-limits.ts";
+import { gateLimits } from "./gate-limits.ts";
 import type { Outlet } from "./outlet.ts";
 import { type Passage, type Permit, readingOf } from "./passage.ts";
 import { readUntil } from "./read-until.ts";

@@ -12,10 +12,10 @@ import type {
 } from "../core/engine.ts";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
-import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { Once } from "../core/once.ts";
 import type { EngineChoice } from "../core/request.ts";
+import { engineSocketLimits } from "./limits.ts";
 import {
   type Answer,
   type Arguments,

@@ -3,12 +3,12 @@ import { release } from "node:os";
 import { geteuid } from "node:process";
 import type { Check } from "../core/diagnosis.ts";
 import { AppError } from "../core/errors.ts";
-import { engineLimits } from "../core/limits.ts";
 import { showBytes } from "../core/size.ts";
-import { usualStorageBytes } from "../core/usual-storage.ts";
+import { engineLimits } from "./limits.ts";
 import { findHierarchies } from "./oci/cgroup-mounts.ts";
 import { findRootless, noStorageLimit } from "./oci/rootless.ts";
 import { findProgram } from "./runtime.ts";
+import { usualStorageBytes } from "./usual-storage.ts";
 
 /** Sandboxes hold two pipes each; past this an unprivileged owner's pipes get small (hazard 30). */
 const comfortableSandboxes = 400;

@@ -3,12 +3,12 @@ import type { CreatedSandbox, DiskNews, Engine, EngineName } from "../core/engin
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
-import { engineSocketLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { matching, shape, within } from "../core/shape.ts";
 import { type HostFolders, withFolder } from "./host-folders.ts";
 import { HostWatches } from "./host-watches.ts";
+import { engineSocketLimits } from "./limits.ts";
 import {
   type Answer,
   type Arguments,

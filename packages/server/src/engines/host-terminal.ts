@@ -1,4 +1,4 @@
-import { engineLimits } from "../core/limits.ts";
+import { engineLimits } from "./limits.ts";
 import { runProcess } from "./spawn.ts";
 
 /**

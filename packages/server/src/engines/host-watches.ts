@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
-import { engineSocketLimits, watchLimits } from "../core/limits.ts";
 import type { FileEvent, FileWatch } from "../core/watch.ts";
+import { engineSocketLimits, watchLimits } from "./limits.ts";
 
 interface Open {
   watch: FileWatch;

@@ -4,9 +4,9 @@ import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { engineSocketLimits } from "../core/limits.ts";
 import type { HostFolders } from "./host-folders.ts";
 import { HostSession } from "./host-session.ts";
+import { engineSocketLimits } from "./limits.ts";
 import { give, makeFolder } from "./make-folder.ts";
 import { describeError, type FromEngine } from "./protocol.ts";
 

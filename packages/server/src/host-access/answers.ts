@@ -2,8 +2,8 @@
 import type { Approval, ApprovalEffect, ApprovalRecords } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
 import type { Argv } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import { decideHost, type ReadPolicy } from "./decide.ts";
+import { hostLimits } from "./limits.ts";
 import { hasWildcard, matchPattern, type Pattern, parseAllowing } from "./pattern.ts";
 import { splitCommand } from "./split.ts";
 

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import type { Argv } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 
 export function checkArgv(argv: Argv): void {
   const [program = ""] = argv;

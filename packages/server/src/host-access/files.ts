@@ -4,7 +4,7 @@ import { type FileHandle, lstat, open, opendir, readlink, rename, unlink } from 
 import { basename, dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { HostEntry, HostListing, HostPiece } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 import {
   type AllowedFolders,
   checkAllowed,

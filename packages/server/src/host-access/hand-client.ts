@@ -2,8 +2,8 @@
 import { Socket } from "node:net";
 import { AppError } from "../core/errors.ts";
 import type { Argv, HostHand, HostListing, HostPiece, HostResult } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { hostLimits } from "./limits.ts";
 import { fromHand, type Gives, type HandVerb, type Takes, toError, verbs } from "./protocol.ts";
 
 interface Waiting {

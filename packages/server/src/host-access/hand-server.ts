@@ -2,10 +2,10 @@
 import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import type { HostHand } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { hostLimits } from "./limits.ts";
 import { type Gives, type HandVerb, type Takes, toHand, toProblem, verbs } from "./protocol.ts";
 
 export class HandServer {

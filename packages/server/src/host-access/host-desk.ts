@@ -12,7 +12,6 @@ import type {
   HostResult,
   HostSettings,
 } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Redactor } from "../core/redaction.ts";
@@ -22,6 +21,7 @@ import type { HostAnswers } from "./answers.ts";
 import { checkArgv } from "./check-argv.ts";
 import { decideHost, type ReadPolicy } from "./decide.ts";
 import { HostQuestions } from "./host-questions.ts";
+import { hostLimits } from "./limits.ts";
 import { parseAllowing } from "./pattern.ts";
 import { readPieces } from "./read-pieces.ts";
 import { quoteWords, splitCommand } from "./split.ts";

@@ -1,5 +1,5 @@
+import { approvalLimits } from "../approvals/limits.ts";
 import type { Approvals } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { keepNewest } from "../core/keep-newest.ts";
 import { refused, whyOf } from "../core/refusal.ts";
 

@@ -1,11 +1,11 @@
 /** The hand of the user that this process runs as. It asks nobody and trusts nobody: what policy does not let through stays undone. */
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { Argv, HostHand, HostListing, HostPiece, HostPolicy, HostResult } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import { checkArguments } from "./check-arguments.ts";
 import { checkArgv } from "./check-argv.ts";
 import { decideHost, type ReadPolicy, readPolicy } from "./decide.ts";
 import { listFolder, readPiece, writeWhole } from "./files.ts";
+import { hostLimits } from "./limits.ts";
 import type { AllowedFolders } from "./open-within.ts";
 import { type Pattern, parseAllowing } from "./pattern.ts";
 import { findProgram } from "./program.ts";

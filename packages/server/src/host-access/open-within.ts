@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readlink } from "node:fs/promises";
 import { AppError, errnoOf } from "../core/errors.ts";
 import type { HostFolder } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 
 /** Linux: a place in the tree, which opens nothing, so that no device, FIFO or socket notices. */
 const pathOnly = 0o10000000;

@@ -1,7 +1,7 @@
 /** A pattern is a command with wildcards, compared word by word: no argument can pass for another (HST-01). */
 import { AppError } from "../core/errors.ts";
 import type { Argv } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 import { splitWords, type Word } from "./split.ts";
 
 /**

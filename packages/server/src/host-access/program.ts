@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { access, lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 
 /** Where programs are looked for, in this order; a caller's PATH counts for nothing. */
 export const programFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"] as const;

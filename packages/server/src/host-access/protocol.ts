@@ -1,7 +1,7 @@
 /** What daemon and the host's process say to each other: JSON, one message a line. Each end takes the other's words as a stranger's. */
 import { z } from "zod";
 import { AppError, errorCodes } from "../core/errors.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 
 const path = z.string().max(hostLimits.pathBytes);
 const whole = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);

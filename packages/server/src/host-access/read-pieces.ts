@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { HostHand } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import type { Redactor } from "../core/redaction.ts";
+import { hostLimits } from "./limits.ts";
 
 /** A file of the host from its beginning to its end, as long as it stays the same; its size is known before its first byte. */
 export async function readPieces(

@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import type { Readable } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import type { HostResult } from "../core/host.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 import { programFolders } from "./program.ts";
 
 interface StartedCommand {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 import { quoteWords, splitCommand } from "./split.ts";
 
 describe("a command's text", () => {

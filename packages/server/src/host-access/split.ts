@@ -1,6 +1,6 @@
 /** A command's text becomes words as a POSIX shell would quote them, and nothing in it is a shell's to interpret (HST-02). */
 import { AppError } from "../core/errors.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "./limits.ts";
 
 /** A character, and whether it stood there without quotes: only such a `*` is a wildcard. */
 interface Mark {

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { serviceLimits } from "../core/limits.ts";
 import { BoundedLog } from "./bounded-log.ts";
+import { serviceLimits } from "./limits.ts";
 
 it("a log keeps to its size, with as much of what came before, and goes on where it was", async () => {
   const folder = await mkdtemp(join(tmpdir(), "caisson-log-"));

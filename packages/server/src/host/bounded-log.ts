@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
-import { serviceLimits } from "../core/limits.ts";
+import { serviceLimits } from "./limits.ts";
 
 /** A log file of a bounded size; what it held before is in `.1`. Written at once: it is to tell of a crash. */
 export class BoundedLog implements Disposable {

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { chmod, unlink } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { serviceLimits } from "./limits.ts";
 
 export type Question = "status" | "down";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { idleLimits } from "../core/idle-limits.ts";
+import { idleLimits } from "./idle-limits.ts";
 import { IdleMemory } from "./idle-memory.ts";
 
 it("collects when nothing is done and something is left, and not again for nothing", () => {

@@ -1,5 +1,5 @@
 import { memoryUsage } from "node:process";
-import { idleLimits } from "../core/idle-limits.ts";
+import { idleLimits } from "./idle-limits.ts";
 
 export interface IdleMemoryParts {
   /** Collects, and gives back what is free. */

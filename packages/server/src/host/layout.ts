@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
+import { serviceLimits } from "./limits.ts";
 
 /** Where things lie in a data folder. */
 export interface Layout {

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { serviceLimits } from "./limits.ts";
 
 export interface Serving {
   /** What the supervisor is told. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
+import { serviceLimits } from "./limits.ts";
 
 export interface ServiceUser {
   uid: number;

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { AppError, errorCodes } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { serviceLimits } from "./limits.ts";
 
 /** A process that was just started, with pipes. */
 export interface StartedService {

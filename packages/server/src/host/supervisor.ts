@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../core/errors.ts";
-import { serviceLimits } from "../core/limits.ts";
+import { serviceLimits } from "./limits.ts";
 import type { Service } from "./service.ts";
 
 export interface SupervisorParts<Ready> {

@@ -5,12 +5,12 @@ import { exportFormats, exportLines } from "../audit/export-lines.ts";
 import type { Audit, AuditQuery } from "../core/audit.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import { isAllowed, requireScope } from "../core/scope.ts";
 import { auditContent, auditPosition, auditRow } from "../schemas/audit.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { written, writtenFlag } from "../schemas/written.ts";
+import { httpLimits } from "./limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { visibleNamespace } from "./visible-namespace.ts";
 

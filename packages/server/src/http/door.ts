@@ -1,10 +1,10 @@
 /** Who may knock at all: claims S30 and S31 of SECURITY.md. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../core/errors.ts";
-import { queueLimits } from "../core/fleet-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { queueLimits } from "../sandboxes/fleet/limits.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 
 const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 
 /**
  * Sends a last text and closes the connection, also where the client keeps it open: no timeout of the server covers such a socket.

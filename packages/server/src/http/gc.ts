@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { type GcReport, gcTriggers, usedPercent } from "../core/gc.ts";
-import { gcLimits } from "../core/gc-limits.ts";
 import type { GarbageCollection } from "../sandboxes/gc/collection.ts";
+import { gcLimits } from "../sandboxes/gc/limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const amount = z.number().int().min(0);

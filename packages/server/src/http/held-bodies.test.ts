@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { httpLimits } from "../core/http-limits.ts";
 import { HeldBodies } from "./held-bodies.ts";
+import { httpLimits } from "./limits.ts";
 
 const { heldBytesPerKey, heldBytes } = httpLimits;
 

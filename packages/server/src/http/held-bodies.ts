@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { Principal } from "../core/principal.ts";
 import { Turn } from "../core/turn.ts";
+import { httpLimits } from "./limits.ts";
 
 type Owner = Pick<Principal, "id" | "namespace">;
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Audit } from "../core/audit.ts";
 import type { CreateSandbox, Fleet } from "../core/fleet.ts";
-import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
@@ -26,6 +25,7 @@ import { healthRoutes } from "./health.ts";
 import { HeldBodies } from "./held-bodies.ts";
 import { Idempotency } from "./idempotency.ts";
 import { keyRoutes } from "./keys.ts";
+import { httpLimits, identityLimits } from "./limits.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { placeRoutes, type ShownSetting } from "./place.ts";
 import { processRoutes } from "./processes.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { IdempotencyRecords } from "../core/idempotency.ts";
 import type { Caller } from "../core/principal.ts";
 import { requestHeaders } from "../schemas/headers.ts";
+import { httpLimits } from "./limits.ts";
 import { HttpError } from "./problem.ts";
 import type { Answer, Route } from "./route.ts";
 

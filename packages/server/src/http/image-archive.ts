@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { ociLimits } from "../core/oci-limits.ts";
+import { ociLimits } from "../oci/limits.ts";
 import type { OciImages } from "../oci/oci-images.ts";
 import { image, showImage } from "../schemas/image.ts";
 import { defineRoute, type Route } from "./route.ts";

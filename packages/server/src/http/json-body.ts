@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
+import { httpLimits } from "./limits.ts";
 import { NotJson, NotTaken } from "./problem.ts";
 
 /** Counter of the bytes that are held while the request lasts. */

@@ -2,11 +2,11 @@ import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits, identityLimits } from "../core/http-limits.ts";
 import { roles } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { writtenFlag } from "../schemas/written.ts";
+import { httpLimits, identityLimits } from "./limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { visibleNamespace } from "./visible-namespace.ts";
 

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { httpLimits } from "./limits.ts";
 import type { Answer, Call } from "./route.ts";
 
 export interface Download {

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { httpLimits } from "../core/http-limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { httpLimits } from "./limits.ts";
 import { toProblem } from "./problem.ts";
 import type { Answer, Call } from "./route.ts";
 

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 
 /** Responses without an end that are open, for each key and in all. */
 export class OpenStreams {

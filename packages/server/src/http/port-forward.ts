@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { AppError, messageOf } from "../core/errors.ts";
-import { portLimits } from "../core/http-limits.ts";
 import type { Tunnel } from "../core/tunnel.ts";
 import { CleanBytes } from "../dlp/clean-bytes.ts";
 import { CleanFrames } from "../dlp/clean-frames.ts";
@@ -11,6 +10,7 @@ import { type Ask, ask, askUpgrade, upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { portLimits } from "./limits.ts";
 
 export interface PortRequest {
   port: number;

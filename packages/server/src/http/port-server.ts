@@ -7,7 +7,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { type Duplex, pipeline } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits, portLimits } from "../core/http-limits.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
@@ -17,6 +16,7 @@ import type { PortPass, PortPasses } from "../identity/port-passes.ts";
 import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { endSocket } from "./end-socket.ts";
+import { httpLimits, portLimits } from "./limits.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { ownOriginHeaders } from "./port-headers.ts";
 import { problemType, report, toProblem } from "./problem.ts";

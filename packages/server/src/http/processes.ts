@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { EventType, Happening } from "../core/journal.ts";
-import { processLimits } from "../core/limits.ts";
 import type { SandboxProcess } from "../core/process.ts";
+import { processLimits } from "../sandboxes/limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import {
   outputPiece,
@@ -18,6 +17,7 @@ import {
 } from "../schemas/process.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { written } from "../schemas/written.ts";
+import { httpLimits } from "./limits.ts";
 import { type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
 import { anyOf, message } from "./stream-messages.ts";

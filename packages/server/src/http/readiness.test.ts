@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 import { allReady, seldom } from "./readiness.ts";
 
 describe("readiness", () => {

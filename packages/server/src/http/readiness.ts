@@ -1,6 +1,6 @@
 import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 
 /** Throws with what is wrong while the place cannot serve. An AppError's message is shown to strangers. */
 export type Readiness = () => Promise<void>;

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed, requireScope, type Scope } from "../core/scope.ts";
@@ -10,6 +9,7 @@ import { authenticate, readPriority } from "./door.ts";
 import type { HeldBodies } from "./held-bodies.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { type Holding, readJson } from "./json-body.ts";
+import { httpLimits } from "./limits.ts";
 import { report } from "./problem.ts";
 import { discardRest } from "./request-body.ts";
 import { type CallParts, RequestCall, spend } from "./request-call.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 
 /** The bytes of a body. To stop early is no end of the connection: what is left is discarded after the answer. */
 export function bodyPieces(body: unknown): AsyncIterable<Uint8Array> | undefined {

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
-import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
+import { searchLimits } from "../sandboxes/limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { searchMatch } from "../schemas/file.ts";
 import { filePath, plainText, sandboxId } from "../schemas/sandbox.ts";
 import { written, writtenFlag } from "../schemas/written.ts";
+import { httpLimits } from "./limits.ts";
 import { streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { anyOf, message } from "./stream-messages.ts";

@@ -4,10 +4,10 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SecretTarget, Vault } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { bindBody, readBinding, secret, secretName, showSecret } from "../schemas/secret.ts";
 import { written } from "../schemas/written.ts";
+import { secretLimits } from "../vault/limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/secrets";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
-import { httpLimits } from "../core/http-limits.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
+import { httpLimits } from "./limits.ts";
 
 interface StoredFile {
   sizeBytes: number;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
 import { isAllowed } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
@@ -9,6 +8,7 @@ import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
+import { httpLimits } from "./limits.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { type Answer, type Call, defineOpenRoute, defineRoute, type OpenCall, type Route } from "./route.ts";
 import { Upload } from "./upload.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
+import { skillLimits } from "../sandboxes/snapshot-limits.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { filePath, sandboxId } from "../schemas/sandbox.ts";
 import {

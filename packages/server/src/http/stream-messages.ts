@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { httpLimits } from "../core/http-limits.ts";
 import { problemFields } from "../schemas/problem.ts";
+import { httpLimits } from "./limits.ts";
 import { mediaOf } from "./live-stream.ts";
 
 /** A message of a stream; several types may look alike. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { httpLimits } from "../core/http-limits.ts";
 import { createTemplate, showTemplate, template, templateId, toTemplate } from "../schemas/template.ts";
 import type { TemplateBuilds } from "../templates/template-builds.ts";
 import type { Templates } from "../templates/templates.ts";
+import { httpLimits } from "./limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/templates";

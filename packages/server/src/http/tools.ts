@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
 import { type Tool, type ToolSet, toolSets } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { defaultSession, tools, toolsOf } from "../tools/tools.ts";
+import { httpLimits } from "./limits.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const path = "/api/v1/tools";

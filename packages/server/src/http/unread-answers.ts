@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { AppError } from "../core/errors.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "./limits.ts";
 
 type Response = Pick<ServerResponse, "writableLength" | "once" | "socket">;
 

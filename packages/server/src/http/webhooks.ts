@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
-import { dialLimits } from "../core/webhook-limits.ts";
 import { checkOutboundUrl } from "../egress/dialer.ts";
 import { feedTypes } from "../journal/event-row.ts";
+import { dialLimits } from "../webhooks/limits.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { defineRoute, type Route } from "./route.ts";
 

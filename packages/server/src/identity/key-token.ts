@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import { identityLimits } from "../core/http-limits.ts";
+import { identityLimits } from "../http/limits.ts";
 
 /** Makes a key recognisable to people and to scanners for leaked secrets. */
 const prefix = "csn_";

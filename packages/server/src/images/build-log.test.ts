@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { buildLimits } from "../core/image-limits.ts";
 import { BuildLog, readLog } from "./build-log.ts";
+import { buildLimits } from "./limits.ts";
 
 const never = new AbortController().signal;
 const all = async (texts: AsyncIterable<string>) => (await Array.fromAsync(texts)).join("");

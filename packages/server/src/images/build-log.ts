@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
 import { errnoOf } from "../core/errors.ts";
-import { buildLimits } from "../core/image-limits.ts";
+import { buildLimits } from "./limits.ts";
 
 const cut = "\n… what follows is left out\n";
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { chooseImage } from "../core/choose-image.ts";
 import { AppError } from "../core/errors.ts";
-import { firstUseLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
 import { AskedImages } from "./asked-images.ts";
 import { FirstUse } from "./first-use.ts";
 import type { LogMessage } from "./image-builds.ts";
+import { firstUseLimits } from "./limits.ts";
 
 const agent: Caller = { principal: { id: "k", name: "k", namespace: "one", role: "agent" }, requestId: "r" };
 const spec = { description: "", debian: [], pip: [], npm: [], files: {}, env: {}, run: [] };

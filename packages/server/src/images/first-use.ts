@@ -3,7 +3,6 @@ import { imageState } from "../core/choose-image.ts";
 import type { Clock } from "../core/clock.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import { firstUseLimits } from "../core/image-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
 import type { Imported } from "../core/import-tree.ts";
 import { keepNewest } from "../core/keep-newest.ts";
@@ -11,6 +10,7 @@ import { type Caller, unattended } from "../core/principal.ts";
 import type { AskedImages, ImageSource } from "./asked-images.ts";
 import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
+import { firstUseLimits } from "./limits.ts";
 
 export interface FirstUseParts {
   images: Pick<Images, "list" | "get" | "byId">;

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { buildLimits, firstUseLimits } from "../core/image-limits.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { ImageBuilds, type ImageBuildsParts } from "./image-builds.ts";
 import { Images } from "./images.ts";
+import { buildLimits, firstUseLimits } from "./limits.ts";
 
 const spec = { name: "tools", description: "", aliases: [], pip: [], npm: [], files: {}, env: {}, run: [] };
 

@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { buildLimits } from "../core/image-limits.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
 import type { Imported, TreeImport, TreeImporter } from "../core/import-tree.ts";
@@ -18,6 +17,7 @@ import { explainFailure, type Progress } from "./build-steps.ts";
 import { digestOf } from "./digest.ts";
 import { ImageRoom } from "./image-room.ts";
 import type { Images } from "./images.ts";
+import { buildLimits } from "./limits.ts";
 
 interface BuildFleet extends Pick<Fleet<unknown>, "build"> {
   /** Sandboxes that wait in pools are no use of an image. */

@@ -1,11 +1,11 @@
 import { chooseImage, supersededImages } from "../core/choose-image.ts";
 import { AppError } from "../core/errors.ts";
 import type { Collector, Freed } from "../core/gc.ts";
-import { gcLimits } from "../core/gc-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Layers } from "../core/layer-builder.ts";
 import type { Caller } from "../core/principal.ts";
+import { gcLimits } from "../sandboxes/gc/limits.ts";
 import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
 

@@ -1,9 +1,9 @@
 /** How many images there may be, so that what sandboxes ask for leaves room to other namespaces and to administrators (S97). */
 import { AppError } from "../core/errors.ts";
-import { buildLimits, firstUseLimits } from "../core/image-limits.ts";
 import type { ImageRecord } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
+import { buildLimits, firstUseLimits } from "./limits.ts";
 
 export class ImageRoom {
   /** Namespaces of images that sandboxes asked for, by id. */

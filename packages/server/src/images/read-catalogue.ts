@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildLimits } from "../core/image-limits.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
+import { buildLimits } from "./limits.ts";
 import { readSpec } from "./read-spec.ts";
 
 /** In a checkout or installation. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildLimits } from "../core/image-limits.ts";
+import { buildLimits } from "./limits.ts";
 import { readSpec } from "./read-spec.ts";
 
 describe("the specification of an image", () => {

@@ -4,7 +4,7 @@ import { AppError } from "../core/errors.ts";
 import type { News } from "../core/journal.ts";
 import type { Principal } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 
 export interface RoomParts {
   audit: Pick<Audit, "bytes" | "shrink">;

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 import { isCountable } from "./event-row.ts";
 import { type Judgement, RowBudget } from "./row-budget.ts";
 

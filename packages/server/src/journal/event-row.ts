@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { AuditEntry, AuditRow } from "../core/audit.ts";
 import { type Audience, type EventKind, events } from "../core/events.ts";
 import type { EventType, FeedType, JournalEvent, News } from "../core/journal.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 
 const kinds: Readonly<Record<string, EventKind>> = events;
 

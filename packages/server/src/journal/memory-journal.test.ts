@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Happening, JournalEvent } from "../core/journal.ts";
-import { eventLimits } from "../core/limits.ts";
+import { eventLimits } from "./limits.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
 const started = (sandboxId: string, runId: string): Happening => ({

@@ -8,7 +8,7 @@ import type {
   JournalEvent,
   LagEvent,
 } from "../core/journal.ts";
-import { eventLimits } from "../core/limits.ts";
+import { eventLimits } from "./limits.ts";
 import { matches } from "./matches.ts";
 
 type NamespaceOf = (sandboxId: string) => string;

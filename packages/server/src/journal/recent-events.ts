@@ -1,5 +1,5 @@
 import type { JournalEvent, Position } from "../core/journal.ts";
-import { journalLimits } from "../core/limits.ts";
+import { journalLimits } from "./limits.ts";
 
 /** What came n-th. */
 export interface Slot {

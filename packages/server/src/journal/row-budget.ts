@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import type { AuditEntry } from "../core/audit.ts";
-import { auditLimits } from "../core/store-limits.ts";
+import { auditLimits } from "../store/limits.ts";
 
 interface Spent {
   rows: number;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AuditEntry, AuditRow } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
 import type { EventReader, JournalEvent, LagEvent, News } from "../core/journal.ts";
-import { journalLimits } from "../core/limits.ts";
+import { journalLimits } from "./limits.ts";
 import { StoredJournal } from "./stored-journal.ts";
 
 const live = (namespace = "default"): News => ({

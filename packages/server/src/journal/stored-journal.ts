@@ -4,13 +4,13 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { EventFilter, EventReader, Facts, Journal, JournalEvent, News, Position } from "../core/journal.ts";
-import { journalLimits } from "../core/limits.ts";
-import { auditLimits } from "../core/store-limits.ts";
 import { Turn } from "../core/turn.ts";
+import { auditLimits } from "../store/limits.ts";
 import { AuditRoom } from "./audit-room.ts";
 import { CountedRows } from "./counted-rows.ts";
 import { entryOf, eventOf, isFor } from "./event-row.ts";
 import { JournalReader } from "./journal-reader.ts";
+import { journalLimits } from "./limits.ts";
 import { RecentEvents } from "./recent-events.ts";
 
 export interface JournalParts {

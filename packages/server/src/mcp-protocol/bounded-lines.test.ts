@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { jsonLimits } from "../core/json-limits.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import { boundedLines } from "./bounded-lines.ts";
+import { mcpLimits } from "./limits.ts";
 
 it("[S84] a message over standard input that would keep a parser busy is refused, and the next one passes", async () => {
   const input = new PassThrough();

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
+import { mcpLimits } from "./limits.ts";
 
 /**
  * Refuses a message that the protocol's library would be busy with for long: it looks at every name, several times over, and

@@ -1,4 +1,4 @@
-import { mcpLimits } from "../core/mcp-limits.ts";
+import { mcpLimits } from "./limits.ts";
 
 interface Keeper {
   readonly bytes: number;

@@ -1,8 +1,8 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import { EventBudget } from "./event-budget.ts";
 import { SessionEvents } from "./event-store.ts";
+import { mcpLimits } from "./limits.ts";
 
 const message = (text: string): JSONRPCMessage => ({
   jsonrpc: "2.0",

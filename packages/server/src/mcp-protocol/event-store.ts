@@ -1,6 +1,6 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { EventBudget } from "./event-budget.ts";
+import { mcpLimits } from "./limits.ts";
 
 interface StoredEvent {
   stream: string;

@@ -1,8 +1,8 @@
 import type { McpServer, ServerEvent } from "@modelcontextprotocol/server";
 import { AppError } from "../core/errors.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Changes } from "./changes.ts";
+import { mcpLimits } from "./limits.ts";
 
 /** Sees to it that changes of a resource are told from then on, if the caller may see it. Resolves with what ends that. */
 export type Follow = (caller: Caller, uri: string) => Promise<() => void>;

@@ -4,7 +4,6 @@ import {
   type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { randomId } from "../core/random-id.ts";
 import { ownerOf } from "./caller.ts";
@@ -12,6 +11,7 @@ import type { Changes } from "./changes.ts";
 import { EventBudget } from "./event-budget.ts";
 import { SessionEvents } from "./event-store.ts";
 import { type Follow, followChanges, takeSubscriptions } from "./follow-changes.ts";
+import { mcpLimits } from "./limits.ts";
 
 interface LegacyParts {
   build: (id: string, request: Request) => McpServer;

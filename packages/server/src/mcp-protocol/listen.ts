@@ -1,6 +1,6 @@
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Follow } from "./follow-changes.ts";
+import { mcpLimits } from "./limits.ts";
 
 interface Listen {
   method: "subscriptions/listen";

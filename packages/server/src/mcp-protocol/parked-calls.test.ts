@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { mcpLimits } from "../core/mcp-limits.ts";
+import { mcpLimits } from "./limits.ts";
 import { ParkedCalls } from "./parked-calls.ts";
 
 /** A call that ends when its client is lost. */

@@ -1,7 +1,7 @@
 import type { Approval } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import { randomId } from "../core/random-id.ts";
+import { mcpLimits } from "./limits.ts";
 
 /** A call that goes on while its client is away. */
 interface Parkable {

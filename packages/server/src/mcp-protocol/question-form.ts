@@ -1,8 +1,8 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { approvalLimits } from "../approvals/limits.ts";
 import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
 import { approvalKinds, scopesFor } from "../core/approval-kinds.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { visible } from "../core/visible.ts";
 
 const titles: Readonly<Record<ApprovalScope, string>> = {

@@ -1,6 +1,6 @@
 import { LOG_LEVEL_META_KEY, type LoggingLevel, type ServerContext } from "@modelcontextprotocol/server";
 import type { EventReader, Journal } from "../core/journal.ts";
-import { toolLimits } from "../core/tool-limits.ts";
+import { toolLimits } from "../tools/limits.ts";
 import { toTrace } from "./traces.ts";
 
 /** RFC 5424, least first. */

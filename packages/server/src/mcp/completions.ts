@@ -1,6 +1,6 @@
 import type { McpServer } from "@modelcontextprotocol/server";
-import { toolLimits } from "../core/tool-limits.ts";
 import { toProtocolError } from "../mcp-protocol/protocol-error.ts";
+import { toolLimits } from "../tools/limits.ts";
 import { readWorkspaceUri, workspaceTemplate } from "../tools/workspace-uri.ts";
 import { listFiles } from "./resources/files.ts";
 import type { Reading } from "./resources/resource.ts";

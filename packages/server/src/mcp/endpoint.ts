@@ -5,13 +5,13 @@ import {
   type McpRequestContext,
   type McpServer,
 } from "@modelcontextprotocol/server";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import { type Caller, unattended } from "../core/principal.ts";
 import { callerOf, toAuthInfo } from "../mcp-protocol/caller.ts";
 import type { Changes } from "../mcp-protocol/changes.ts";
 import { checkMessage } from "../mcp-protocol/check-message.ts";
 import type { Follow } from "../mcp-protocol/follow-changes.ts";
 import { LegacySessions } from "../mcp-protocol/legacy-sessions.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import { readListen } from "../mcp-protocol/listen.ts";
 import { checkNames } from "../tools/call-tool.ts";
 import { readToolSets } from "../tools/tool-sets.ts";

@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { FileEvent, FileWatch } from "../core/watch.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import { findSession } from "../tools/find-session.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { readWorkspaceUri } from "../tools/workspace-uri.ts";

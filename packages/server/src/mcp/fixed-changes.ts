@@ -1,6 +1,6 @@
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { requireScope } from "../core/scope.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import { logs } from "./resources/logs.ts";
 import { schemas } from "./resources/schemas.ts";
 import { status } from "./resources/status.ts";

@@ -1,5 +1,5 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { toolLimits } from "../core/tool-limits.ts";
+import { toolLimits } from "../tools/limits.ts";
 
 /**
  * What a call tells while it runs, where its client asked for that. What comes within a short time goes out as one; past a

@@ -1,11 +1,11 @@
 import type { Readable, Writable } from "node:stream";
 import { type JSONRPCMessage, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { boundedLines } from "../mcp-protocol/bounded-lines.ts";
 import type { Changes } from "../mcp-protocol/changes.ts";
 import { type Follow, followChanges, takeSubscriptions } from "../mcp-protocol/follow-changes.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import { readListen } from "../mcp-protocol/listen.ts";
 import type { ToolSet } from "../tools/tool.ts";
 import { buildServer, type ServerParts } from "./server.ts";

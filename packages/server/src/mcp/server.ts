@@ -1,7 +1,7 @@
 import { type LoggingLevel, McpServer, type RequestStateCodec, type ServerContext } from "@modelcontextprotocol/server";
 import type { AppError } from "../core/errors.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import type { Tool, ToolSet } from "../tools/tool.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import { moreTools } from "../tools/tool-sets.ts";

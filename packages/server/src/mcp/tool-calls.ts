@@ -10,11 +10,11 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Approval } from "../core/approval.ts";
-import { mcpLimits } from "../core/mcp-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
 import { ownerOf } from "../mcp-protocol/caller.ts";
 import { canAsk, isModern } from "../mcp-protocol/client-era.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 import { ParkedCalls } from "../mcp-protocol/parked-calls.ts";
 import { toDecision, toForm, type UserAnswer } from "../mcp-protocol/question-form.ts";
 import type { Tool } from "../tools/tool.ts";

@@ -1,5 +1,5 @@
 import type { EventReader, Journal, JournalEvent } from "../core/journal.ts";
-import { toolLimits } from "../core/tool-limits.ts";
+import { toolLimits } from "../tools/limits.ts";
 
 /** One thing that happened, as an agent reads it. */
 export interface Trace {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { jsonLimits } from "../core/json-limits.ts";
-import { ociLimits } from "../core/oci-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { ociLimits } from "./limits.ts";
 import { indexTypes, manifestTypes } from "./media-types.ts";
 import { refuseImage } from "./refusal.ts";
 

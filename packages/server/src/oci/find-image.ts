@@ -1,6 +1,6 @@
-import { ociLimits } from "../core/oci-limits.ts";
 import { type Descriptor, readIndex, readManifest } from "./documents.ts";
 import type { FoundImage, ImageSource } from "./image-source.ts";
+import { ociLimits } from "./limits.ts";
 import { indexTypes, layerTypes, manifestTypes } from "./media-types.ts";
 import { fits, type Platform, tellPlatform } from "./platform.ts";
 import { refuseImage } from "./refusal.ts";

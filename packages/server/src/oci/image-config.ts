@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { ImageConfig } from "../core/image-record.ts";
-import { ociLimits } from "../core/oci-limits.ts";
 import type { ConfigDocument } from "./documents.ts";
+import { ociLimits } from "./limits.ts";
 import type { Notes } from "./notes.ts";
 import { quoted } from "./text.ts";
 

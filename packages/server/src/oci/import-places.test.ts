@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { ociLimits } from "../core/oci-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Role } from "../core/scope.ts";
 import { ImportPlaces } from "./import-places.ts";
+import { ociLimits } from "./limits.ts";
 
 const callerOf = (namespace: string, role: Role = "agent"): Caller => ({
   principal: { id: "k", name: "k", namespace, role },

@@ -1,8 +1,8 @@
 /** Places of imports: sandboxes of one namespace that have slow images pulled leave some to others and to administrators (S97). */
 import { AppError } from "../core/errors.ts";
-import { ociLimits } from "../core/oci-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
+import { ociLimits } from "./limits.ts";
 
 export class ImportPlaces {
   #taken = 0;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { ociLimits } from "../core/oci-limits.ts";
 import { inflate } from "../tar/inflate.ts";
 import { type TarEntry, TarReader } from "../tar/tar-reader.ts";
+import { ociLimits } from "./limits.ts";
 import { inLayer, refuseImage } from "./refusal.ts";
 
 export interface LayerEntry {

@@ -1,9 +1,9 @@
 /** What the layers of an image make together, by their lists of entries alone: nothing is unpacked (S70). */
 import { AppError } from "../core/errors.ts";
 import { sandboxLimits } from "../core/limits.ts";
-import { ociLimits } from "../core/oci-limits.ts";
 import type { TarEntry } from "../tar/tar-reader.ts";
 import { insideSteps } from "./inside-steps.ts";
+import { ociLimits } from "./limits.ts";
 import { refuseImage } from "./refusal.ts";
 import { checkUtf8, ownText, quoted } from "./text.ts";
 import { asFolder, type FolderName, type FolderNode, type TreeName, type TreeNode } from "./tree-node.ts";

@@ -1,4 +1,4 @@
-import { ociLimits } from "../core/oci-limits.ts";
+import { ociLimits } from "./limits.ts";
 
 /** What an image asked for and did not get, in sentences; a bounded list. */
 export class Notes {

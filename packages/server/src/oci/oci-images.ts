@@ -1,15 +1,15 @@
 import { AppError } from "../core/errors.ts";
-import { buildLimits } from "../core/image-limits.ts";
 import type { Imported, ImportProgress, TreeImporter } from "../core/import-tree.ts";
-import { registryLimits } from "../core/oci-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RegistryWay } from "../core/registry-way.ts";
 import { Turn } from "../core/turn.ts";
+import { buildLimits } from "../images/limits.ts";
 import { readConfig } from "./documents.ts";
 import { collectImage, findManifest } from "./find-image.ts";
 import { readImageConfig } from "./image-config.ts";
 import type { FoundImage } from "./image-source.ts";
 import { ImportPlaces } from "./import-places.ts";
+import { registryLimits } from "./limits.ts";
 import { Notes } from "./notes.ts";
 import type { Platform } from "./platform.ts";
 import { readImageArchive } from "./read-image-archive.ts";

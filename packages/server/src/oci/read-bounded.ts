@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
-import { registryLimits } from "../core/oci-limits.ts";
+import { registryLimits } from "./limits.ts";
 import { refuseImage } from "./refusal.ts";
 
 /** The pieces of an answer; one that says nothing for too long is over. */

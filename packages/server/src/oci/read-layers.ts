@@ -1,10 +1,10 @@
 import type { ImageConfig } from "../core/image-record.ts";
-import { ociLimits } from "../core/oci-limits.ts";
 import type { TarEntry } from "../tar/tar-reader.ts";
 import { type ConfigDocument, readConfig } from "./documents.ts";
 import { readImageConfig } from "./image-config.ts";
 import type { FoundImage } from "./image-source.ts";
 import { LayerReader } from "./layer-entries.ts";
+import { ociLimits } from "./limits.ts";
 import { mergedTar } from "./merged-tar.ts";
 import { MergedTree } from "./merged-tree.ts";
 import { Notes } from "./notes.ts";

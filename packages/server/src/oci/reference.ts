@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { ociLimits } from "../core/oci-limits.ts";
+import { ociLimits } from "./limits.ts";
 
 /** Which image of which registry. */
 export interface Reference {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { ociLimits, registryLimits } from "../core/oci-limits.ts";
 import type { Descriptor } from "./documents.ts";
 import type { ImageSource } from "./image-source.ts";
+import { ociLimits, registryLimits } from "./limits.ts";
 import { checkMatches } from "./match.ts";
 import { indexTypes, manifestTypes } from "./media-types.ts";
 import { livelyPieces, readBounded } from "./read-bounded.ts";

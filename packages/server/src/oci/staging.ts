@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, mkdtemp, open, readFile, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { ociLimits } from "../core/oci-limits.ts";
+import { ociLimits } from "./limits.ts";
 import { refuseImage } from "./refusal.ts";
 
 /** Bytes of a stranger's, under a name of ours. */

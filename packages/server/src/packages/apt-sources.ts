@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { type AptSources, aptFolder, noApt } from "../core/apt.ts";
 import { AppError } from "../core/errors.ts";
-import { buildLimits } from "../core/image-limits.ts";
+import { buildLimits } from "../images/limits.ts";
 import { readAptConf } from "./apt-conf.ts";
 import { type AptEntry, readListFile, readSourcesFile } from "./apt-lists.ts";
 import { readBytes } from "./built-in.ts";

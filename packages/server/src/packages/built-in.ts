@@ -1,8 +1,8 @@
 /** The registries that this machine's own pip and npm know by themselves: read from their files, and written nowhere here (NET-13). */
 import { glob, open } from "node:fs/promises";
 import type { PackageManager } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { HostFiles } from "./host-files.ts";
+import { packageLimits } from "./limits.ts";
 
 /** Where sandboxes have these programs from. */
 const places: Record<PackageManager, readonly string[]> = {

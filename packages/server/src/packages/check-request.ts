@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { type InstallRequest, type PackageManager, packageNames, pinnedPackages } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import { checkRange, showSeconds } from "../core/size.ts";
+import { packageLimits } from "./limits.ts";
 
 const examples: Record<PackageManager, string> = { pip: "name==1.2.3", npm: "name@1.2.3" };
 

@@ -2,8 +2,8 @@ import { homedir } from "node:os";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { PackageManager } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import { builtIn, readStart } from "./built-in.ts";
+import { packageLimits } from "./limits.ts";
 
 /** What this machine says of its package managers, read but not understood. */
 export interface HostFiles {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "../core/errors.ts";
 import type { InstalledPackage } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { Workspace } from "./installer.ts";
+import { packageLimits } from "./limits.ts";
 import { npmInstaller } from "./npm-installer.ts";
 import { pipInstaller } from "./pip-installer.ts";
 import { readReport } from "./read-report.ts";

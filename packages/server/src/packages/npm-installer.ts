@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { InstalledPackage, InstallRequest } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { Installer, Workspace } from "./installer.ts";
+import { packageLimits } from "./limits.ts";
 import { asPackage, dig, readReport } from "./read-report.ts";
 
 /** Where node_modules comes to lie: the workspace, or beside the lockfile. */

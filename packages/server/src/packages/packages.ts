@@ -16,12 +16,12 @@ import type {
   Registries,
   Registry,
 } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RunResult } from "../core/run.ts";
 import { certificatePath } from "./certificates.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Installer } from "./installer.ts";
+import { packageLimits } from "./limits.ts";
 import { npmInstaller } from "./npm-installer.ts";
 import { pipInstaller } from "./pip-installer.ts";
 

@@ -1,7 +1,7 @@
 import { installPrograms } from "../core/image.ts";
 import { type InstalledPackage, type InstallRequest, pipReport } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { Installer } from "./installer.ts";
+import { packageLimits } from "./limits.ts";
 import { asPackage, dig, readReport } from "./read-report.ts";
 
 function words({ packages, lockfile }: InstallRequest): string[] {

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { PackageFolder } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import type { HostFiles } from "./host-files.ts";
+import { packageLimits } from "./limits.ts";
 
 const inside = "/opt/caisson/packages";
 

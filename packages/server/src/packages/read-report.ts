@@ -1,9 +1,9 @@
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import type { InstalledPackage } from "../core/package.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { Workspace } from "./installer.ts";
+import { packageLimits } from "./limits.ts";
 
 /** A JSON file that a program of the sandbox wrote; undefined where there is none. */
 export async function readReport(sandbox: Pick<Workspace, "files">, path: string): Promise<unknown> {

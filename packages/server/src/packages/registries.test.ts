@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AppError } from "../core/errors.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import { builtIn } from "./built-in.ts";
 import { findPackages } from "./find-packages.ts";
 import { type HostFiles, hostFiles } from "./host-files.ts";
+import { packageLimits } from "./limits.ts";
 import { readRegistries } from "./read-registries.ts";
 
 const machine = (files: Record<string, string>, variables: HostFiles["variables"] = {}): HostFiles => ({

@@ -9,11 +9,11 @@ import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "..
 import type { Artifact } from "../core/manifest.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import { keptArtifactLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, shownPath, type TreeEntry } from "../core/tree.ts";
 import { listOutput } from "./artifacts.ts";
 import { readAhead } from "./read-ahead.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { keptArtifactLimits } from "./snapshot-limits.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { readManifest, writeManifest } from "./tree-manifest.ts";
 

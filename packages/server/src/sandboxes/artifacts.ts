@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, SandboxFiles } from "../core/file.ts";
-import { artifactLimits } from "../core/limits.ts";
 import type { Artifact, ArtifactContent, Manifest } from "../core/manifest.ts";
+import { artifactLimits } from "./limits.ts";
 import { signManifest } from "./manifest.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { SandboxChronicle } from "./sandbox-parts.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm, stat, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { processLimits } from "../core/limits.ts";
 import { ChannelLog } from "./channel-log.ts";
+import { processLimits } from "./limits.ts";
 
 async function makeFolder() {
   const path = await mkdtemp(join(tmpdir(), "caisson-log-"));

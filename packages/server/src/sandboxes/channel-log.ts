@@ -1,12 +1,12 @@
 import { type FileHandle, open, readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { processLimits } from "../core/limits.ts";
 import type { OutputPiece } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { OutputChannel } from "../core/wire.ts";
 import { CleanOutput } from "../dlp/clean-output.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
+import { processLimits } from "./limits.ts";
 
 interface Segment {
   /** Offset of its first byte in the channel, and its name. */

@@ -1,4 +1,4 @@
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "../wire/limits.ts";
 
 /**
  * Pieces that wait for a slow consumer. A guest may send its window a byte at a time: small pieces are gathered, so that

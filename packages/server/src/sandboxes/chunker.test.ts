@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { type Chunk, Chunker } from "./chunker.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 
 const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 

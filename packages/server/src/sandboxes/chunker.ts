@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 
 /** A number for each byte. What is stored depends on them: another table would share no chunk with this one. */
 const gear = Int32Array.from({ length: 256 }, (_, byte) =>

@@ -1,4 +1,4 @@
-import { runLimits } from "../core/limits.ts";
+import { runLimits } from "./limits.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /**

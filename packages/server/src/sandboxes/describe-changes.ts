@@ -1,7 +1,7 @@
 import type { SnapshotDiff } from "../core/snapshot.ts";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { shownPath } from "../core/tree.ts";
 import type { TreeChange } from "./compare-trees.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 
 /** Changes as people see them, up to a number of them. */
 export function describeChanges(changes: Iterable<TreeChange>): SnapshotDiff {

@@ -1,4 +1,4 @@
-import { searchLimits } from "../core/limits.ts";
+import { searchLimits } from "./limits.ts";
 
 const newline = 10;
 

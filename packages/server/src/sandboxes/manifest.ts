@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { artifactLimits } from "../core/limits.ts";
 import type { Artifact, Manifest, Signer } from "../core/manifest.ts";
+import { artifactLimits } from "./limits.ts";
 
 /** No other signature by the same key can be taken for one of a manifest. */
 const domain = "caisson manifest 1\n";

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "../vault/limits.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export const defaultNamespace = "default";

@@ -1,8 +1,8 @@
 import type { CreatedSandbox } from "../core/engine.ts";
 import { messageOf } from "../core/errors.ts";
 import { hostNameOf } from "../core/host-name.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { Adopt } from "../core/wire.ts";
+import { wireLimits } from "../wire/limits.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import { SandboxWire } from "./sandbox-wire.ts";
 

@@ -2,9 +2,9 @@ import { pipeline, Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import type { PackOptions, PackSummary, Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
-import { archiveLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Wire } from "../core/wire.ts";
+import { archiveLimits } from "../tar/limits.ts";
 import { workerOutput } from "./worker-output.ts";
 
 const trailerBytes = 40;

@@ -1,9 +1,9 @@
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
-import { portLimits } from "../core/http-limits.ts";
 import type { Journal } from "../core/journal.ts";
 import type { PortRecords, PortVisibility, SharedPort } from "../core/port.ts";
 import type { Caller } from "../core/principal.ts";
+import { portLimits } from "../http/limits.ts";
 
 interface DeskParts {
   records: PortRecords;

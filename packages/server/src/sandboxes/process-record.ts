@@ -1,8 +1,8 @@
 import { lstat, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { processLimits } from "../core/limits.ts";
 import type { ProcessResult } from "../core/process-result.ts";
+import { processLimits } from "./limits.ts";
 
 const version = 1;
 

@@ -1,7 +1,6 @@
 import { constants } from "node:os";
 import { emitWarning } from "node:process";
 import { AppError, messageOf } from "../core/errors.ts";
-import { processLimits } from "../core/limits.ts";
 import type { OutputPiece, ProcessInfo, ReadOptions, SandboxProcess } from "../core/process.ts";
 import type { ProcessResult } from "../core/process-result.ts";
 import { checkTerminal } from "../core/terminal.ts";
@@ -9,6 +8,7 @@ import type { ExitRecord, HeldStream, OutputChannel, OutputListener, TerminalSiz
 import type { ChannelLog } from "./channel-log.ts";
 import { CpuGuard } from "./cpu-guard.ts";
 import { errorOfErrno } from "./errno.ts";
+import { processLimits } from "./limits.ts";
 import { observedProcess, tellProcessEnd } from "./observe-process.ts";
 import { type ProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { toProcessResult } from "./process-result.ts";

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { emitWarning } from "node:process";
 import type { Command } from "../core/command.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { processLimits } from "../core/limits.ts";
 import {
   checkBackground,
   type ProcessInfo,
@@ -17,6 +16,7 @@ import { newRunId } from "../core/run-id.ts";
 import type { Adopt, StreamSpec } from "../core/wire.ts";
 import { ChannelLog } from "./channel-log.ts";
 import { limitsOf } from "./command-limits.ts";
+import { processLimits } from "./limits.ts";
 import { BackgroundProcess, type Logs } from "./process.ts";
 import { type ProcessRecord, readProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { readProcessRequest } from "./read-process-request.ts";

@@ -1,5 +1,5 @@
 import type { Blobs } from "../core/blob.ts";
-import { blobLimits } from "../core/snapshot-limits.ts";
+import { blobLimits } from "./snapshot-limits.ts";
 
 /** Blobs one after the other, the next few already under way. */
 export async function* readAhead(blobs: Blobs, digests: Iterable<string>): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
-import { archiveLimits } from "../core/limits.ts";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import type { Wire } from "../core/wire.ts";
+import { archiveLimits } from "../tar/limits.ts";
 import { sendBody } from "./body.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 import { settle } from "./worker-output.ts";
 
 /**

@@ -17,7 +17,6 @@ import type {
 import type { SandboxFiles } from "../core/file.ts";
 import type { Events } from "../core/journal.ts";
 import type { FreezeOptions, LayerInfo } from "../core/layer.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { RefusalWatch } from "../core/network-refusal.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
@@ -27,6 +26,7 @@ import type { RunObserver } from "../core/run-observer.ts";
 import type { RunRecord } from "../core/run-record.ts";
 import { Turn } from "../core/turn.ts";
 import type { Adopt } from "../core/wire.ts";
+import { wireLimits } from "../wire/limits.ts";
 import { Artifacts } from "./artifacts.ts";
 import type { ContextState } from "./code-context.ts";
 import { Contexts } from "./contexts.ts";

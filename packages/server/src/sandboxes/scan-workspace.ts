@@ -1,10 +1,10 @@
 import type { PackSummary, Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
 import { type TarEntry, TarReader } from "../tar/tar-reader.ts";
 import { type Chunk, Chunker } from "./chunker.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 
 export interface ScannedWorkspace {
   /** In the order of their paths. */

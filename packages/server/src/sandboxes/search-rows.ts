@@ -1,6 +1,7 @@
 import { AppError } from "../core/errors.ts";
-import { sandboxLimits, searchLimits } from "../core/limits.ts";
+import { sandboxLimits } from "../core/limits.ts";
 import type { StreamSpec, Wire } from "../core/wire.ts";
+import { searchLimits } from "./limits.ts";
 import { workerOutput } from "./worker-output.ts";
 
 const rowBytes = 32;

@@ -1,10 +1,11 @@
 import type { Told } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
-import { sandboxLimits, searchLimits } from "../core/limits.ts";
+import { sandboxLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "../core/search.ts";
 import type { StreamSpec, Wire } from "../core/wire.ts";
 import { typeOfMode } from "./file-rows.ts";
+import { searchLimits } from "./limits.ts";
 import { MaskedSearch } from "./masked-search.ts";
 import { badRow, type SearchRow, searchRows } from "./search-rows.ts";
 

@@ -3,7 +3,7 @@ import type { SandboxFiles } from "../core/file.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { type InstalledSkill, readReference, skillIndex, skillName } from "../core/skill.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
+import { skillLimits } from "./snapshot-limits.ts";
 
 /** Where skills go, each in a folder of its name. */
 export const skillFolder = "skills";

@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import { isReservedName, skillName } from "../core/skill.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
 import { parsePlainYaml } from "./plain-yaml.ts";
+import { skillLimits } from "./snapshot-limits.ts";
 
 const versionPattern = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 

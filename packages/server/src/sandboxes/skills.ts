@@ -3,7 +3,6 @@ import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { InUse } from "../core/in-use.ts";
 import type { Recorder } from "../core/journal.ts";
-import { archiveLimits } from "../core/limits.ts";
 import type { Caller } from "../core/principal.ts";
 import {
   type InstalledSkill,
@@ -13,10 +12,10 @@ import {
   type SkillRecord,
   type SkillRecords,
 } from "../core/skill.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
 import { shownPath, type TreeEntry } from "../core/tree.ts";
 import { Turn } from "../core/turn.ts";
 import { inflate } from "../tar/inflate.ts";
+import { archiveLimits } from "../tar/limits.ts";
 import { checkTarget } from "../tar/tar-reader.ts";
 import { removeFormer } from "./former-skill.ts";
 import { isInstalled, skillMembers } from "./install-skill.ts";
@@ -24,6 +23,7 @@ import { readAhead } from "./read-ahead.ts";
 import { readArchive } from "./read-archive.ts";
 import { folderOf, readIndex, skillFolder, writeIndex } from "./skill-index.ts";
 import { parseSkillText, type SkillText } from "./skill-text.ts";
+import { skillLimits } from "./snapshot-limits.ts";
 import type { Workspace } from "./snapshots.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { treeArchive } from "./tree-archive.ts";

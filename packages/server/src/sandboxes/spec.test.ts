@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, describe as group, it } from "vitest";
-import { approvalLimits } from "../core/approval-limits.ts";
+import { approvalLimits } from "../approvals/limits.ts";
 import { type CommandDraft, type ContextUse, sharedContext, textOf, toCommand, type What } from "../core/command.ts";
 import { defined } from "../core/defined.ts";
 import { describe } from "../core/describe-command.ts";

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { BlobSession, Blobs } from "../core/blob.ts";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import type { TreeEntry } from "../core/tree.ts";
+import { snapshotLimits } from "./snapshot-limits.ts";
 import { decodeTree, TreeEncoder } from "./tree-codec.ts";
 
 const digestBytes = 32;

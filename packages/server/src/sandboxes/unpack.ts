@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import type { Archive, UnpackLimits, UnpackOptions } from "../core/archive.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
-import { archiveLimits, type Range } from "../core/limits.ts";
+import type { Range } from "../core/limits.ts";
 import { topFolderOf } from "../core/top-folders.ts";
 import type { ExitRecord, Wire } from "../core/wire.ts";
 import { inflate } from "../tar/inflate.ts";
+import { archiveLimits } from "../tar/limits.ts";
 import { sendBody } from "./body.ts";
 import { settle } from "./worker-output.ts";
 

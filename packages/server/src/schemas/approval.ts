@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { approvalLimits } from "../approvals/limits.ts";
 import { type Approval, approvalScopes, approvalStates } from "../core/approval.ts";
 import { approvalKindNames } from "../core/approval-kinds.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "../http/limits.ts";
 import { pageQuery } from "./page.ts";
 import { written } from "./written.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { artifactLimits } from "../core/limits.ts";
+import { artifactLimits } from "../sandboxes/limits.ts";
 
 export const artifact = z
   .object({ path: z.string(), size_bytes: z.number(), sha256: z.string() })

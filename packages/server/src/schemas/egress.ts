@@ -10,8 +10,8 @@ import {
   type NamespacePolicy,
   unknownChoices,
 } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { NamespaceDraft, PolicyDraft, RuleDraft } from "../core/egress-policies.ts";
+import { egressLimits } from "../egress/limits.ts";
 import { formatAllowRule, formatDenyRule } from "../egress/rule-text.ts";
 
 const ruleText = z.string().min(1).max(egressLimits.ruleCharacters);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { httpLimits } from "../core/http-limits.ts";
+import { httpLimits } from "../http/limits.ts";
 import { priority } from "./sandbox.ts";
 import { written } from "./written.ts";
 

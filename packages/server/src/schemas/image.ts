@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { buildLimits } from "../core/image-limits.ts";
 import { type ImageRecord, imageSources, imageStates } from "../core/image-record.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
-import { ociLimits } from "../core/oci-limits.ts";
+import { buildLimits } from "../images/limits.ts";
+import { ociLimits } from "../oci/limits.ts";
 import { exactlyOne } from "./exactly-one.ts";
 
 const name = z.string().min(1).max(256);

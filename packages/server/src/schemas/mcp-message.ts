@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { mcpLimits } from "../core/mcp-limits.ts";
+import { mcpLimits } from "../mcp-protocol/limits.ts";
 
 const jsonrpc = z.literal("2.0");
 const id = z.union([z.string(), z.number().int()]);

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import { type SandboxLimits, warmChoices } from "../core/engine.ts";
-import { fleetLimits, queueLimits } from "../core/fleet-limits.ts";
 import { folderId } from "../core/folder.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { either } from "../core/resource-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import { keptArtifactLimits } from "../core/snapshot-limits.ts";
+import { httpLimits } from "../http/limits.ts";
+import { fleetLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
+import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
 import { policyBody } from "./egress.ts";
 import { engineChoice } from "./engine.ts";

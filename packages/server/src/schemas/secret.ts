@@ -8,7 +8,7 @@ import {
   secretOrigins,
   secretStates,
 } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "../vault/limits.ts";
 
 export const secretName = z.string().regex(secretNamePattern);
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { InstalledSkill, InstallOutcome, SkillRecord } from "../core/skill.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
 import { shownPath, type TreeEntry } from "../core/tree.ts";
+import { skillLimits } from "../sandboxes/snapshot-limits.ts";
 
 const { nameCharacters, versionCharacters } = skillLimits;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RestoreOutcome, SnapshotDiff, SnapshotRecord } from "../core/snapshot.ts";
-import { snapshotLimits } from "../core/snapshot-limits.ts";
 import { shownPath, type TreeEntry } from "../core/tree.ts";
+import { snapshotLimits } from "../sandboxes/snapshot-limits.ts";
 import { sandboxId } from "./sandbox.ts";
 
 const id = z.string().min(1).max(64).describe("of the snapshot");

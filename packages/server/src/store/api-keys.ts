@@ -2,9 +2,9 @@ import type { Kysely } from "kysely";
 import type { ApiKey, ApiKeys } from "../core/api-key.ts";
 import type { Batch } from "../core/batch.ts";
 import { AppError } from "../core/errors.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
+import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 
 const mapping = mapRows<ApiKey>();

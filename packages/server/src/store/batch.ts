@@ -3,7 +3,7 @@ import type { AuditEntry, AuditPlace } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
 import { toSqlValue } from "./sqlite-dialect.ts";

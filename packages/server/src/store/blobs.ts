@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 import type { BlobMark, BlobSession, Blobs, Swept } from "../core/blob.ts";
 import { AppError, errnoOf, explainFullDisk } from "../core/errors.ts";
-import { engineLimits } from "../core/limits.ts";
-import { blobLimits } from "../core/snapshot-limits.ts";
+import { engineLimits } from "../engines/limits.ts";
+import { blobLimits } from "../sandboxes/snapshot-limits.ts";
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { Download, DownloadDraft, Downloads } from "../core/download.ts";
 import { errnoOf } from "../core/errors.ts";
 import type { Freed } from "../core/gc.ts";
-import { packageLimits } from "../core/package-limits.ts";
 import { randomId } from "../core/random-id.ts";
 import { Turn } from "../core/turn.ts";
+import { packageLimits } from "../packages/limits.ts";
 
 interface DownloadsOptions {
   /** Together; the ones that nobody asked for longest go first. */

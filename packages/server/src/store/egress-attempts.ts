@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 import type { Batch } from "../core/batch.ts";
 import type { EgressAttempt } from "../core/egress.ts";
-import { egressLimits } from "../core/egress-limits.ts";
 import type { AttemptQuery, AttemptRecords, LoggedAttempt } from "../core/egress-policies.ts";
+import { egressLimits } from "../egress/limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";

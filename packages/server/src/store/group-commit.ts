@@ -1,4 +1,4 @@
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
 import type { ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
 import { isStep, type Step, type Writer } from "./writer.ts";

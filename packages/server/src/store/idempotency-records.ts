@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { IdempotencyRecord, IdempotencyRecords } from "../core/idempotency.ts";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 
 export class StoredIdempotency implements IdempotencyRecords {

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Batch } from "../core/batch.ts";
-import { buildLimits } from "../core/image-limits.ts";
 import type { ImageChanges, ImageRecord, ImageRecords } from "../core/image-record.ts";
+import { buildLimits } from "../images/limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";

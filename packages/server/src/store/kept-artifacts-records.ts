@@ -1,9 +1,9 @@
 import type { Kysely } from "kysely";
 import type { Batch } from "../core/batch.ts";
 import type { KeptArtifacts, KeptArtifactsQuery, KeptArtifactsRecords } from "../core/kept-artifacts.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
+import { storeLimits } from "./limits.ts";
 import { newestFirst } from "./newest-first.ts";
 import type { Schema } from "./schema.ts";
 

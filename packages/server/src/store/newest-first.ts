@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from "kysely";
 import { AppError } from "../core/errors.ts";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 
 type Aged = "sandboxes" | "snapshots" | "skills" | "approvals" | "kept_artifacts" | "checkpoints";

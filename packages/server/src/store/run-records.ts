@@ -3,8 +3,8 @@ import type { Batch } from "../core/batch.ts";
 import { AppError } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
 import type { AddedRuns, RunBounds, RunQuery, RunRecord, RunRecords } from "../core/run-record.ts";
-import { storeLimits } from "../core/store-limits.ts";
 import { change } from "./batch.ts";
+import { storeLimits } from "./limits.ts";
 import { runJson } from "./run-json.ts";
 import type { Schema } from "./schema.ts";
 

@@ -3,8 +3,8 @@ import { constants } from "node:fs";
 import { link, mkdir, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { artifactLimits } from "../core/limits.ts";
 import type { Signer } from "../core/manifest.ts";
+import { artifactLimits } from "../sandboxes/limits.ts";
 import { type AuditKey, rowKeyOf } from "./audit/row-mac.ts";
 
 async function readKey(path: string): Promise<KeyObject | undefined> {

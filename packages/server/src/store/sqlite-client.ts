@@ -2,7 +2,7 @@ import { nextTick } from "node:process";
 import { Worker } from "node:worker_threads";
 import type { AuditPlace } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type {
   Answer,

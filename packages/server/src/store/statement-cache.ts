@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Recent } from "../core/recent.ts";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 
 interface Prepared {
   statement: StatementSync;

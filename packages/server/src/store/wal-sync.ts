@@ -1,5 +1,5 @@
 import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
-import { storeLimits } from "../core/store-limits.ts";
+import { storeLimits } from "./limits.ts";
 
 /**
  * Brings commits to the disk soon after they were made, without holding up the thread that makes them.

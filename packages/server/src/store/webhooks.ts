@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Batch } from "../core/batch.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
-import { webhookLimits } from "../core/webhook-limits.ts";
+import { webhookLimits } from "../webhooks/limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";

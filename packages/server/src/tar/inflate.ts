@@ -1,7 +1,7 @@
 import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createGunzip, createZstdDecompress } from "node:zlib";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { archiveLimits } from "../core/limits.ts";
+import { archiveLimits } from "./limits.ts";
 import { startsZstd, zstdFrames } from "./zstd-frames.ts";
 
 const gzipMagic = Buffer.from([0x1f, 0x8b]);

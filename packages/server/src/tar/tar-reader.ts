@@ -1,5 +1,5 @@
 import { sandboxLimits } from "../core/limits.ts";
-import { tarLimits } from "../core/snapshot-limits.ts";
+import { tarLimits } from "../sandboxes/snapshot-limits.ts";
 import { quoted, refuseArchive } from "./archive-refusal.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { PaxHeader } from "./pax-header.ts";

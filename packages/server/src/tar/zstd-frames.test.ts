@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { archiveLimits } from "../core/limits.ts";
 import { inflate } from "./inflate.ts";
+import { archiveLimits } from "./limits.ts";
 import { zstdFrames } from "./zstd-frames.ts";
 
 async function* inPieces(bytes: Buffer, size: number) {

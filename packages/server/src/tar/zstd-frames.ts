@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { archiveLimits } from "../core/limits.ts";
+import { archiveLimits } from "./limits.ts";
 
 const magic = 0xfd2fb528;
 /** Of frames that a decoder passes over: `zstd:chunked` keeps its table of contents in one. Sixteen numbers. */

@@ -3,10 +3,10 @@ import { toJson } from "../audit/audit-json.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { isAllowed } from "../core/scope.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import { auditRow } from "../schemas/audit.ts";
 import { runReport, showRunReport } from "../schemas/run-report.ts";
 import { existingSession, sessionId } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool, type ToolCall } from "./tool.ts";
 
 const { auditRows } = sessionLimits;

@@ -6,7 +6,7 @@ import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
-import { sessionLimits } from "../core/session-limits.ts";
+import { sessionLimits } from "./session-limits.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** Names that are variables in both languages; what begins with two underscores is an interpreter's own. */

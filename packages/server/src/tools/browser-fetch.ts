@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { browserLimits } from "../core/browser-limits.ts";
 import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
-import { webLimits } from "../core/web-limits.ts";
-import { dialLimits } from "../core/webhook-limits.ts";
 import { contentForms } from "../web/browser/drive.ts";
+import { browserLimits } from "../web/browser/limits.ts";
+import { webLimits } from "../web/limits.ts";
+import { dialLimits } from "../webhooks/limits.ts";
 import { browserSessionOf } from "./browser-session.ts";
 import { sessionId, where, whereOf } from "./session.ts";
 import { toImage } from "./show-files.ts";

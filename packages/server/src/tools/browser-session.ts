@@ -1,6 +1,6 @@
-import { browserLimits } from "../core/browser-limits.ts";
 import { AppError } from "../core/errors.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { browserLimits } from "../web/browser/limits.ts";
 import { findSession } from "./find-session.ts";
 import type { ToolCall } from "./tool.ts";
 

@@ -1,8 +1,8 @@
 import type { AuditContent, ContentPolicy } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Redactor } from "../core/redaction.ts";
-import { auditLimits } from "../core/store-limits.ts";
 import type { CallVerdict } from "../core/tool-call.ts";
+import { auditLimits } from "../store/limits.ts";
 
 /** Arguments and result of a call, as JSON text. */
 export interface CallTexts {

@@ -2,8 +2,8 @@ import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { requireScope } from "../core/scope.ts";
-import { toolLimits } from "../core/tool-limits.ts";
 import { hintOf } from "../schemas/meant-field.ts";
+import { toolLimits } from "./limits.ts";
 import { recordCall } from "./record-call.ts";
 import type { Tool, ToolCall, ToolResult } from "./tool.ts";
 

@@ -1,6 +1,6 @@
 import { toCommand } from "../core/command.ts";
 import type { CheckShell } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "../validation/limits.ts";
 import { findSession } from "./find-session.ts";
 import type { ToolCall } from "./tool.ts";
 

@@ -1,7 +1,7 @@
 import type { Fleet } from "../core/fleet.ts";
-import { httpLimits } from "../core/http-limits.ts";
 import { type SandboxState, sandboxStates } from "../core/lifecycle.ts";
 import type { Caller } from "../core/principal.ts";
+import { httpLimits } from "../http/limits.ts";
 
 /** How many sandboxes of the namespace are in each state, and how many of them are somebody's session. */
 export async function countSandboxes(fleet: Pick<Fleet<unknown>, "list">, caller: Caller) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { webLimits } from "../core/web-limits.ts";
-import { dialLimits } from "../core/webhook-limits.ts";
+import { webLimits } from "../web/limits.ts";
+import { dialLimits } from "../webhooks/limits.ts";
 import { sessionId, sessionOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import { artifact, manifest } from "../schemas/artifact.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const getArtifacts = defineTool({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "../host-access/limits.ts";
 import { defineTool } from "./tool.ts";
 
 const { timeoutMs, words } = hostLimits;

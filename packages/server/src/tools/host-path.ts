@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hostLimits } from "../core/host-limits.ts";
+import { hostLimits } from "../host-access/limits.ts";
 
 /** A field of every tool that reaches files of the host. */
 export const hostPath = z

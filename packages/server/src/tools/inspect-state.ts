@@ -2,11 +2,11 @@ import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { redacted } from "../core/redaction.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { findSession } from "./find-session.ts";
 import { inspectVariables, interpreterState } from "./inspect-variables.ts";
 import { sessionId, sessionLabels } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 /** Variables whose name says that nobody should read them, whoever set them. */

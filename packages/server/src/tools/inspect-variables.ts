@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ContextLanguage } from "../core/context.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { sessionLimits } from "./session-limits.ts";
 
 const variable = z.object({
   name: z.string().max(200),

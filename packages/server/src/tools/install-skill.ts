@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { skillLimits } from "../core/snapshot-limits.ts";
+import { skillLimits } from "../sandboxes/snapshot-limits.ts";
 import { installedSkills, showInstalled, skillReference } from "../schemas/skill.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";

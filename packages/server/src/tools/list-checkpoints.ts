@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import { checkpointForAgents, showForAgents } from "../schemas/checkpoint.ts";
 import { findSession } from "./find-session.ts";
 import { sessionId } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const listCheckpoints = defineTool({

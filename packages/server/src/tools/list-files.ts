@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
 import { fileInfo, showFileInfo } from "../schemas/file.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 const { entries } = sessionLimits;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { sessionLimits } from "../core/session-limits.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
+import { skillLimits } from "../sandboxes/snapshot-limits.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const listSkills = defineTool({

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
 import { showStateSnapshot, stateSnapshot } from "../schemas/snapshot.ts";
 import { findSession } from "./find-session.ts";
 import { sessionId } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const listStateSnapshots = defineTool({

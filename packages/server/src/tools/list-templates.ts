@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
 import { showTemplate, template } from "../schemas/template.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 const shown = template.pick({

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
-import { toolLimits } from "../core/tool-limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { toolLimits } from "./limits.ts";
 
 /** Output that is told as it comes and kept for the result, as far as both may be. */
 export class LiveOutput {

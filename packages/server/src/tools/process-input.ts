@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
 import { processId } from "../schemas/process.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const processInput = defineTool({

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
 import type { SandboxProcess } from "../core/process.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import { processId, processInfo } from "../schemas/process.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { textOf } from "./text-of.ts";
 import { defineTool } from "./tool.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { ReadOptions } from "../core/file.ts";
-import { sessionLimits } from "../core/session-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { textOf } from "./text-of.ts";
 import { defineTool, type ToolCall } from "./tool.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
-import { skillLimits } from "../core/snapshot-limits.ts";
 import { shownPath } from "../core/tree.ts";
+import { skillLimits } from "../sandboxes/snapshot-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { skillReference } from "../schemas/skill.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { textOf } from "./text-of.ts";
 import { defineTool } from "./tool.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { fleetLimits } from "../core/fleet-limits.ts";
+import { fleetLimits } from "../sandboxes/fleet/limits.ts";
 import { type CallTexts, contentOf, failureText, textOf, verdictOf } from "./call-texts.ts";
 import type { ToolCall } from "./tool.ts";
 

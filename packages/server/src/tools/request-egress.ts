@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { approvalLimits } from "../approvals/limits.ts";
 import type { Approval } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
 import { defined } from "../core/defined.ts";
 import { requireHost } from "../egress/require-host.ts";
 import { approval, requestBody, showApproval } from "../schemas/approval.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { approvalLimits } from "../approvals/limits.ts";
 import { approvalStates } from "../core/approval.ts";
-import { approvalLimits } from "../core/approval-limits.ts";
-import { hostLimits } from "../core/host-limits.ts";
 import { waitPath } from "../core/refusal.ts";
+import { hostLimits } from "../host-access/limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const requestHostAccess = defineTool({

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { searchLimits } from "../core/limits.ts";
 import type { SearchMatch } from "../core/search.ts";
-import { sessionLimits } from "../core/session-limits.ts";
+import { searchLimits } from "../sandboxes/limits.ts";
 import { searchMatch } from "../schemas/file.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 const { entries } = sessionLimits;

@@ -1,5 +1,5 @@
 import type { ContextResult } from "../core/context.ts";
-import { toolLimits } from "../core/tool-limits.ts";
+import { toolLimits } from "./limits.ts";
 import { toImage } from "./show-files.ts";
 import type { ToolContent } from "./tool.ts";
 

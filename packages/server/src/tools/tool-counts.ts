@@ -1,4 +1,4 @@
-import { sessionLimits } from "../core/session-limits.ts";
+import { sessionLimits } from "./session-limits.ts";
 
 export interface ToolCount {
   calls: number;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { csvRules, csvTypes } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "../validation/limits.ts";
 import { defineTool } from "./tool.ts";
 import { validationOf } from "./validation-of.ts";
 

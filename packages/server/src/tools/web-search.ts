@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defined } from "../core/defined.ts";
-import { webLimits } from "../core/web-limits.ts";
+import { webLimits } from "../web/limits.ts";
 import { providerNames } from "../web/search/providers.ts";
 import { sessionId, sessionOf } from "./session.ts";
 import { defineTool } from "./tool.ts";

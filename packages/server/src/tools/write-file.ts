@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
-import { sessionLimits } from "../core/session-limits.ts";
 import { filePath } from "../schemas/sandbox.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
+import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";
 
 export const writeFile = defineTool({

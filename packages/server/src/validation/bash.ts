@@ -1,5 +1,5 @@
 import type { CheckShell, Finding } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "./limits.ts";
 
 /**
  * Bash has the last word on what it can run: its errors count, and an error of the parser's alone is a warning. It knows lines

@@ -1,8 +1,8 @@
 import { AppError } from "../core/errors.ts";
 import type { CsvIssue, CsvValidation } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
 import { type CsvRecord, readRecords } from "./csv-reader.ts";
 import { type Constraint, readConstraint } from "./csv-types.ts";
+import { validationLimits } from "./limits.ts";
 
 interface CsvInput {
   csv: string;

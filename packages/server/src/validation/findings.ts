@@ -1,5 +1,5 @@
 import type { Finding, Severity } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "./limits.ts";
 import type { Place } from "./position.ts";
 
 export interface Checked {

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { type JsonSchema, type SchemaName, schemaNames } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "./limits.ts";
 
 /** Text of at most so many bytes of UTF-8, which it must be. */
 export function readText(what: string, text: string | Uint8Array, maxBytes: number): string {

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { JsonIssue, JsonSchema, JsonValidation, SchemaName } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "./limits.ts";
 import { namedSchemas } from "./schemas.ts";
 
 /** All errors of a JSON text by a schema of 2020-12. Nothing is ever fetched: a reference is found in the schema, or refused. */

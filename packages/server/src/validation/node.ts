@@ -1,7 +1,7 @@
 import { type Options, type Program, parse } from "acorn";
 import type { ValidationPolicy } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
 import { type Checked, Findings } from "./findings.ts";
+import { validationLimits } from "./limits.ts";
 import { findDangers } from "./node-dangers.ts";
 import { approvedModules, fixableModules, fixableNames } from "./node-modules.ts";
 import { type UnboundName, unboundNames } from "./node-scope.ts";

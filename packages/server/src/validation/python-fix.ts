@@ -1,4 +1,4 @@
-import { validationLimits } from "../core/validation-limits.ts";
+import { validationLimits } from "./limits.ts";
 import { approvedModules } from "./python-modules.ts";
 import { type MissingImport, statementOf } from "./python-names.ts";
 import type { Token } from "./python-tokens.ts";

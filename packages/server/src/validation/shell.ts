@@ -1,6 +1,6 @@
 import { forEachChild, type ParsedScript, parse, type SyntaxNode } from "unbash";
-import { validationLimits } from "../core/validation-limits.ts";
 import { Findings } from "./findings.ts";
+import { validationLimits } from "./limits.ts";
 import { Positions } from "./position.ts";
 import { judgeCommand, judgeTarget, type Verdict } from "./shell-commands.ts";
 import { findPipedProgram, isForkBomb, programText, runsFetched } from "./shell-flow.ts";

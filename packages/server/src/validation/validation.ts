@@ -10,9 +10,9 @@ import type {
   JsonValidation,
   Validation,
 } from "../core/validation.ts";
-import { validationLimits } from "../core/validation-limits.ts";
 import { mergeBash } from "./bash.ts";
 import { readSchema, readText, writeJson } from "./input.ts";
+import { validationLimits } from "./limits.ts";
 import { type PoolTimes, WorkerPool } from "./worker-pool.ts";
 
 const checkers = { python: "ruff", node: "acorn", shell: "unbash" } as const satisfies Record<string, CodeChecker>;

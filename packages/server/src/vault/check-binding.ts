@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { SecretBinding, SecretDelivery, SecretTarget } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { BindingRecord } from "../core/secret-record.ts";
+import { secretLimits } from "./limits.ts";
 
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const tokenPattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;

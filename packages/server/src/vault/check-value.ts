@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { AppError } from "../core/errors.ts";
 import type { SecretDelivery } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "./limits.ts";
 
 const { min, max } = secretLimits.valueBytes;
 

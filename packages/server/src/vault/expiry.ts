@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { SecretRecord, SecretRecords } from "../core/secret-record.ts";
+import { secretLimits } from "./limits.ts";
 
 export interface ExpiryParts {
   records: Pick<SecretRecords, "expired" | "nextExpiry">;

@@ -3,9 +3,9 @@ import { AppError } from "../core/errors.ts";
 import type { News, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { BoundSecret, Handover, HeldSecret, SecretHolder } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { BindingRecord, DeliveryRecord } from "../core/secret-record.ts";
 import { choose, isFor, placeOf } from "./check-binding.ts";
+import { secretLimits } from "./limits.ts";
 import { type ReaderParts, readValue } from "./value-reader.ts";
 
 export interface HandOverParts extends ReaderParts {

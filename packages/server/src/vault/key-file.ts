@@ -4,7 +4,7 @@ import { link, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { geteuid } from "node:process";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "./limits.ts";
 import { formatMasterKeys, type MasterKey, parseMasterKeys } from "./master-key.ts";
 
 /** Undefined when there is none. One that others may read is not used. */

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
+import { secretLimits } from "./limits.ts";
 
 export interface MasterKey {
   /** Tells keys apart, and nothing of the key. */

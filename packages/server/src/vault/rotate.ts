@@ -1,8 +1,8 @@
 import { AppError } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { SecretRecords } from "../core/secret-record.ts";
 import { rewrap } from "./envelope.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { secretLimits } from "./limits.ts";
 
 /** Wraps with the first key what others wrap; says how many. What was put or rotated meanwhile is left as it is. */
 export async function rewrapAll(ring: KeyRing, records: SecretRecords): Promise<number> {

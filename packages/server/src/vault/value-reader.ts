@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { SecretRecord, SecretRecords } from "../core/secret-record.ts";
 import { unseal } from "./envelope.ts";
 import type { EnvironmentSecrets } from "./environment-secrets.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { secretLimits } from "./limits.ts";
 
 export interface ReaderParts {
   records: SecretRecords;

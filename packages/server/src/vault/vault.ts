@@ -18,7 +18,6 @@ import {
   secretNamePattern,
   type Vault,
 } from "../core/secret.ts";
-import { secretLimits } from "../core/secret-limits.ts";
 import type { BindingRecord, SecretRecord, SecretRecords } from "../core/secret-record.ts";
 import { Turn } from "../core/turn.ts";
 import { checkDelivery, placeOf } from "./check-binding.ts";
@@ -28,6 +27,7 @@ import type { EnvironmentSecrets } from "./environment-secrets.ts";
 import { Expiry } from "./expiry.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";
 import { KeyRing, type KeySource } from "./key-ring.ts";
+import { secretLimits } from "./limits.ts";
 import { keysNamespace, newKey, readKey } from "./own-keys.ts";
 import { Placeholders } from "./placeholders.ts";
 import { rewrapAll } from "./rotate.ts";

@@ -1,9 +1,9 @@
 import type { RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
-import { webLimits } from "../core/web-limits.ts";
 import { type ContentKind, guessKind, readContentType } from "./content-kind.ts";
 import { decodeText } from "./decode-text.ts";
 import { type Fetched, follow } from "./follow.ts";
+import { webLimits } from "./limits.ts";
 import { readAddress } from "./page-address.ts";
 import { readBody } from "./read-body.ts";
 import type { Reader } from "./reader.ts";

@@ -1,7 +1,7 @@
 import { defined } from "../core/defined.ts";
 import type { ErrandAnswer, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
-import { webLimits } from "../core/web-limits.ts";
+import { webLimits } from "./limits.ts";
 import { readAddress } from "./page-address.ts";
 
 export interface Fetched extends ErrandAnswer {

@@ -1,5 +1,5 @@
-import { webLimits } from "../core/web-limits.ts";
 import { type DomElement, type DomNode, isElement } from "./dom.ts";
+import { webLimits } from "./limits.ts";
 
 interface Writing {
   blocksOf(parent: DomNode): string[];

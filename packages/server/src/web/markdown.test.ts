@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { webLimits } from "../core/web-limits.ts";
+import { webLimits } from "./limits.ts";
 import { MarkdownWriter } from "./markdown.ts";
 import { tameHtml } from "./tame-html.ts";
 

@@ -1,6 +1,7 @@
 /** A tree of HTML as Markdown (CommonMark, with the tables of GitHub). */
-import { webLimits } from "../core/web-limits.ts";
+
 import { type DomElement, type DomNode, isElement, isText } from "./dom.ts";
+import { webLimits } from "./limits.ts";
 import { writeTable } from "./markdown-table.ts";
 import { oneLine } from "./one-line.ts";
 import { linkOf } from "./page-address.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { dialLimits } from "../core/webhook-limits.ts";
+import { dialLimits } from "../webhooks/limits.ts";
 
 /** An address that a page can have; what it is must be known before anybody is asked about it. */
 export function readAddress(text: string, base?: URL): URL {

@@ -3,7 +3,7 @@ import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { ErrandAnswer } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
-import { webLimits } from "../core/web-limits.ts";
+import { webLimits } from "./limits.ts";
 
 export interface Body {
   bytes: Buffer;

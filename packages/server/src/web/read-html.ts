@@ -1,7 +1,7 @@
 /** From HTML to what a reader wants of it. Runs in a thread of its own: pages are hostile. */
 import { Readability } from "@mozilla/readability";
-import { webLimits } from "../core/web-limits.ts";
 import { type DomDocument, type DomElement, textOf } from "./dom.ts";
+import { webLimits } from "./limits.ts";
 import { MarkdownWriter } from "./markdown.ts";
 import { oneLine } from "./one-line.ts";
 import { linkOf } from "./page-address.ts";

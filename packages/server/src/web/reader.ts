@@ -3,7 +3,7 @@
 import { Worker } from "node:worker_threads";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { FairQueue } from "../core/fair-queue.ts";
-import { webLimits } from "../core/web-limits.ts";
+import { webLimits } from "./limits.ts";
 import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
 
 // Tests run the sources; the bundle lies beside the worker's.

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { webLimits } from "../core/web-limits.ts";
 import type { DomElement } from "./dom.ts";
+import { webLimits } from "./limits.ts";
 import { tameHtml } from "./tame-html.ts";
 
 const shown = (element: DomElement) => (element as unknown as { innerHTML: string }).innerHTML;

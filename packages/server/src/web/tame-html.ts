@@ -3,8 +3,8 @@
  * and nothing that is not for reading. Whoever nests deeper loses tags, not text.
  */
 import { Parser } from "htmlparser2";
-import { webLimits } from "../core/web-limits.ts";
 import { type DomDocument, type DomElement, emptyDocument, isText } from "./dom.ts";
+import { webLimits } from "./limits.ts";
 
 export interface TamedHtml {
   document: DomDocument;

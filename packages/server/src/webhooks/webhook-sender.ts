@@ -6,7 +6,7 @@ import type { Dialer } from "../core/dialer.ts";
 import { AppError } from "../core/errors.ts";
 import type { EventReader, FeedType, Journal, JournalEvent, Position } from "../core/journal.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
-import { webhookLimits } from "../core/webhook-limits.ts";
+import { webhookLimits } from "./limits.ts";
 import { newWebhookSecret, signedHeaders } from "./webhook-signature.ts";
 
 export interface WebhookSenderParts {

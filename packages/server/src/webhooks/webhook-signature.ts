@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { webhookLimits } from "../core/webhook-limits.ts";
+import { webhookLimits } from "./limits.ts";
 
 /** Standard Webhooks 1.0: `whsec_` and the key in base64. */
 export function newWebhookSecret(): string {

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { errnoOf } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { Adopt } from "../core/wire.ts";
 import { WireConnection } from "./connection.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 
 const never = new Promise<string>(() => {});
 

@@ -4,7 +4,6 @@ import { Socket } from "node:net";
 import { setImmediate as immediate } from "node:timers/promises";
 import type { WirePaths } from "../core/engine.ts";
 import { AppError, messageOf } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import {
   type Adopt,
@@ -22,6 +21,7 @@ import { FifoWriter } from "./fifo-writer.ts";
 import { type FrameHeader, FrameParser, frameTypes, WireViolation } from "./frame.ts";
 import { FrameSender } from "./frame-sender.ts";
 import { HelloFinder } from "./hello.ts";
+import { wireLimits } from "./limits.ts";
 import { ReceiveBuffers } from "./receive-buffers.ts";
 import { encodeConfiguration, encodeSpec } from "./spec.ts";
 import { HostStream, parseState } from "./stream.ts";

@@ -1,9 +1,9 @@
 import type { AppError } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { Datagram } from "../core/tunnel.ts";
 import type { StreamState } from "../core/wire.ts";
 import { refusal } from "./awaited-stream.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 import { parseAddress, showAddress, unpackSpot } from "./spot.ts";
 import { parseExit } from "./stream.ts";
 import type { StreamEnd } from "./stream-end.ts";

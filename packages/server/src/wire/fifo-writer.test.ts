@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { errnoOf } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import { FifoWriter } from "./fifo-writer.ts";
+import { wireLimits } from "./limits.ts";
 
 let folder: string;
 let fd: number;

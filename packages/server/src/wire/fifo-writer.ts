@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { errnoOf } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "./limits.ts";
 
 const queuedDataBytes = wireLimits.queuedDataFrames * wireLimits.toGuestFrameBytes;
 

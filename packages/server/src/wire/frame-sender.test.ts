@@ -2,10 +2,10 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { wireLimits } from "../core/limits.ts";
 import { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import { FrameSender } from "./frame-sender.ts";
+import { wireLimits } from "./limits.ts";
 
 const { pieceFrames, headerBytes, toGuestFrameBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;

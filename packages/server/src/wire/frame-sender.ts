@@ -1,8 +1,8 @@
-import { wireLimits } from "../core/limits.ts";
 import { streamKinds } from "../core/wire.ts";
 import type { FifoWriter } from "./fifo-writer.ts";
 import { frameTypes, writeHeader } from "./frame.ts";
 import type { Congestion, InputWire, SendFrame, SendFull } from "./input-window.ts";
+import { wireLimits } from "./limits.ts";
 
 const { bulkFrames, headerBytes, toGuestFrameBytes } = wireLimits;
 const payloadBytes = toGuestFrameBytes - headerBytes;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { wireLimits } from "../core/limits.ts";
 import { type FrameHeader, FrameParser, frameTypes, WireViolation, writeHeader } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 
 const epoch = 7;
 

@@ -1,4 +1,4 @@
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "./limits.ts";
 
 export const frameTypes = {
   hello: 1,

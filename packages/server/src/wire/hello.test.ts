@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { wireLimits } from "../core/limits.ts";
 import { HelloFinder } from "./hello.ts";
+import { wireLimits } from "./limits.ts";
 
 it("finds the guest's answer behind a torn frame of a former owner, however it is cut", () => {
   const nonce = randomBytes(16);

@@ -1,4 +1,4 @@
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "./limits.ts";
 
 /**
  * Reads past whatever a former owner left in the FIFO, torn frames included, up to the guest's answer to this owner's

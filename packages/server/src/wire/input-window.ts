@@ -1,5 +1,5 @@
-import { wireLimits } from "../core/limits.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 
 /** Undefined where there is room for more input frames; else what to wait for. */
 export type Congestion = () => Promise<void> | undefined;

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { sandboxLimits, wireLimits } from "../core/limits.ts";
+import { sandboxLimits } from "../core/limits.ts";
 import { topFolders } from "../core/top-folders.ts";
 import { streamKinds } from "../core/wire.ts";
 import { frameTypes } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 import { flags, tags, warmFlags } from "./spec.ts";
 
 const header = readFileSync(join(import.meta.dirname, "../../../../native/guest/guest.h"), "utf8");

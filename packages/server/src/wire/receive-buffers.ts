@@ -1,4 +1,4 @@
-import { wireLimits } from "../core/limits.ts";
+import { wireLimits } from "./limits.ts";
 
 /** A buffer that the wire was read into, and how many pieces of it listeners still hold. */
 export class ReceiveBuffer {

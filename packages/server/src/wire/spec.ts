@@ -1,6 +1,6 @@
-import { wireLimits } from "../core/limits.ts";
 import type { StreamSpec, TerminalSize, WarmInterpreter, WireConfiguration } from "../core/wire.ts";
 import { writeU64 } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 
 export const tags = {
   argument: 1,

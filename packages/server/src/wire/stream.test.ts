@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { wireLimits } from "../core/limits.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
+import { wireLimits } from "./limits.ts";
 import { ReceiveBuffers } from "./receive-buffers.ts";
 import { HostStream } from "./stream.ts";
 

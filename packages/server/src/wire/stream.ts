@@ -1,8 +1,8 @@
 import { AppError } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { ExitRecord, HeldStream, OutputChannel, OutputListener, StreamState, TerminalSize } from "../core/wire.ts";
 import { frameTypes, readU64, WireViolation } from "./frame.ts";
 import { InputWindow, type InputWire, type SendFrame } from "./input-window.ts";
+import { wireLimits } from "./limits.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import { packSize } from "./spec.ts";
 

@@ -1,9 +1,9 @@
 import { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { StraightTunnel } from "../core/tunnel.ts";
 import { frameTypes, WireViolation } from "./frame.ts";
 import { InputWindow } from "./input-window.ts";
+import { wireLimits } from "./limits.ts";
 import type { ReceiveBuffer } from "./receive-buffers.ts";
 import type { Spot } from "./spot.ts";
 import { parseExit } from "./stream.ts";

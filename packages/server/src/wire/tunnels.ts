@@ -1,11 +1,11 @@
 import { AppError } from "../core/errors.ts";
-import { wireLimits } from "../core/limits.ts";
 import type { Datagram, Tunnel, TunnelListener, Tunnels } from "../core/tunnel.ts";
 import { type StreamKind, type StreamSpec, type StreamState, streamKinds, type WireStream } from "../core/wire.ts";
 import { AwaitedStream } from "./awaited-stream.ts";
 import { DatagramStream } from "./datagram-stream.ts";
 import { WireViolation } from "./frame.ts";
 import { InputBudget, type InputWire, type SendFrame } from "./input-window.ts";
+import { wireLimits } from "./limits.ts";
 import { ListenerStream } from "./listener-stream.ts";
 import { placed } from "./placed.ts";
 import { isPort, packSpot, unpackSpot } from "./spot.ts";

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, ApprovalInfo, ApprovalScope, ApprovalState } from "@caisson/sdk";
+import { approvalLimits } from "../../approvals/limits.ts";
 import { approvalScopes, approvalStates } from "../../core/approval.ts";
-import { approvalLimits } from "../../core/approval-limits.ts";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RunIo } from "../run.ts";

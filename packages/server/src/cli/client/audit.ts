@@ -3,7 +3,7 @@ import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../../store/limits.ts";
 import type { AuditSource } from "../audit.ts";
 import type { AuditPlan } from "../audit-options.ts";
 import { connect } from "./connect.ts";

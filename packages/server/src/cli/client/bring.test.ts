@@ -2,9 +2,9 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cliLimits } from "../../core/limits.ts";
 import { type TarMember, tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
 import { FolderWriter } from "../folder-writer.ts";
+import { cliLimits } from "../limits.ts";
 import { unpackInto } from "./bring.ts";
 
 let folder: string;

@@ -2,7 +2,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { FileInfo, Files } from "@caisson/sdk";
 import { AppError } from "../../core/errors.ts";
-import { snapshotLimits } from "../../core/snapshot-limits.ts";
+import { snapshotLimits } from "../../sandboxes/snapshot-limits.ts";
 import { TarReader, wrongChecksum } from "../../tar/tar-reader.ts";
 import { FirstLines } from "../first-lines.ts";
 import { explainWriting, FolderWriter, type Pieces } from "../folder-writer.ts";

@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import type { ImageInfo, ImportImage } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { buildLimits } from "../../core/image-limits.ts";
 import { showBytes } from "../../core/size.ts";
+import { buildLimits } from "../../images/limits.ts";
 import { followImage } from "./follow-image.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb, type VerbCall } from "./verb.ts";

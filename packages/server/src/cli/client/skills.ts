@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type { Caisson, SkillInfo } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { skillLimits } from "../../core/snapshot-limits.ts";
+import { skillLimits } from "../../sandboxes/snapshot-limits.ts";
 import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";

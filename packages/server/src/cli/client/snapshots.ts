@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import type { SnapshotDiff, SnapshotInfo } from "@caisson/sdk";
-import { httpLimits } from "../../core/http-limits.ts";
+import { httpLimits } from "../../http/limits.ts";
 import type { RunIo } from "../run.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";

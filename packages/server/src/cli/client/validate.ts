@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { languageOf, languages } from "../../core/language.ts";
 import type { Finding } from "../../core/validation.ts";
-import { validationLimits } from "../../core/validation-limits.ts";
+import { validationLimits } from "../../validation/limits.ts";
 import { visible } from "../terminal.ts";
 import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { artifactLimits } from "../../core/limits.ts";
+import { artifactLimits } from "../../sandboxes/limits.ts";
 import { tellJson, tellLine } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 

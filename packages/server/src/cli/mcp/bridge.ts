@@ -3,9 +3,9 @@ import type { Caisson, RpcMessage } from "@caisson/sdk";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { jsonLimits } from "../../core/json-limits.ts";
 import { LineReader } from "../../core/line-reader.ts";
-import { mcpLimits } from "../../core/mcp-limits.ts";
 import { parseJson } from "../../core/parse-json.ts";
 import { randomId } from "../../core/random-id.ts";
+import { mcpLimits } from "../../mcp-protocol/limits.ts";
 import { writeOut } from "../write-out.ts";
 
 interface BridgeParts {

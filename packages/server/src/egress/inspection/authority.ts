@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { inspectionLimits } from "../../core/gate-limits.ts";
+import { inspectionLimits } from "../gate-limits.ts";
 import { makeCertificate } from "./certificate.ts";
 
 const dayMs = 86_400_000;

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { createServer, type TLSSocket } from "node:tls";
-import { gateLimits } from "../../core/gate-limits.ts";
+import { gateLimits } from "../gate-limits.ts";
 import { reset } from "../relay.ts";
 import type { Authority } from "./authority.ts";
 

@@ -1,9 +1,9 @@
 import { Agent, type ClientRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { gateLimits } from "../../core/gate-limits.ts";
 import { requestBy } from "../dialer.ts";
 import type { Exit } from "../exit.ts";
+import { gateLimits } from "../gate-limits.ts";
 
 type Made = (error: Error | null, socket: Duplex) => void;
 

@@ -10,9 +10,9 @@ import {
 } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { gateLimits, inspectionLimits } from "../../core/gate-limits.ts";
 import { type AdmitParts, admit } from "../admit.ts";
 import { http2Over } from "../dialer.ts";
+import { gateLimits, inspectionLimits } from "../gate-limits.ts";
 import { problemAnswer } from "../http-answer.ts";
 import type { Outlet } from "../outlet.ts";
 import type { Permit } from "../passage.ts";

@@ -1,7 +1,7 @@
 import type { SecureContext, TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { gateLimits } from "../../core/gate-limits.ts";
 import { secureOver } from "../dialer.ts";
+import { gateLimits } from "../gate-limits.ts";
 import type { Outlet } from "../outlet.ts";
 
 /** TLS with the host itself, which must prove that it has the name. Otherwise the way out ends, with the reason. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Containment, EngineName, SandboxLimits, SandboxStats } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { applyLimits, changeLimits } from "./cgroup-limits.ts";
 import type { Controller, Hierarchy } from "./cgroup-mounts.ts";
 import { readOomKills, readStats } from "./cgroup-stats.ts";

@@ -1,6 +1,6 @@
 import type { CopiedOutput } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 import type { Live } from "./live.ts";
 

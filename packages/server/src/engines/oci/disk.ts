@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rename, rm, statfs, utimes } from "node:fs/promis
 import { join } from "node:path";
 import { checkDiskRoom, type DiskRoom, showGibibytes } from "../../core/disk-room.ts";
 import { AppError } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { findProgram } from "../runtime.ts";
 import { runProcess } from "../spawn.ts";
 import {

@@ -18,9 +18,9 @@ import type {
 } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "../../core/layer.ts";
-import { engineLimits } from "../../core/limits.ts";
 import type { FileWatch } from "../../core/watch.ts";
 import { noFolder } from "../host-folders.ts";
+import { engineLimits } from "../limits.ts";
 import { runtimes } from "../runtime.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { copyOutput } from "./copy-output.ts";

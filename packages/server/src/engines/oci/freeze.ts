@@ -3,7 +3,7 @@ import { mkdir, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../core/errors.ts";
 import type { LayerInfo } from "../../core/layer.ts";
-import { layerLimits } from "../../core/layer-limits.ts";
+import { layerLimits } from "../layer-limits.ts";
 import { claimFile, imageName } from "./disk-claims.ts";
 import type { Argument } from "./helper-client.ts";
 import {

@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { type StartedProcess, startProcess } from "../spawn.ts";
 
 /** One `key=value` of a request; a key may come more than once. */

@@ -1,7 +1,7 @@
 import type { SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import type { RootEntry, RootImage } from "../../core/image.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { type Runtime, restoreArguments, runArguments } from "../runtime.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 

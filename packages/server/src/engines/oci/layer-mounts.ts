@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf, messageOf } from "../../core/errors.ts";
 import type { LayerId } from "../../core/layer.ts";
-import { layerLimits } from "../../core/layer-limits.ts";
 import { Turn } from "../../core/turn.ts";
+import { layerLimits } from "../layer-limits.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 import {
   type LayerRecord,

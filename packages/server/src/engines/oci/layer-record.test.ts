@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { layerLimits } from "../../core/layer-limits.ts";
+import { layerLimits } from "../layer-limits.ts";
 import { parseLayerRecord } from "./layer-record.ts";
 
 const id = "abcdefghijklmnop";

@@ -2,7 +2,7 @@ import { lstat, mkdir, readdir, readFile, rename, stat, writeFile } from "node:f
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { type LayerId, layerId } from "../../core/layer.ts";
-import { layerLimits } from "../../core/layer-limits.ts";
+import { layerLimits } from "../layer-limits.ts";
 
 /**
  * What the engine knows of a layer; written into its folder before the folder gets its name, beside `volume.img`, a file

@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import type { HelperClient } from "./helper-client.ts";
 import { isAlive, noSandbox } from "./kept.ts";
 import { type Live, newLive } from "./live.ts";

@@ -1,6 +1,7 @@
 import { geteuid } from "node:process";
 import { AppError } from "../../core/errors.ts";
-import { engineLimits, sandboxLimits } from "../../core/limits.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { SandboxCgroup } from "./cgroup.ts";
 import { findMountedHierarchies, type Hierarchy } from "./cgroup-mounts.ts";
 import type { Argument } from "./helper-client.ts";

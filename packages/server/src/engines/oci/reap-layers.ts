@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { type LayerId, layerId } from "../../core/layer.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { ownVolume } from "./freeze.ts";
 import {
   draftFolder,

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import type { EngineParts } from "./parts.ts";
 import { openCgroup } from "./privilege.ts";
 import { type KeptRecord, readRecord, type SandboxRecord } from "./record.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { parseRecord } from "./record.ts";
 
 const id = "abcdefghijklmnop";

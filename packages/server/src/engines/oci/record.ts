@@ -12,7 +12,7 @@ import {
 } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { type LayerId, layerId } from "../../core/layer.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 
 const version = 3;
 const versionWithoutLayers = 2;

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { geteuid } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import type { SandboxCgroup } from "./cgroup.ts";
 import { imageName } from "./disk-claims.ts";
 import type { HelperClient } from "./helper-client.ts";

@@ -1,6 +1,7 @@
 import type { CreatedSandbox, EngineName, SandboxSpec, StartOptions } from "../../core/engine.ts";
-import { engineLimits, sandboxLimits } from "../../core/limits.ts";
+import { sandboxLimits } from "../../core/limits.ts";
 import { changeLimits } from "../../core/request.ts";
+import { engineLimits } from "../limits.ts";
 import { mayPass } from "./launch.ts";
 import type { Live } from "./live.ts";
 import type { EngineParts } from "./parts.ts";

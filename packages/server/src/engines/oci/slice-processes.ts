@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { kill } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 
 const CLOCK_TICKS_PER_SECOND = 100;
 const PAGE_BYTES = 4096;

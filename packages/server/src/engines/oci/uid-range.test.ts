@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { engineLimits, sandboxLimits } from "../../core/limits.ts";
+import { sandboxLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { reserveUidRange, sweepUidRanges } from "./uid-range.ts";
 
 async function makeRegistry() {

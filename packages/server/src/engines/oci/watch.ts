@@ -4,8 +4,9 @@ import { unlink } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { sandboxLimits, watchLimits } from "../../core/limits.ts";
+import { sandboxLimits } from "../../core/limits.ts";
 import type { FileEvent, FileEventType, FileWatch } from "../../core/watch.ts";
+import { watchLimits } from "../limits.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 
 const types: Record<string, FileEventType> = { c: "created", m: "changed", d: "deleted", v: "moved", o: "overflow" };

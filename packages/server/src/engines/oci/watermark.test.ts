@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DiskNews } from "../../core/engine.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import { Freezer } from "./freezer.ts";
 import { DiskWatermark } from "./watermark.ts";
 

@@ -1,5 +1,5 @@
 import type { DiskNews } from "../../core/engine.ts";
-import { engineLimits } from "../../core/limits.ts";
+import { engineLimits } from "../limits.ts";
 import type { Live } from "./live.ts";
 
 /** What is made to stand still, after its owner was told. */

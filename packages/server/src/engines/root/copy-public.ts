@@ -1,7 +1,7 @@
 import { chmod, copyFile, lstat, mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoOf } from "../../core/errors.ts";
-import { imageLimits } from "../../core/image-limits.ts";
+import { imageLimits } from "../../images/limits.ts";
 
 const OTHERS_MAY_READ = 0o004;
 const OTHERS_MAY_ENTER = 0o005;

@@ -3,7 +3,7 @@ import { access, chmod, rename, rm, stat, symlink, writeFile } from "node:fs/pro
 import { dirname, join, relative } from "node:path";
 import { errnoOf } from "../../core/errors.ts";
 import { installPrograms, ownPrograms } from "../../core/image.ts";
-import { imageLimits } from "../../core/image-limits.ts";
+import { imageLimits } from "../../images/limits.ts";
 import { aptProgram } from "./apt-program.ts";
 import { copyPublic, makePublicFolder } from "./copy-public.ts";
 import { pipProgram } from "./pip-program.ts";

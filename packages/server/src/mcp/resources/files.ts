@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { type ListResourcesCallback, ResourceTemplate } from "@modelcontextprotocol/server";
 import { AppError } from "../../core/errors.ts";
 import { mediaTypeOf } from "../../core/media-type.ts";
-import { toolLimits } from "../../core/tool-limits.ts";
 import { findSession } from "../../tools/find-session.ts";
+import { toolLimits } from "../../tools/limits.ts";
 import { readWorkspaceUri, workspaceTemplate, workspaceUri } from "../../tools/workspace-uri.ts";
 import type { Reading } from "./resource.ts";
 

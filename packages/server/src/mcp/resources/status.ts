@@ -1,5 +1,5 @@
-import { toolLimits } from "../../core/tool-limits.ts";
 import { findSession } from "../../tools/find-session.ts";
+import { toolLimits } from "../../tools/limits.ts";
 import type { JsonResource } from "./resource.ts";
 
 export const status: JsonResource = {

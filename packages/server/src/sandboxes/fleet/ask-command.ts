@@ -1,5 +1,5 @@
+import { approvalLimits } from "../../approvals/limits.ts";
 import type { Approvals, Question } from "../../core/approval.ts";
-import { approvalLimits } from "../../core/approval-limits.ts";
 import type { Command } from "../../core/command.ts";
 import type { CommandDecision } from "../../core/command-policy.ts";
 import { describe } from "../../core/describe-command.ts";

@@ -4,13 +4,13 @@ import type { SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import { checkEnvironment } from "../../core/environment.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
-import { fleetLimits, queueLimits } from "../../core/fleet-limits.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
-import { keptArtifactLimits } from "../../core/snapshot-limits.ts";
 import type { ReadyTemplate } from "../../core/template.ts";
+import { keptArtifactLimits } from "../snapshot-limits.ts";
+import { fleetLimits, queueLimits } from "./limits.ts";
 
 export interface Asked
   extends Required<Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "keepArtifactsMs">> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { lineOrArgv, toCommand } from "../../core/command.ts";
-import { policyLimits } from "../../core/fleet-limits.ts";
 import { decideCommand } from "./decide-command.ts";
+import { policyLimits } from "./limits.ts";
 import { simpleCommands } from "./simple-commands.ts";
 
 const none = { allow: [], deny: [], ask: [] };

@@ -5,8 +5,8 @@ import {
   type CommandPolicy,
   commandCategories,
 } from "../../core/command-policy.ts";
-import { policyLimits } from "../../core/fleet-limits.ts";
 import { installPrograms } from "../../core/image.ts";
+import { policyLimits } from "./limits.ts";
 import { programsOf, simpleCommands } from "./simple-commands.ts";
 
 type Judged = Pick<Command, "what" | "terminal">;

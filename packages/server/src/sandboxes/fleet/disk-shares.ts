@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { type DiskRoom, showGibibytes } from "../../core/disk-room.ts";
-import { diskShareLimits } from "../../core/disk-share-limits.ts";
 import { AppError } from "../../core/errors.ts";
+import { diskShareLimits } from "./disk-share-limits.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import type { Registry } from "./registry.ts";
 

@@ -13,7 +13,6 @@ import type {
   SandboxChanges,
   TemplateBench,
 } from "../../core/fleet.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
 import type { EnsureImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
@@ -37,6 +36,7 @@ import { runJob } from "./jobs.ts";
 import { KeptSeeds } from "./kept-seeds.ts";
 import { noKeys } from "./keys.ts";
 import { Lifecycle } from "./lifecycle.ts";
+import { fleetLimits } from "./limits.ts";
 import type { Member } from "./member.ts";
 import { Pools } from "./pools.ts";
 import { JobQueue } from "./queue.ts";

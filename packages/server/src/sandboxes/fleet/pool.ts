@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
-import { fleetLimits, poolLimits } from "../../core/fleet-limits.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { fleetLimits, poolLimits } from "./limits.ts";
 import { eachOf } from "./slots.ts";
 
 export interface PoolParts {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { queueLimits } from "../../core/fleet-limits.ts";
+import { queueLimits } from "./limits.ts";
 import { type Asked, JobQueue, type QueueOptions } from "./queue.ts";
 
 function open(options: Partial<QueueOptions> = {}): JobQueue {

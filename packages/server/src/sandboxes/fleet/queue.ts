@@ -1,10 +1,10 @@
 import { AppError } from "../../core/errors.ts";
 import type { QueuedJob, QueuedKind, QueueStatus } from "../../core/fleet.ts";
-import { queueLimits } from "../../core/fleet-limits.ts";
-import { buildLimits } from "../../core/image-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import { randomId } from "../../core/random-id.ts";
 import { checkRange } from "../../core/size.ts";
+import { buildLimits } from "../../images/limits.ts";
+import { queueLimits } from "./limits.ts";
 
 interface Waiting extends Omit<QueuedJob, "position" | "waitingMs"> {
   sinceMs: number;

@@ -1,6 +1,6 @@
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { CreationParts } from "./creation.ts";
+import { fleetLimits } from "./limits.ts";
 import { eachOf } from "./slots.ts";
 
 type RefreshParts = Pick<CreationParts, "equipment" | "registry" | "lifecycle" | "onError">;

@@ -1,9 +1,9 @@
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { Caller, Principal } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { isAllowed } from "../../core/scope.ts";
+import { fleetLimits } from "./limits.ts";
 import { type Member, noSuchSandbox } from "./member.ts";
 
 /** Told of who comes and who goes. */

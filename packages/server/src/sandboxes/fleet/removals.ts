@@ -1,9 +1,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Equipment } from "./equipment.ts";
+import { fleetLimits } from "./limits.ts";
 import type { SandboxMaker } from "./maker.ts";
 
 export interface RemovalsParts {

@@ -5,7 +5,7 @@ import { recordLimits } from "../../core/limits.ts";
 import type { EndedRun, ObservedRun, RunKeeper } from "../../core/run-observer.ts";
 import type { RecordOptions, RunBounds, RunRecord, RunRecords } from "../../core/run-record.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
-import { storeLimits } from "../../core/store-limits.ts";
+import { storeLimits } from "../../store/limits.ts";
 import { endOf, exceeded } from "../run-end-event.ts";
 import { type Actor, about } from "./book.ts";
 import { RunPruning } from "./run-pruning.ts";

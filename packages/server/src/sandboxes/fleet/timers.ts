@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
+import { fleetLimits } from "./limits.ts";
 import type { Member } from "./member.ts";
 import type { Registry } from "./registry.ts";
 import { Slots } from "./slots.ts";

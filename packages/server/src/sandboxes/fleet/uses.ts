@@ -1,5 +1,5 @@
 import { AppError } from "../../core/errors.ts";
-import { fleetLimits } from "../../core/fleet-limits.ts";
+import { fleetLimits } from "./limits.ts";
 
 /** Counts what is under way, until nothing more may begin. */
 export class Uses {

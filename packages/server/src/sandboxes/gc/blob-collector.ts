@@ -1,9 +1,9 @@
 import type { Blobs } from "../../core/blob.ts";
 import type { Collector } from "../../core/gc.ts";
-import { gcLimits } from "../../core/gc-limits.ts";
 import type { ArtifactKeeper } from "../artifact-keeper.ts";
 import type { Sweeper } from "../sweeper.ts";
 import { markManifest } from "../tree-manifest.ts";
+import { gcLimits } from "./limits.ts";
 
 interface BlobCollectorParts {
   blobs: Blobs;

@@ -1,6 +1,6 @@
 import type { CheckpointRecords } from "../../core/checkpoint.ts";
 import type { Collector } from "../../core/gc.ts";
-import { gcLimits } from "../../core/gc-limits.ts";
+import { gcLimits } from "./limits.ts";
 
 /** Saved memory. Whoever made one deletes it: nothing else knows whether it is of use. */
 export function checkpointCollector(records: Pick<CheckpointRecords, "sizes">): Collector {

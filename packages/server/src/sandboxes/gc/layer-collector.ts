@@ -1,9 +1,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Collector, Freed } from "../../core/gc.ts";
-import { gcLimits } from "../../core/gc-limits.ts";
 import type { LayerId, LayerInfo } from "../../core/layer.ts";
 import type { Layers } from "../../core/layer-builder.ts";
+import { gcLimits } from "./limits.ts";
 
 interface LayerCollectorParts {
   layers: Layers;

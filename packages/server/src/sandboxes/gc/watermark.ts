@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { type DiskRoom, usedPercent } from "../../core/gc.ts";
-import { gcLimits } from "../../core/gc-limits.ts";
 import type { GarbageCollection } from "./collection.ts";
+import { gcLimits } from "./limits.ts";
 
 interface WatermarkParts {
   collection: Pick<GarbageCollection, "runBySelf" | "overBudget" | "settled">;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { AuditEntry } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import { type ChainedRow, canonical, canonicalRow, storable } from "./canonical.ts";
 
 /** What stands before the first row of a chain. */

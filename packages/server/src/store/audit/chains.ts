@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AuditEntry } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import { isConflict, noteOf } from "../sqlite-error.ts";
 import type { ChainHead, OpenedChains, OpenOrder } from "../sqlite-protocol.ts";
 import { brokenEntry } from "./broken-entry.ts";

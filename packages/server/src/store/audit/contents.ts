@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { AuditContent } from "../../core/audit.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 
 const insertSql = `insert into audit_contents
   (position, namespace, at_ms, kind, arguments, result, truncated, through_bytes) values (?, ?, ?, ?, ?, ?, ?, ?)`;

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 
 /** Rows of a chain behind one of its rows, and all rows behind a position. */
 export interface Foreign {

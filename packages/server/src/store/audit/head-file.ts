@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import type { AuditHead } from "./checkpoint.ts";
 
 /** Beside the database, so that what is cut off it is missed. */

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../core/clock.ts";
-import { auditLimits } from "../../core/store-limits.ts";
 import { StoredBatch } from "../batch.ts";
+import { auditLimits } from "../limits.ts";
 import type { Schema } from "../schema.ts";
 import type { SigningKey } from "../signing-key.ts";
 import type { SqliteClient } from "../sqlite-client.ts";

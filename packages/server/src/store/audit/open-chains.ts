@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import type { ChainHead, OpenedChain, OpenOrder } from "../sqlite-protocol.ts";
 import { genesisHash, sizeOf } from "./chain.ts";
 import { chainNames } from "./chain-names.ts";

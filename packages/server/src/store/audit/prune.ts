@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
-import { auditLimits } from "../../core/store-limits.ts";
 import { StoredBatch } from "../batch.ts";
+import { auditLimits } from "../limits.ts";
 import type { Schema } from "../schema.ts";
 import type { SqliteClient } from "../sqlite-client.ts";
 import { fromRow, signCheckpoint, toRow } from "./checkpoint.ts";

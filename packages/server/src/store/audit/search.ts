@@ -1,7 +1,7 @@
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
 import type { AuditQuery, AuditRow } from "../../core/audit.ts";
 import { AppError } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import type { AuditTableRow, Schema } from "../schema.ts";
 
 function toAuditRow(row: AuditTableRow): AuditRow {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AuditVerdict, ChainVerdict } from "../../core/audit.ts";
 import { messageOf } from "../../core/errors.ts";
-import { auditLimits } from "../../core/store-limits.ts";
+import { auditLimits } from "../limits.ts";
 import type { VerifyOrder } from "../sqlite-protocol.ts";
 import { genesisHash } from "./chain.ts";
 import { chainNames } from "./chain-names.ts";

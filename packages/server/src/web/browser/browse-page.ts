@@ -1,5 +1,5 @@
-import { webLimits } from "../../core/web-limits.ts";
 import { plain, readPage } from "../fetch-page.ts";
+import { webLimits } from "../limits.ts";
 import { oneLine } from "../one-line.ts";
 import { readAddress } from "../page-address.ts";
 import type { Reader } from "../reader.ts";

@@ -1,5 +1,5 @@
 /** Opens pages in sandboxes of the browser image: one page at a time in each, and each in an empty one (S82). */
-import { browserLimits } from "../../core/browser-limits.ts";
+
 import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Fleet } from "../../core/fleet.ts";
@@ -7,6 +7,7 @@ import { keepNewest } from "../../core/keep-newest.ts";
 import type { Caller } from "../../core/principal.ts";
 import { Turn } from "../../core/turn.ts";
 import { type BrowserRequest, commandOf, drive } from "./drive.ts";
+import { browserLimits } from "./limits.ts";
 import type { Failed, Shown } from "./read-answer.ts";
 import { type BlockedHost, destinationOf, Way, type WayParts } from "./way.ts";
 

@@ -1,8 +1,8 @@
-import { browserLimits } from "../../core/browser-limits.ts";
 import { type Command, toCommand } from "../../core/command.ts";
 import type { CommandHandle } from "../../core/command-handle.ts";
 import { AppError } from "../../core/errors.ts";
-import { webLimits } from "../../core/web-limits.ts";
+import { webLimits } from "../limits.ts";
+import { browserLimits } from "./limits.ts";
 import { type Failed, readAnswer, type Shown } from "./read-answer.ts";
 
 export const contentForms = ["markdown", "text", "html"] as const;

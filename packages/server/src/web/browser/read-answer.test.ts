@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { browserLimits } from "../../core/browser-limits.ts";
+import { browserLimits } from "./limits.ts";
 import { readAnswer } from "./read-answer.ts";
 
 const head = { url: "http://a.example/", title: "A", status: 200, type: "text/html", complete: true, cut: false };

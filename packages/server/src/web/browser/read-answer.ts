@@ -1,9 +1,9 @@
 /** What came out of the browser's sandbox, which may be a page's doing: nothing of it is believed beyond its shape (S82). */
 import { z } from "zod";
-import { browserLimits } from "../../core/browser-limits.ts";
 import { AppError } from "../../core/errors.ts";
 import { jsonLimits } from "../../core/json-limits.ts";
 import { parseJson } from "../../core/parse-json.ts";
+import { browserLimits } from "./limits.ts";
 
 const { headCharacters, urlCharacters, pictureBytes, width, wholeHeight } = browserLimits;
 

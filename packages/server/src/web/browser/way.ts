@@ -1,11 +1,11 @@
 /** What policy said about the hosts of a page, from the log of the sandbox: the browser itself shows no more than an error. */
 import type { Approvals } from "../../core/approval.ts";
-import { browserLimits } from "../../core/browser-limits.ts";
 import type { Destination, EgressVerdict } from "../../core/egress.ts";
 import type { AttemptRecords, LoggedAttempt } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Caller } from "../../core/principal.ts";
 import { refused, whyOf } from "../../core/refusal.ts";
+import { browserLimits } from "./limits.ts";
 
 export interface WayParts {
   attempts: Pick<AttemptRecords, "list">;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { webLimits } from "../../core/web-limits.ts";
+import { webLimits } from "../limits.ts";
 import { Health } from "./health.ts";
 
 it("rests a provider for longer each time it fails, in its own namespace, until it answers", () => {

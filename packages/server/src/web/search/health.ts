@@ -1,5 +1,5 @@
 import { keepNewest } from "../../core/keep-newest.ts";
-import { webLimits } from "../../core/web-limits.ts";
+import { webLimits } from "../limits.ts";
 import type { ProviderName } from "./providers.ts";
 
 interface Rest {

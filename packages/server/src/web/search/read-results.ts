@@ -1,6 +1,7 @@
 /** The pages of results of search engines, as far as their markup is known. Runs in the thread that reads HTML. */
-import { webLimits } from "../../core/web-limits.ts";
+
 import { type DomDocument, type DomElement, textOf } from "../dom.ts";
+import { webLimits } from "../limits.ts";
 import { linkOf } from "../page-address.ts";
 import type { FoundResult, FoundResults, HtmlProvider } from "../reader-job.ts";
 import { tameHtml } from "../tame-html.ts";

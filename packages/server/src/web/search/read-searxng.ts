@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../../core/errors.ts";
 import { jsonLimits } from "../../core/json-limits.ts";
 import { parseJson } from "../../core/parse-json.ts";
-import { webLimits } from "../../core/web-limits.ts";
+import { webLimits } from "../limits.ts";
 import { oneLine } from "../one-line.ts";
 import { linkOf } from "../page-address.ts";
 import type { FoundResults } from "../reader-job.ts";

@@ -1,9 +1,9 @@
 import type { RunErrand } from "../../core/errand.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { webLimits } from "../../core/web-limits.ts";
 import { readContentType } from "../content-kind.ts";
 import { decodeText } from "../decode-text.ts";
 import { follow } from "../follow.ts";
+import { webLimits } from "../limits.ts";
 import { readBody } from "../read-body.ts";
 import type { Reader } from "../reader.ts";
 import type { FoundResult, FoundResults } from "../reader-job.ts";

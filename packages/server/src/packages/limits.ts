@@ -1,4 +1,4 @@
-import type { Range } from "./limits.ts";
+import type { Range } from "../core/limits.ts";
 
 /** What bounds installations, like limits.ts. */
 export const packageLimits = {

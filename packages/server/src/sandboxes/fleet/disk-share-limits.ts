@@ -1,4 +1,4 @@
-import type { Range } from "./limits.ts";
+import type { Range } from "../../core/limits.ts";
 
 const MiB = 1024 ** 2;
 

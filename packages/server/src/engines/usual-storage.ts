@@ -1,5 +1,6 @@
-import { diskShareLimits } from "./disk-share-limits.ts";
-import { engineLimits, requestLimits } from "./limits.ts";
+import { requestLimits } from "../core/limits.ts";
+import { engineLimits } from "../engines/limits.ts";
+import { diskShareLimits } from "../sandboxes/fleet/disk-share-limits.ts";
 
 /**
  * The storage of a sandbox that names none, where no setting does: the default, or less where the disk is small, so that

@@ -1,5 +1,5 @@
 /** What bounds the vault, like limits.ts. */
-import { redactionLimits } from "./redaction-limits.ts";
+import { redactionLimits } from "../dlp/limits.ts";
 
 const KiB = 1024;
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { engineLimits, requestLimits } from "./limits.ts";
+import { requestLimits } from "../core/limits.ts";
+import { engineLimits } from "../engines/limits.ts";
 import { usualStorageBytes } from "./usual-storage.ts";
 
 const GiB = 1024 ** 3;
