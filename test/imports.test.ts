@@ -10,32 +10,34 @@ const DOMAINS = [
   "approvals", "audit", "dlp", "egress", "engines", "gateway", "host", "host-access", "identity", "images", "journal",
   "metering", "oci", "packages", "sandboxes", "servers", "store", "tar", "templates", "validation", "vault", "web", "webhooks", "wire",
 ];
-const LOWEST = ["core"];
+const LOWEST = ["lib", "core"];
 const ADAPTERS = ["engines", "store", "wire"];
 const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));
 
 /** What each folder under packages/server/src may import beside itself: folders, or files at the top. */
 const MAY_IMPORT: Record<string, string[]> = {
-  core: [],
+  lib: [],
+  core: ["lib"],
   native: [],
-  config: ["core"],
-  ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["core"]])),
-  store: ["core", "native"],
+  config: ["lib", "core"],
+  ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["lib", "core"]])),
+  store: ["lib", "core", "native"],
   // HTTP/1.1 on a connection that is there already: one that was dialled, or the wire of a sandbox.
-  "http-over": ["core"],
-  egress: ["core", "http-over"],
+  "http-over": ["lib", "core"],
+  egress: ["lib", "core", "http-over"],
   // Archives are read and written in one way.
-  oci: ["core", "tar"],
+  oci: ["lib", "core", "tar"],
   // Whatever leaves a sandbox is masked in one way.
-  sandboxes: ["core", "dlp", "tar"],
-  schemas: ["core", ...USE_CASES],
+  sandboxes: ["lib", "core", "dlp", "tar"],
+  schemas: ["lib", "core", ...USE_CASES],
   // What any server of the protocol needs; it knows no tool.
-  "mcp-protocol": ["core"],
-  tools: ["core", "schemas", ...USE_CASES],
-  http: ["core", "http-over", "mcp", "schemas", "tools", ...USE_CASES],
-  mcp: ["core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
+  "mcp-protocol": ["lib", "core"],
+  tools: ["lib", "core", "schemas", ...USE_CASES],
+  http: ["lib", "core", "http-over", "mcp", "schemas", "tools", ...USE_CASES],
+  mcp: ["lib", "core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
   // All that processes are made of, in the order in which it is made; only processes import it.
   compose: [
+    "lib",
     "core",
     "config",
     "app.ts",
@@ -48,7 +50,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "tools",
     ...DOMAINS,
   ],
-  cli: ["core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
+  cli: ["lib", "core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
 };
 const TOP_FILES = [
   "app.ts",
@@ -98,7 +100,7 @@ const PARSERS: Record<string, string> = {
   [`${source}/cli/client/tools.ts`]: ownUser,
   [`${source}/cli/client/verify.ts`]: ownUser,
   [`${source}/cli/mcp/install.ts`]: "the configuration of the user's MCP client",
-  [`${source}/core/json-scan.ts`]: "one name, which is short",
+  [`${source}/lib/json-scan.ts`]: "one name, which is short",
   [`${source}/core/parse-json.ts`]: "measured in this file",
   [`${source}/egress/inspection/authority-file.ts`]: ownData,
   [`${source}/engines/client.ts`]: "answers of the engine, which has more rights",

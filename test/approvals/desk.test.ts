@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { approvalLimits } from "../../packages/server/src/approvals/limits.ts";
 import type { ApprovalEffect } from "../../packages/server/src/core/approval.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { as, DeskHome, question, type TestDesk, usual } from "./fixture.ts";
 
 const agent = as("agent");

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ApprovalDesk, type DeskParts } from "../../packages/server/src/approvals/desk.ts";
 import type { ApprovalRecords, ApprovalSettings, Question } from "../../packages/server/src/core/approval.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
 import type { Store } from "../../packages/server/src/core/store.ts";
 import type { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { journalOf } from "../journal.ts";
 

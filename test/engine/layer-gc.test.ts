@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Engine } from "../../packages/server/src/core/engine.ts";
 import type { LayerId } from "../../packages/server/src/core/layer.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { isOld, layerCollector } from "../../packages/server/src/sandboxes/gc/layer-collector.ts";
 import { gcLimits } from "../../packages/server/src/sandboxes/gc/limits.ts";
 import { engineNames, limits, makeHome, openEngine, Puppet } from "./fixture.ts";

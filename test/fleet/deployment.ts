@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import { openService, type Service } from "../../packages/server/src/compose/service.ts";
 import type { CaissonOptions } from "../../packages/server/src/core/app-options.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import { openPolicies } from "../../packages/server/src/egress/open-policies.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { guestPath, root } from "../harness.ts";
 
 type ServiceParts = Parameters<typeof openService>[0];

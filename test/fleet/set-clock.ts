@@ -1,4 +1,4 @@
-import type { Clock } from "../../packages/server/src/core/clock.ts";
+import type { Clock } from "../../packages/server/src/lib/clock.ts";
 
 /** Real clocks that can be set. */
 export class SetClock implements Clock {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { openStorage } from "../../packages/server/src/sandboxes/open-storage.ts";
 import { engines } from "../harness.ts";
 import { archive } from "../sandbox/tar-bytes.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import { ensureAdmin } from "../../packages/server/src/identity/first-admin.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { journalOf, noJournal } from "../journal.ts";
 

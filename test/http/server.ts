@@ -6,9 +6,7 @@ import { openService, type Service } from "../../packages/server/src/compose/ser
 import type { PackageSettings } from "../../packages/server/src/compose/service-parts.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import type { ContentPolicy } from "../../packages/server/src/core/audit.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { CommandPolicy } from "../../packages/server/src/core/command-policy.ts";
-import { defined } from "../../packages/server/src/core/defined.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
@@ -22,6 +20,8 @@ import type { PortServer } from "../../packages/server/src/http/port-server.ts";
 import { allReady } from "../../packages/server/src/http/readiness.ts";
 import type { Route } from "../../packages/server/src/http/route.ts";
 import { Keyring } from "../../packages/server/src/identity/keyring.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
+import { defined } from "../../packages/server/src/lib/defined.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
 import { EventChecks, silent } from "../journal.ts";

@@ -1,8 +1,8 @@
 import { Agent, request } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { Skills } from "../../packages/server/src/sandboxes/skills.ts";
 import { engines } from "../harness.ts";
 import { noJournal } from "../journal.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { type SnapshotParts, Snapshots } from "../../packages/server/src/sandboxes/snapshots.ts";
 import { engines } from "../harness.ts";
 import { noJournal } from "../journal.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AuditVerdict, NotedRow } from "../../packages/server/src/core/audit.ts";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { hashRow } from "../../packages/server/src/store/audit/chain.ts";
 import { readHead } from "../../packages/server/src/store/audit/head-file.ts";
 import { readAuditKey } from "../../packages/server/src/store/audit/row-mac.ts";

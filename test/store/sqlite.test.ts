@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../packages/server/src/core/clock.ts";
+import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
 import { storeContract } from "./contract.ts";
 

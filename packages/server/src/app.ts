@@ -8,8 +8,6 @@ import {
   readSandboxOptions,
 } from "./config/library-options.ts";
 import type { AttachOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
-import { systemClock } from "./core/clock.ts";
-import { defined } from "./core/defined.ts";
 import type { Diagnosis } from "./core/diagnosis.ts";
 import type { DiskRoom } from "./core/disk-room.ts";
 import type { EgressPolicy } from "./core/egress.ts";
@@ -24,7 +22,6 @@ import type { LayerId, LayerInfo } from "./core/layer.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { noRefusals } from "./core/network-refusal.ts";
-import { Once } from "./core/once.ts";
 import type { BackgroundPolicy } from "./core/process.ts";
 import type { RegistryWay } from "./core/registry-way.ts";
 import { type EngineChoice, resolveSandboxLimits } from "./core/request.ts";
@@ -47,6 +44,9 @@ import { openRegistryWay } from "./egress/registry-way.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
 import { realFolder } from "./host/folders.ts";
 import { MemoryJournal } from "./journal/memory-journal.ts";
+import { systemClock } from "./lib/clock.ts";
+import { defined } from "./lib/defined.ts";
+import { Once } from "./lib/once.ts";
 import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Copies } from "./sandboxes/copies.ts";

@@ -10,7 +10,6 @@ import type { PackageSettings } from "./compose/service-parts.ts";
 import type { ConfiguredOptions } from "./config/caisson-options.ts";
 import type { ApprovalSettings } from "./core/approval.ts";
 import type { ContentPolicy } from "./core/audit.ts";
-import { systemClock } from "./core/clock.ts";
 import type { FleetSettings } from "./core/fleet.ts";
 import type { HostSettings } from "./core/host.ts";
 import { openPolicies } from "./egress/open-policies.ts";
@@ -27,6 +26,7 @@ import type { ShownSetting } from "./http/place.ts";
 import type { PortServer } from "./http/port-server.ts";
 import { allReady } from "./http/readiness.ts";
 import { ensureAdmin } from "./identity/first-admin.ts";
+import { systemClock } from "./lib/clock.ts";
 import { storePath } from "./store/store-path.ts";
 import type { VaultOptions } from "./vault/open-vault.ts";
 

@@ -5,8 +5,8 @@ import { loadConfiguration } from "./config/config.ts";
 import { readEnvironment, type Variables } from "./config/env.ts";
 import { checkOpenOptions, type OtherNames } from "./config/library-options.ts";
 import type { Settings } from "./config/settings.ts";
-import { defined } from "./core/defined.ts";
 import type { RecordOptions } from "./core/run-record.ts";
+import { defined } from "./lib/defined.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 
 export type { Caisson, CreateOptions } from "./app.ts";

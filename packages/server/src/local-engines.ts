@@ -5,7 +5,6 @@ import type { Engine, EngineName, EngineProbe, KeptSandbox } from "./core/engine
 import type { EngineSource } from "./core/engine-source.ts";
 import { AppError, errnoOf } from "./core/errors.ts";
 import type { RootImage } from "./core/image.ts";
-import { Once } from "./core/once.ts";
 import type { PackageFolder } from "./core/package.ts";
 import type { EngineChoice } from "./core/request.ts";
 import { checkHost } from "./engines/host-checks.ts";
@@ -15,6 +14,7 @@ import { engineOfKept, listKept } from "./engines/oci/kept.ts";
 import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
 import { prepareHostImage } from "./engines/root/host-image.ts";
 import { kernelEntries } from "./engines/root/kernels.ts";
+import { Once } from "./lib/once.ts";
 
 /** Strongest first: what `auto` tries. */
 const engineOrder: readonly EngineName[] = ["gvisor", "container"];

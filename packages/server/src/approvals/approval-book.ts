@@ -1,8 +1,8 @@
 import type { Approval, ApprovalRecords, ApprovalScope } from "../core/approval.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
+import type { Clock } from "../lib/clock.ts";
 import { type ApprovalNews, approvalEvents } from "./approval-event.ts";
 import { approvalLimits } from "./limits.ts";
 

@@ -6,9 +6,9 @@ import {
   approvalScopes,
   type Question,
 } from "../core/approval.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { approvalLimits } from "./limits.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";

@@ -1,7 +1,7 @@
 /** Each question is settled once: by whoever decides it, by its time, or with its sandbox; the others come too late. */
 import type { Approval, ApprovalEffects } from "../core/approval.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/principal.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { ended } from "./ended.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";

@@ -1,5 +1,5 @@
 import type { Audit } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { auditLimits } from "../store/limits.ts";
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import { type ExportFormat, exportFormats } from "../audit/export-lines.ts";
 import type { AuditQuery, NotedRow } from "../core/audit.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
+import { defined } from "../lib/defined.ts";
 import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";
 import { type ReportPlan, readReport, reportOptionSpecs } from "./report-options.ts";
 

@@ -1,5 +1,4 @@
 import type { Configuration } from "../config/config.ts";
-import { defined } from "../core/defined.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import type { SandboxLimits } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
@@ -9,6 +8,7 @@ import { type EngineChoice, parseEngineChoice } from "../core/request.ts";
 import type { RunLimits } from "../core/run.ts";
 import { showBytes } from "../core/size.ts";
 import { readRuleText } from "../egress/rule-text.ts";
+import { defined } from "../lib/defined.ts";
 import { checkMisplaced } from "./misplaced-option.ts";
 import { namedValues } from "./named-values.ts";
 import { type OptionSpecs, type ParsedOptions, parseOptions } from "./options.ts";

@@ -1,6 +1,6 @@
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { recordLimits } from "../core/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { formatOptions, type OptionSpecs, parseOptions } from "./options.ts";
 import { namespaceOption, type ReportPlan, readReport, reportOptionSpecs } from "./report-options.ts";
 

@@ -1,6 +1,6 @@
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { requestLimits } from "../core/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { type ParsedOptions, parseOptions } from "./options.ts";
 import { namespaceOption } from "./report-options.ts";
 import { type BoxPlan, readBox, runOptionSpecs } from "./run-options.ts";

@@ -1,5 +1,5 @@
 import type { AppError } from "../core/errors.ts";
-import { hidden, visible } from "../core/visible.ts";
+import { hidden, visible } from "../lib/visible.ts";
 
 export { visible };
 

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { nearMiss } from "../core/near-miss.ts";
+import { nearMiss } from "../lib/near-miss.ts";
 import { clientVerbs } from "./client/verbs.ts";
 import { commands } from "./help.ts";
 

@@ -1,5 +1,4 @@
 import type { ContentPolicy } from "../core/audit.ts";
-import { Once } from "../core/once.ts";
 import { HttpDialer } from "../egress/dialer.ts";
 import { approvalRoutes } from "../http/approvals.ts";
 import { egressRoutes } from "../http/egress.ts";
@@ -22,6 +21,7 @@ import { toolRoutes } from "../http/tools.ts";
 import { webhookRoutes } from "../http/webhooks.ts";
 import { Keyring } from "../identity/keyring.ts";
 import { PortPasses } from "../identity/port-passes.ts";
+import { Once } from "../lib/once.ts";
 import { Traces } from "../mcp/traces.ts";
 import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { McpDoor } from "./mcp-door.ts";

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { ApprovalDesk } from "../approvals/desk.ts";
 import type { Oversight } from "../caisson-parts.ts";
-import { defined } from "../core/defined.ts";
 import type { HostAccess } from "../core/host.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
 import { holdAnswers } from "../egress/hold-answer.ts";
@@ -10,6 +9,7 @@ import { egressLimits } from "../egress/limits.ts";
 import type { Policies } from "../egress/policies.ts";
 import { PolicyDesk } from "../egress/policy-desk.ts";
 import { readyHost } from "../host-access/open-host.ts";
+import { defined } from "../lib/defined.ts";
 import { FileDownloads } from "../store/downloads.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import type { Stores } from "./store.ts";

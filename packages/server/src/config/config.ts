@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { nearMiss } from "../core/near-miss.ts";
+import { nearMiss } from "../lib/near-miss.ts";
 import { type Environment, isOwnVariable, ownVariables } from "./env.ts";
 import { configLimits } from "./limits.ts";
 import { checkValue, fromText } from "./parse-value.ts";

@@ -1,10 +1,10 @@
 import type { CreateOptions } from "../core/app-options.ts";
-import { defined } from "../core/defined.ts";
 import type { SandboxLimits, StartOptions } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { parseEngineChoice } from "../core/request.ts";
 import { checkNames, type ResourceLimits, sandboxLimitsOf } from "../core/resource-limits.ts";
 import { parseSize } from "../core/size.ts";
+import { defined } from "../lib/defined.ts";
 import { settingNames } from "./settings.ts";
 
 /** Other names of options of a sandbox, as factories elsewhere have them. */

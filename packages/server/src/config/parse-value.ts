@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { AppError } from "../core/errors.ts";
-import { nearMiss } from "../core/near-miss.ts";
+import { nearMiss } from "../lib/near-miss.ts";
 import { configLimits } from "./limits.ts";
 import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
 

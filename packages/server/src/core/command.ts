@@ -1,11 +1,12 @@
 /** The one value that says what a caller wants to run in a sandbox: it is shown, judged, logged and run (S106). */
+
+import { defined } from "../lib/defined.ts";
+import { quote } from "../lib/quote.ts";
 import type { ContextLanguage, ContextOptions } from "./context.ts";
-import { defined } from "./defined.ts";
 import { checkEnvironment, type Environment } from "./environment.ts";
 import { AppError } from "./errors.ts";
 import type { Language } from "./language.ts";
 import { contextLimits, type Range, requestLimits, sandboxLimits } from "./limits.ts";
-import { quote } from "./quote.ts";
 import type { RunLimits } from "./run.ts";
 import { newRunId } from "./run-id.ts";
 import { checkRange, showBytes, showSeconds } from "./size.ts";

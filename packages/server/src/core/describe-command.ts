@@ -1,7 +1,7 @@
+import { defined } from "../lib/defined.ts";
+import { quote } from "../lib/quote.ts";
 import type { Question } from "./approval.ts";
 import { type Command, kindOf, textOf } from "./command.ts";
-import { defined } from "./defined.ts";
-import { quote } from "./quote.ts";
 import type { RunLimits } from "./run.ts";
 
 const MiB = 1024 ** 2;

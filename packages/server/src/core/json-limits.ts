@@ -1,4 +1,4 @@
-import type { JsonBounds } from "./json-scan.ts";
+import type { JsonBounds } from "../lib/json-scan.ts";
 
 const KiB = 1024;
 

@@ -1,5 +1,5 @@
+import { type JsonBounds, JsonScan } from "../lib/json-scan.ts";
 import { AppError } from "./errors.ts";
-import { type JsonBounds, JsonScan } from "./json-scan.ts";
 
 /** The value of a JSON text from outside. Text past its bounds is `too_large`, and no parser sees it; what is no JSON is a SyntaxError. */
 export function parseJson(text: string | Buffer, bounds: JsonBounds): unknown {

@@ -1,6 +1,6 @@
+import { nearMiss } from "../lib/near-miss.ts";
 import type { SandboxLimits } from "./engine.ts";
 import { AppError } from "./errors.ts";
-import { nearMiss } from "./near-miss.ts";
 import type { RunLimits } from "./run.ts";
 
 const MiB = 1024 ** 2;

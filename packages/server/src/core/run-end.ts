@@ -1,6 +1,6 @@
+import { visible } from "../lib/visible.ts";
 import { advisesInstall, type NetworkRefusal, type NetworkRefusals } from "./network-refusal.ts";
 import { showSeconds } from "./size.ts";
-import { visible } from "./visible.ts";
 
 /** Limits that end a run. Too much output does not: it is truncated. */
 export const runEnds = ["time", "cpu_time", "memory"] as const;

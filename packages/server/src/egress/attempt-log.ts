@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../core/clock.ts";
 import type { AttemptEnd, EgressAttempt, EgressLog } from "../core/egress.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
 import type { Recorder } from "../core/journal.ts";
+import type { Clock } from "../lib/clock.ts";
 import { egressLimits } from "./limits.ts";
 
 export interface AttemptLogParts {

@@ -1,6 +1,6 @@
 import type { ClientRequest, RequestOptions } from "node:http";
-import type { Turn } from "../core/turn.ts";
 import { requestOver } from "../http-over/request.ts";
+import type { Turn } from "../lib/turn.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Refusal } from "./refusal.ts";
 

@@ -1,15 +1,15 @@
 /** What stands between one sandbox and the world: the sandbox has no other network (S44). */
 
 import type { Duplex } from "node:stream";
-import { defined } from "../core/defined.ts";
 import type { Downloads } from "../core/download.ts";
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
 import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
-import { Once } from "../core/once.ts";
 import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
+import { defined } from "../lib/defined.ts";
+import { Once } from "../lib/once.ts";
 import { Asker, type Asking } from "./ask.ts";
 import { type CarryParts, carry, carryReached } from "./carry.ts";
 import { decide } from "./decide.ts";

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { Clock } from "../core/clock.ts";
 import type { Downloads } from "../core/download.ts";
 import type { EgressLog, PolicySource } from "../core/egress.ts";
 import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Asking } from "./ask.ts";
 import { Gate, type GateParts } from "./gate.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";

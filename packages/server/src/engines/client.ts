@@ -13,8 +13,8 @@ import type {
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { LineReader } from "../core/line-reader.ts";
-import { Once } from "../core/once.ts";
 import type { EngineChoice } from "../core/request.ts";
+import { Once } from "../lib/once.ts";
 import { engineSocketLimits } from "./limits.ts";
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requestLimits } from "../core/limits.ts";
-import { engineLimits } from "../engines/limits.ts";
+import { engineLimits } from "./limits.ts";
 import { usualStorageBytes } from "./usual-storage.ts";
 
 const GiB = 1024 ** 3;

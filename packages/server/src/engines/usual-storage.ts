@@ -1,6 +1,6 @@
 import { requestLimits } from "../core/limits.ts";
-import { engineLimits } from "../engines/limits.ts";
 import { diskShareLimits } from "../sandboxes/fleet/disk-share-limits.ts";
+import { engineLimits } from "./limits.ts";
 
 /**
  * The storage of a sandbox that names none, where no setting does: the default, or less where the disk is small, so that

@@ -1,7 +1,7 @@
 import { approvalLimits } from "../approvals/limits.ts";
 import type { Approvals } from "../core/approval.ts";
-import { keepNewest } from "../core/keep-newest.ts";
 import { refused, whyOf } from "../core/refusal.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
 
 interface HostQuestion {
   namespace: string;

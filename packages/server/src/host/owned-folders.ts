@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { randomId } from "../core/random-id.ts";
+import { randomId } from "../lib/random-id.ts";
 
 /** Who holds locks on folders: they are free as soon as this process is gone. */
 export interface FolderLocks {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Approvals } from "../core/approval.ts";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { requireHost } from "../egress/require-host.ts";
+import { defined } from "../lib/defined.ts";
 import {
   approval,
   approvalId,

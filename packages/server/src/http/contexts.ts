@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type Command, contextCommand, toCommand } from "../core/command.ts";
 import { contextLanguages } from "../core/context.ts";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
+import { defined } from "../lib/defined.ts";
 import type { CodeContext } from "../sandboxes/code-context.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { context, contextId, contextRunResult, createBody, runBody, showContext } from "../schemas/context.ts";

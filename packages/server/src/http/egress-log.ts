@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
+import { defined } from "../lib/defined.ts";
 import { attempt, showAttempt, verdicts } from "../schemas/egress-attempt.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import { written } from "../schemas/written.ts";

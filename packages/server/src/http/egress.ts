@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { egressLayers } from "../core/egress.ts";
 import type { PolicyChange } from "../egress/change-policy.ts";
 import { describeVerdict } from "../egress/explain.ts";
 import { egressLimits } from "../egress/limits.ts";
 import type { PolicyDesk } from "../egress/policy-desk.ts";
+import { defined } from "../lib/defined.ts";
 import {
   changeBody,
   namespaceBody,

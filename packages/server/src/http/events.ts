@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { events } from "../core/events.ts";
 import type { EventFilter, FeedType, Journal, JournalEvent, LagEvent } from "../core/journal.ts";
 import { feedTypes } from "../journal/event-row.ts";
+import { defined } from "../lib/defined.ts";
 import { listOf, written, writtenFlag } from "../schemas/written.ts";
 import { lineOf, type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
 import { type Call, defineRoute, type Route } from "./route.ts";

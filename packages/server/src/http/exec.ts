@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Command, lineOrArgv, toCommand, type What } from "../core/command.ts";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
+import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { command, commandFields, runFields, runResult } from "../schemas/run.ts";
 import { sandboxId } from "../schemas/sandbox.ts";

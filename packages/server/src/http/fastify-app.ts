@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
-import { randomId } from "../core/random-id.ts";
+import { randomId } from "../lib/random-id.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { contextOf } from "./context-of.ts";
 import { allowOrigin, checkHost, checkOrigin } from "./door.ts";

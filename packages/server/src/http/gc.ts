@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { type GcReport, gcTriggers, usedPercent } from "../core/gc.ts";
+import { defined } from "../lib/defined.ts";
 import type { GarbageCollection } from "../sandboxes/gc/collection.ts";
 import { gcLimits } from "../sandboxes/gc/limits.ts";
 import { defineRoute, type Route } from "./route.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import type { Principal } from "../core/principal.ts";
-import { Turn } from "../core/turn.ts";
+import { Turn } from "../lib/turn.ts";
 import { httpLimits } from "./limits.ts";
 
 type Owner = Pick<Principal, "id" | "namespace">;

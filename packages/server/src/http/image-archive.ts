@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
+import { defined } from "../lib/defined.ts";
 import { ociLimits } from "../oci/limits.ts";
 import type { OciImages } from "../oci/oci-images.ts";
 import { image, showImage } from "../schemas/image.ts";

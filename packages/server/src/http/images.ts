@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { ImageBuilds } from "../images/image-builds.ts";
 import type { Images } from "../images/images.ts";
+import { defined } from "../lib/defined.ts";
 import type { OciImages } from "../oci/oci-images.ts";
 import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
 import { streamed, streamFormat } from "./live-stream.ts";

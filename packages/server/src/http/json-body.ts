@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { AppError } from "../core/errors.ts";
-import { type JsonBounds, JsonScan } from "../core/json-scan.ts";
+import { type JsonBounds, JsonScan } from "../lib/json-scan.ts";
 import { httpLimits } from "./limits.ts";
 import { NotJson, NotTaken } from "./problem.ts";
 

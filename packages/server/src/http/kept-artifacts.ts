@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { KeptArtifacts } from "../core/kept-artifacts.ts";
+import { defined } from "../lib/defined.ts";
 import type { ArtifactKeeper } from "../sandboxes/artifact-keeper.ts";
 import { artifact } from "../schemas/artifact.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { roles } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { defined } from "../lib/defined.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { writtenFlag } from "../schemas/written.ts";
 import { httpLimits, identityLimits } from "./limits.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { PackageRecord } from "../core/package.ts";
+import { defined } from "../lib/defined.ts";
 import type { Packages } from "../packages/packages.ts";
 import { toMs } from "../schemas/amount.ts";
 import { installBody, installOutcome, packageRecord } from "../schemas/package.ts";

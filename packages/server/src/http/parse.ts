@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
+import { defined } from "../lib/defined.ts";
 import { hintOf } from "../schemas/meant-field.ts";
 import type { Route } from "./route.ts";
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { AppError, type ErrorCode, type ErrorDetail, isDiskFull, messageOf } from "../core/errors.ts";
-import { hidePaths } from "../core/hide-paths.ts";
+import { hidePaths } from "../lib/hide-paths.ts";
 
 /** What each code is over HTTP; exhaustive by its type. */
 const statusOf: Readonly<Record<ErrorCode, number>> = {

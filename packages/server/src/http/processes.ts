@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { EventType, Happening } from "../core/journal.ts";
 import type { SandboxProcess } from "../core/process.ts";
+import { defined } from "../lib/defined.ts";
 import { processLimits } from "../sandboxes/limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import {

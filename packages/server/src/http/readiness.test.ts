@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
+import { systemClock } from "../lib/clock.ts";
 import { httpLimits } from "./limits.ts";
 import { allReady, seldom } from "./readiness.ts";
 

@@ -1,5 +1,5 @@
-import { systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
+import { systemClock } from "../lib/clock.ts";
 import { httpLimits } from "./limits.ts";
 
 /** Throws with what is wrong while the place cannot serve. An AppError's message is shown to strangers. */

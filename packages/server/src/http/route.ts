@@ -3,9 +3,9 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { AppError } from "../core/errors.ts";
 import type { EventType, Happening } from "../core/journal.ts";
-import type { JsonBounds } from "../core/json-scan.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Scope } from "../core/scope.ts";
+import type { JsonBounds } from "../lib/json-scan.ts";
 import type { Problem } from "./problem.ts";
 
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Audit } from "../core/audit.ts";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { RunRecords } from "../core/run-record.ts";
+import { defined } from "../lib/defined.ts";
 import { checkOwn } from "../sandboxes/check-own.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";

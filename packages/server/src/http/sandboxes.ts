@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
+import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { toMs } from "../schemas/amount.ts";
 import { toPolicy } from "../schemas/egress.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { SearchMatch } from "../core/search.ts";
+import { defined } from "../lib/defined.ts";
 import { searchLimits } from "../sandboxes/limits.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { searchMatch } from "../schemas/file.ts";

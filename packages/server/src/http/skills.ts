@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
+import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Skills } from "../sandboxes/skills.ts";
 import { skillLimits } from "../sandboxes/snapshot-limits.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
+import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshots } from "../sandboxes/snapshots.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { ApiKey, ApiKeys } from "../core/api-key.ts";
-import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Recorder } from "../core/journal.ts";
-import { keepNewest } from "../core/keep-newest.ts";
 import type { Caller, Principal } from "../core/principal.ts";
-import { Recent } from "../core/recent.ts";
 import type { Role } from "../core/scope.ts";
 import { identityLimits } from "../http/limits.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
+import { Recent } from "../lib/recent.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type Clock, systemClock } from "../core/clock.ts";
-import { keepNewest } from "../core/keep-newest.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
 import { hashToken } from "./key-token.ts";
 
 interface Entry<T> {

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Clock, systemClock } from "../core/clock.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 
 /** What the holder of a link may do: reach one port of one sandbox, in the name of the key that asked for it. */
 export interface PortPass {

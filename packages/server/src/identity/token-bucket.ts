@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "../core/clock.ts";
-import { Recent } from "../core/recent.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { Recent } from "../lib/recent.ts";
 
 interface Bucket {
   tokens: number;

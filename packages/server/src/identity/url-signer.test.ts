@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../core/clock.ts";
+import { systemClock } from "../lib/clock.ts";
 import { UrlSigner } from "./url-signer.ts";
 
 const pass = {

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Clock, systemClock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { httpLimits } from "../http/limits.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 
 /** What the holder of a URL may do: one method on one path of one sandbox. */
 export interface SignedPass {

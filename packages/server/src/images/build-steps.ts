@@ -1,8 +1,8 @@
 import { AppError, messageOf } from "../core/errors.ts";
-import { hidePaths } from "../core/hide-paths.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Builder } from "../core/layer-builder.ts";
 import type { RunOptions } from "../core/run.ts";
+import { hidePaths } from "../lib/hide-paths.ts";
 import type { BuildLog } from "./build-log.ts";
 import type { Script } from "./debian-steps.ts";
 import { buildLimits } from "./limits.ts";

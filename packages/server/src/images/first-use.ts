@@ -1,12 +1,12 @@
 /** Makes images that a sandbox asks for before anybody has imported them: of the catalogue, and of registries that an operator has named (S97). */
 import { imageState } from "../core/choose-image.ts";
-import type { Clock } from "../core/clock.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { ImageRecord } from "../core/image-record.ts";
 import type { Imported } from "../core/import-tree.ts";
-import { keepNewest } from "../core/keep-newest.ts";
 import { type Caller, unattended } from "../core/principal.ts";
+import type { Clock } from "../lib/clock.ts";
+import { defined } from "../lib/defined.ts";
+import { keepNewest } from "../lib/keep-newest.ts";
 import type { AskedImages, ImageSource } from "./asked-images.ts";
 import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";

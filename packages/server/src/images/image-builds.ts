@@ -1,7 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock } from "../core/clock.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
@@ -10,7 +9,8 @@ import type { Imported, TreeImport, TreeImporter } from "../core/import-tree.ts"
 import type { News, Recorder } from "../core/journal.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
-import { randomId } from "../core/random-id.ts";
+import type { Clock } from "../lib/clock.ts";
+import { randomId } from "../lib/random-id.ts";
 import { type BuildParts, buildImage, buildTree, stepsOf, treeSteps } from "./build-image.ts";
 import { BuildLog, readLog, stepMark, stepsIn } from "./build-log.ts";
 import { explainFailure, type Progress } from "./build-steps.ts";

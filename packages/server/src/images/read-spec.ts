@@ -2,7 +2,7 @@ import type { Document, LineCounter, Node } from "yaml";
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
-import { whyNotYaml } from "../core/yaml-bounds.ts";
+import { whyNotYaml } from "../lib/yaml-bounds.ts";
 import { buildLimits } from "./limits.ts";
 
 /** What stands for the machine's own root, and what paths of the API mean. */

@@ -1,9 +1,9 @@
 import type { Audit } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { News } from "../core/journal.ts";
 import type { Principal } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
+import type { Clock } from "../lib/clock.ts";
 import { auditLimits } from "../store/limits.ts";
 
 export interface RoomParts {

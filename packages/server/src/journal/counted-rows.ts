@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { auditLimits } from "../store/limits.ts";
 import { isCountable } from "./event-row.ts";
 import { type Judgement, RowBudget } from "./row-budget.ts";

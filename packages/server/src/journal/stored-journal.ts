@@ -1,10 +1,10 @@
 import type { Audit, AuditEntry } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
-import { type Clock, systemClock } from "../core/clock.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import type { EventFilter, EventReader, Facts, Journal, JournalEvent, News, Position } from "../core/journal.ts";
-import { Turn } from "../core/turn.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { defined } from "../lib/defined.ts";
+import { Turn } from "../lib/turn.ts";
 import { auditLimits } from "../store/limits.ts";
 import { AuditRoom } from "./audit-room.ts";
 import { CountedRows } from "./counted-rows.ts";

@@ -1,7 +1,7 @@
 import { type Readable, Transform } from "node:stream";
 import { jsonLimits } from "../core/json-limits.ts";
-import { JsonScan } from "../core/json-scan.ts";
 import { LineReader } from "../core/line-reader.ts";
+import { JsonScan } from "../lib/json-scan.ts";
 import { mcpLimits } from "./limits.ts";
 
 /** Passes each line of JSON on whole, but none that would keep a parser busy for long (S84): `refuse` gets the reason. */

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
+import { hasMoreNames, isCrowded, isNames } from "../lib/json-crowd.ts";
 import { mcpLimits } from "./limits.ts";
 
 /**

@@ -5,7 +5,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../core/principal.ts";
-import { randomId } from "../core/random-id.ts";
+import { randomId } from "../lib/random-id.ts";
 import { ownerOf } from "./caller.ts";
 import type { Changes } from "./changes.ts";
 import { EventBudget } from "./event-budget.ts";

@@ -1,6 +1,6 @@
 import type { Approval } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
-import { randomId } from "../core/random-id.ts";
+import { randomId } from "../lib/random-id.ts";
 import { mcpLimits } from "./limits.ts";
 
 /** A call that goes on while its client is away. */

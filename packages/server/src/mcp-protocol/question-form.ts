@@ -3,7 +3,7 @@ import { z } from "zod";
 import { approvalLimits } from "../approvals/limits.ts";
 import type { Approval, ApprovalScope, Decision } from "../core/approval.ts";
 import { approvalKinds, scopesFor } from "../core/approval-kinds.ts";
-import { visible } from "../core/visible.ts";
+import { visible } from "../lib/visible.ts";
 
 const titles: Readonly<Record<ApprovalScope, string>> = {
   once: "Allow this once",

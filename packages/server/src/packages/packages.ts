@@ -1,8 +1,7 @@
 /** Installs packages into sandboxes: the registries of this machine can be reached while that goes on, and not after it (S54). */
-import type { Clock } from "../core/clock.ts";
+
 import { type Command, toCommand } from "../core/command.ts";
 import type { CommandHandle } from "../core/command-handle.ts";
-import { defined } from "../core/defined.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
@@ -18,6 +17,8 @@ import type {
 } from "../core/package.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RunResult } from "../core/run.ts";
+import type { Clock } from "../lib/clock.ts";
+import { defined } from "../lib/defined.ts";
 import { certificatePath } from "./certificates.ts";
 import { checkRequest } from "./check-request.ts";
 import type { Installer } from "./installer.ts";

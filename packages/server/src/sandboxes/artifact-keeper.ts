@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import type { BlobSession, Blobs } from "../core/blob.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo } from "../core/file.ts";
 import { InUse } from "../core/in-use.ts";
@@ -10,6 +9,7 @@ import type { Artifact } from "../core/manifest.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { comparePaths, shownPath, type TreeEntry } from "../core/tree.ts";
+import type { Clock } from "../lib/clock.ts";
 import { listOutput } from "./artifacts.ts";
 import { readAhead } from "./read-ahead.ts";
 import type { Sandbox } from "./sandbox.ts";

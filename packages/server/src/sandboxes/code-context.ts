@@ -8,10 +8,10 @@ import type {
   ContextRunOptions,
   ContextRunResult,
 } from "../core/context.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { contextLimits } from "../core/limits.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { defined } from "../lib/defined.ts";
 import { type CodeRun, type ContextIo, ContextRun, toCodeRun } from "./context-run.ts";
 import { type Adopted, Kernel, type KernelListener, type KernelState } from "./kernel.ts";
 import { observeContextRun } from "./observe-context.ts";

@@ -1,7 +1,7 @@
 import type { ProcessResult } from "../core/process-result.ts";
-import { quote } from "../core/quote.ts";
 import type { ObservedRun, RunObserver } from "../core/run-observer.ts";
 import type { OutputChannel } from "../core/wire.ts";
+import { quote } from "../lib/quote.ts";
 import type { ChannelLog } from "./channel-log.ts";
 import type { ProcessRecord } from "./process-record.ts";
 

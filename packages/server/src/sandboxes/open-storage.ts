@@ -1,10 +1,10 @@
 import type { Blobs } from "../core/blob.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Collector } from "../core/gc.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { KeptArtifactsRecords } from "../core/kept-artifacts.ts";
 import type { SkillRecords } from "../core/skill.ts";
 import type { SnapshotRecords } from "../core/snapshot.ts";
+import type { Clock } from "../lib/clock.ts";
 import { ArtifactKeeper } from "./artifact-keeper.ts";
 import { blobCollector } from "./gc/blob-collector.ts";
 import { Skills } from "./skills.ts";

@@ -1,5 +1,5 @@
 import type { Document } from "yaml";
-import { whyNotYaml, type YamlBounds } from "../core/yaml-bounds.ts";
+import { whyNotYaml, type YamlBounds } from "../lib/yaml-bounds.ts";
 
 /** Each can make small text mean something large. */
 const refused: Readonly<Record<string, string>> = {

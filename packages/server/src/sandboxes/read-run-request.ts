@@ -1,7 +1,7 @@
 import { type Command, lineOrArgv, toCommand } from "../core/command.ts";
-import { defined } from "../core/defined.ts";
 import { checkNames, type ResourceLimits, runLimitsOf } from "../core/resource-limits.ts";
 import type { CodeRequest, RunIo, RunLimits, RunOptions, RunRequest } from "../core/run.ts";
+import { defined } from "../lib/defined.ts";
 
 const options = [
   ...["command", "language", "code", "cwd", "env", "stdin", "limits", "resource_limits", "terminal"],

@@ -1,6 +1,5 @@
 import type { Approval, Approvals } from "../core/approval.ts";
 import type { Audit, AuditRow } from "../core/audit.ts";
-import { defined } from "../core/defined.ts";
 import type { AttemptRecords } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
@@ -8,6 +7,7 @@ import type { Caller } from "../core/principal.ts";
 import type { RunRecord, RunRecords } from "../core/run-record.ts";
 import { type RunArtifact, type RunAttempts, type RunReport, reportLimits } from "../core/run-report.ts";
 import { isAllowed } from "../core/scope.ts";
+import { defined } from "../lib/defined.ts";
 import { checkOwn } from "./check-own.ts";
 
 export interface RunReportParts {

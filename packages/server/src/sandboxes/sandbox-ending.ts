@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
-import { Once } from "../core/once.ts";
-import type { Turn } from "../core/turn.ts";
+import { Once } from "../lib/once.ts";
+import type { Turn } from "../lib/turn.ts";
 import type { Processes } from "./processes.ts";
 import type { SandboxEnd, SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";

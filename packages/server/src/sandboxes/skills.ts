@@ -1,5 +1,4 @@
 import type { Blobs } from "../core/blob.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { InUse } from "../core/in-use.ts";
 import type { Recorder } from "../core/journal.ts";
@@ -13,7 +12,8 @@ import {
   type SkillRecords,
 } from "../core/skill.ts";
 import { shownPath, type TreeEntry } from "../core/tree.ts";
-import { Turn } from "../core/turn.ts";
+import type { Clock } from "../lib/clock.ts";
+import { Turn } from "../lib/turn.ts";
 import { inflate } from "../tar/inflate.ts";
 import { archiveLimits } from "../tar/limits.ts";
 import { checkTarget } from "../tar/tar-reader.ts";

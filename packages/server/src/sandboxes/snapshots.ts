@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Blobs } from "../core/blob.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { ReadOptions, SandboxFiles } from "../core/file.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { RestoreOutcome, SnapshotDiff, SnapshotQuery, SnapshotRecord, SnapshotRecords } from "../core/snapshot.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
-import { Turn } from "../core/turn.ts";
+import type { Clock } from "../lib/clock.ts";
+import { Turn } from "../lib/turn.ts";
 import { changesBetween } from "./compare-trees.ts";
 import { describeChanges } from "./describe-changes.ts";
 import { Slots } from "./fleet/slots.ts";

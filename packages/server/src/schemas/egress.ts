@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import {
   type AllowRule,
   type DenyRule,
@@ -13,6 +12,7 @@ import {
 import type { NamespaceDraft, PolicyDraft, RuleDraft } from "../core/egress-policies.ts";
 import { egressLimits } from "../egress/limits.ts";
 import { formatAllowRule, formatDenyRule } from "../egress/rule-text.ts";
+import { defined } from "../lib/defined.ts";
 
 const ruleText = z.string().min(1).max(egressLimits.ruleCharacters);
 const host = z.string().min(1).max(egressLimits.ruleCharacters);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nearMiss } from "../core/near-miss.ts";
+import { nearMiss } from "../lib/near-miss.ts";
 
 /** Hint for the first issue of a refused value, where it is a field that its object does not have and nearly names another one. */
 export function hintOf(schema: z.ZodType, { issues: [first] }: z.ZodError): string | undefined {

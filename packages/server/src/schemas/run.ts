@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { CommandDraft } from "../core/command.ts";
-import { defined } from "../core/defined.ts";
 import { containments } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
@@ -10,6 +9,7 @@ import { either } from "../core/resource-limits.ts";
 import type { RunLimits } from "../core/run.ts";
 import { runEnds } from "../core/run-end.ts";
 import { egressLimits } from "../egress/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { count, megabytes, seconds, secondsOrNone, toBytes, toMs } from "./amount.ts";
 import { environment, filePath, limitFields, plainText, priority } from "./sandbox.ts";
 

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { type SandboxLimits, warmChoices } from "../core/engine.ts";
 import { folderId } from "../core/folder.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
@@ -7,6 +6,7 @@ import { requestLimits, sandboxLimits } from "../core/limits.ts";
 import { either } from "../core/resource-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { httpLimits } from "../http/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { fleetLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import {
   type TemplateRecord,
   type TemplateRequest,
@@ -9,6 +8,7 @@ import {
   warmUpLanguages,
 } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
+import { defined } from "../lib/defined.ts";
 import { toMb } from "./amount.ts";
 import { policyBody, toPolicy } from "./egress.ts";
 import { engineChoice } from "./engine.ts";

@@ -1,8 +1,8 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import type { AuditEntry, AuditPlace } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
+import type { Clock } from "../lib/clock.ts";
 import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 import type { SqliteClient } from "./sqlite-client.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Download, DownloadDraft, Downloads } from "../core/download.ts";
 import { errnoOf } from "../core/errors.ts";
 import type { Freed } from "../core/gc.ts";
-import { randomId } from "../core/random-id.ts";
-import { Turn } from "../core/turn.ts";
+import { randomId } from "../lib/random-id.ts";
+import { Turn } from "../lib/turn.ts";
 import { packageLimits } from "../packages/limits.ts";
 
 interface DownloadsOptions {

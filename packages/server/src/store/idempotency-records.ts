@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../core/clock.ts";
 import type { IdempotencyRecord, IdempotencyRecords } from "../core/idempotency.ts";
+import type { Clock } from "../lib/clock.ts";
 import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 

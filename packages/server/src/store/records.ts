@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../core/clock.ts";
 import type { RecordStore } from "../core/store.ts";
+import type { Clock } from "../lib/clock.ts";
 import { StoredApiKeys } from "./api-keys.ts";
 import { StoredApprovals } from "./approval-records.ts";
 import { StoredCheckpoints } from "./checkpoint-records.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { Recent } from "../core/recent.ts";
+import { Recent } from "../lib/recent.ts";
 import { storeLimits } from "./limits.ts";
 
 interface Prepared {

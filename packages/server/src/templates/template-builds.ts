@@ -1,13 +1,9 @@
-import type { Clock } from "../core/clock.ts";
-import { defined } from "../core/defined.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { CreateRequest } from "../core/fleet.ts";
-import { hidePaths } from "../core/hide-paths.ts";
 import type { News, Recorder } from "../core/journal.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Layers } from "../core/layer-builder.ts";
 import { type Caller, unattended } from "../core/principal.ts";
-import { randomId } from "../core/random-id.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import type {
   TemplateChanges,
@@ -17,6 +13,10 @@ import type {
   TemplateRequest,
 } from "../core/template.ts";
 import { templateLimits } from "../core/template-limits.ts";
+import type { Clock } from "../lib/clock.ts";
+import { defined } from "../lib/defined.ts";
+import { hidePaths } from "../lib/hide-paths.ts";
+import { randomId } from "../lib/random-id.ts";
 import { type BuildParts, buildTemplate } from "./build-template.ts";
 import { checkTemplate } from "./check-request.ts";
 import type { Templates } from "./templates.ts";

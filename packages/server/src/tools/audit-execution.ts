@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { toJson } from "../audit/audit-json.ts";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { isAllowed } from "../core/scope.ts";
+import { defined } from "../lib/defined.ts";
 import { auditRow } from "../schemas/audit.ts";
 import { runReport, showRunReport } from "../schemas/run-report.ts";
 import { existingSession, sessionId } from "./session.ts";

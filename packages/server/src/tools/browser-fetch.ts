@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
+import { defined } from "../lib/defined.ts";
 import { contentForms } from "../web/browser/drive.ts";
 import { browserLimits } from "../web/browser/limits.ts";
 import { webLimits } from "../web/limits.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
-import { hasMoreNames, isCrowded, isNames } from "../core/json-crowd.ts";
 import { requireScope } from "../core/scope.ts";
+import { hasMoreNames, isCrowded, isNames } from "../lib/json-crowd.ts";
 import { hintOf } from "../schemas/meant-field.ts";
 import { toolLimits } from "./limits.ts";
 import { recordCall } from "./record-call.ts";

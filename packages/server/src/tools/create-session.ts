@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
-import { randomId } from "../core/random-id.ts";
+import { defined } from "../lib/defined.ts";
+import { randomId } from "../lib/random-id.ts";
 import { toMs } from "../schemas/amount.ts";
 import { createSandbox, sandbox, showSandbox, toLimits } from "../schemas/sandbox.ts";
 import { onDisconnect } from "./lifeline.ts";

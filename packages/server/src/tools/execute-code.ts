@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { StatefulResult } from "../core/context.ts";
-import { defined } from "../core/defined.ts";
 import { languages } from "../core/language.ts";
 import type { RunResult } from "../core/run.ts";
 import { explainRun, type LimitNames } from "../core/run-end.ts";
+import { defined } from "../lib/defined.ts";
 import { contextRunResult } from "../schemas/context.ts";
 import { processResult, runFields, runResult } from "../schemas/run.ts";
 import { finding, policy } from "../schemas/validation.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
+import { defined } from "../lib/defined.ts";
 import { webLimits } from "../web/limits.ts";
 import { dialLimits } from "../webhooks/limits.ts";
 import { sessionId, sessionOf } from "./session.ts";

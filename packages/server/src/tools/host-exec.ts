@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { hostLimits } from "../host-access/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { defineTool } from "./tool.ts";
 
 const { timeoutMs, words } = hostLimits;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { packageManagers } from "../core/package.ts";
+import { defined } from "../lib/defined.ts";
 import { toMs } from "../schemas/amount.ts";
 import { installFields, installOutcome } from "../schemas/package.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
+import { defined } from "../lib/defined.ts";
 import { checkpointForAgents, showForAgents } from "../schemas/checkpoint.ts";
 import { findSession } from "./find-session.ts";
 import { sessionId } from "./session.ts";

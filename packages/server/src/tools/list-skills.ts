@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
+import { defined } from "../lib/defined.ts";
 import { skillLimits } from "../sandboxes/snapshot-limits.ts";
 import { sessionLimits } from "./session-limits.ts";
 import { defineTool } from "./tool.ts";

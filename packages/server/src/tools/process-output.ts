@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { SandboxProcess } from "../core/process.ts";
+import { defined } from "../lib/defined.ts";
 import { processId, processInfo } from "../schemas/process.ts";
 import { existingSession, sessionId, where, whereOf } from "./session.ts";
 import { sessionLimits } from "./session-limits.ts";

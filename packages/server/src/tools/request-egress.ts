@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { approvalLimits } from "../approvals/limits.ts";
 import type { Approval } from "../core/approval.ts";
-import { defined } from "../core/defined.ts";
 import { requireHost } from "../egress/require-host.ts";
+import { defined } from "../lib/defined.ts";
 import { approval, requestBody, showApproval } from "../schemas/approval.ts";
 import { sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool, type ToolCall } from "./tool.ts";

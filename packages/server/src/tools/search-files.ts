@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import type { SearchMatch } from "../core/search.ts";
+import { defined } from "../lib/defined.ts";
 import { searchLimits } from "../sandboxes/limits.ts";
 import { searchMatch } from "../schemas/file.ts";
 import { filePath } from "../schemas/sandbox.ts";

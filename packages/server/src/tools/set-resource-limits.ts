@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
 import { AppError } from "../core/errors.ts";
 import { requestLimits } from "../core/limits.ts";
+import { defined } from "../lib/defined.ts";
 import { toBytes } from "../schemas/amount.ts";
 import { changeSandbox, sandbox, showSandbox } from "../schemas/sandbox.ts";
 import { sessionId, sessionLabels, sessionOf, timeoutOf, where, whereOf } from "./session.ts";

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { FileChange } from "../core/engine.ts";
 import type { SandboxFiles } from "../core/file.ts";
-import { mediaTypeOf } from "../core/media-type.ts";
+import { mediaTypeOf } from "../lib/media-type.ts";
 import { toolLimits } from "./limits.ts";
 import type { ToolContent } from "./tool.ts";
 import { workspaceUri } from "./workspace-uri.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defined } from "../core/defined.ts";
+import { defined } from "../lib/defined.ts";
 import { webLimits } from "../web/limits.ts";
 import { providerNames } from "../web/search/providers.ts";
 import { sessionId, sessionOf } from "./session.ts";

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { AppError } from "../core/errors.ts";
-import { FairQueue } from "../core/fair-queue.ts";
+import { FairQueue } from "../lib/fair-queue.ts";
 import { validationLimits } from "./limits.ts";
 import type { Answers, FromWorker, Task } from "./task.ts";
 import { workerUrl } from "./worker-url.ts";

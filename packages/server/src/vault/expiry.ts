@@ -1,5 +1,5 @@
-import type { Clock } from "../core/clock.ts";
 import type { SecretRecord, SecretRecords } from "../core/secret-record.ts";
+import type { Clock } from "../lib/clock.ts";
 import { secretLimits } from "./limits.ts";
 
 export interface ExpiryParts {

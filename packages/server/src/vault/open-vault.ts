@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Clock } from "../core/clock.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { SecretRecords } from "../core/secret-record.ts";
+import type { Clock } from "../lib/clock.ts";
 import { environmentSecrets } from "./environment-secrets.ts";
 import { StoredVault } from "./vault.ts";
 

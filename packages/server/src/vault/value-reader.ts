@@ -1,6 +1,6 @@
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { SecretRecord, SecretRecords } from "../core/secret-record.ts";
+import type { Clock } from "../lib/clock.ts";
 import { unseal } from "./envelope.ts";
 import type { EnvironmentSecrets } from "./environment-secrets.ts";
 import type { KeyRing } from "./key-ring.ts";

@@ -1,7 +1,6 @@
 /** Where secrets are kept: values go in, and come out only into a sandbox that an operator has bound them to (S50), or for a registry that an administrator names (S72). */
 
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import type { Facts, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
@@ -19,7 +18,8 @@ import {
   type Vault,
 } from "../core/secret.ts";
 import type { BindingRecord, SecretRecord, SecretRecords } from "../core/secret-record.ts";
-import { Turn } from "../core/turn.ts";
+import type { Clock } from "../lib/clock.ts";
+import { Turn } from "../lib/turn.ts";
 import { checkDelivery, placeOf } from "./check-binding.ts";
 import { checkFits, checkLength, warningsOf } from "./check-value.ts";
 import { seal } from "./envelope.ts";

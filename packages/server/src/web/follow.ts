@@ -1,6 +1,6 @@
-import { defined } from "../core/defined.ts";
 import type { ErrandAnswer, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
+import { defined } from "../lib/defined.ts";
 import { webLimits } from "./limits.ts";
 import { readAddress } from "./page-address.ts";
 

@@ -2,7 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import { AppError, errnoOf } from "../core/errors.ts";
-import { FairQueue } from "../core/fair-queue.ts";
+import { FairQueue } from "../lib/fair-queue.ts";
 import { webLimits } from "./limits.ts";
 import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
 

@@ -1,9 +1,10 @@
 /** Pages and searches for sandboxes: by their policy, and on their account. */
-import type { Clock } from "../core/clock.ts";
+
 import type { Errand, ErrandAnswer, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
+import type { Clock } from "../lib/clock.ts";
 import { type BrowsedPage, type BrowseRequest, browsePage } from "./browser/browse-page.ts";
 import { Browser, type BrowserParts, type BrowserPlace } from "./browser/browser.ts";
 import { fetchPage, type Page, type PageRequest } from "./fetch-page.ts";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Batch } from "../core/batch.ts";
-import { type Clock, systemClock } from "../core/clock.ts";
 import type { Dialer } from "../core/dialer.ts";
 import { AppError } from "../core/errors.ts";
 import type { EventReader, FeedType, Journal, JournalEvent, Position } from "../core/journal.ts";
 import type { Delivery, Webhook, Webhooks } from "../core/webhook.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 import { webhookLimits } from "./limits.ts";
 import { newWebhookSecret, signedHeaders } from "./webhook-signature.ts";
 

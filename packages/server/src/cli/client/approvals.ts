@@ -1,8 +1,8 @@
 import type { ApprovalAnswer, ApprovalInfo, ApprovalScope, ApprovalState } from "@caisson/sdk";
 import { approvalLimits } from "../../approvals/limits.ts";
 import { approvalScopes, approvalStates } from "../../core/approval.ts";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { paint, visible } from "../terminal.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";

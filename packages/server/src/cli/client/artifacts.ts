@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import type { Artifact, RunArtifact, RunReport } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";

@@ -1,8 +1,8 @@
 import type { AuditLog, AuditRow } from "@caisson/sdk";
 import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import { auditLimits } from "../../store/limits.ts";
 import type { AuditSource } from "../audit.ts";
 import type { AuditPlan } from "../audit-options.ts";

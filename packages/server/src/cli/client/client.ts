@@ -1,6 +1,6 @@
 import type { Configuration } from "../../config/config.ts";
 import type { Environment } from "../../config/env.ts";
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { unknownInGroup } from "../unknown-command.ts";
 import { connect, toAppError } from "./connect.ts";

@@ -1,7 +1,7 @@
 import type { EgressAllow, EgressPolicy, EgressRule, NamespaceEgress } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { readRuleText } from "../../egress/rule-text.ts";
+import { defined } from "../../lib/defined.ts";
 import { agrees } from "../agree.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { visible } from "../terminal.ts";

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import type { Caisson } from "@caisson/sdk";
 import { expect, it } from "vitest";
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import { parseOptions } from "../options.ts";
 import type { RunIo } from "../run.ts";
 import { execVerbs } from "./exec.ts";

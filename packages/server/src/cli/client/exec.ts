@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { RunMessage, RunOptions } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { sandboxLimits } from "../../core/limits.ts";
+import { defined } from "../../lib/defined.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { explain, runLimitNames } from "../explain.ts";
 import { namedValues } from "../named-values.ts";

@@ -1,6 +1,6 @@
-import { defined } from "../../core/defined.ts";
 import type { MemoryChoice } from "../../core/fork.ts";
 import { memoryChoices } from "../../core/fork.ts";
+import { defined } from "../../lib/defined.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";

@@ -1,6 +1,6 @@
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { hostLimits } from "../../host-access/limits.ts";
+import { defined } from "../../lib/defined.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { writeOut } from "../write-out.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";

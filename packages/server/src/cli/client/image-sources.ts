@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import { sendFolder } from "./folder-archive.ts";
 import { settleImage, whileMade } from "./images.ts";
 import type { Verb } from "./verb.ts";

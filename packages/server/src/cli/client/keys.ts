@@ -1,5 +1,5 @@
 import type { Role } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 

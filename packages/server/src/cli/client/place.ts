@@ -1,7 +1,7 @@
 import { ApiError, type Caisson, type SandboxInfo } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { showSeconds } from "../../core/size.ts";
+import { defined } from "../../lib/defined.ts";
 import { visible } from "../terminal.ts";
 import { writeOut } from "../write-out.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";

@@ -1,6 +1,6 @@
 import { ApiError, type Caisson, type CreateOptions, type Sandbox, type SandboxInfo } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { engineChoices } from "../../core/request.ts";
+import { defined } from "../../lib/defined.ts";
 import { namedValues } from "../named-values.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { engineOf } from "./engine-option.ts";

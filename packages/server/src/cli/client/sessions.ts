@@ -1,6 +1,6 @@
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import { languages } from "../../core/language.ts";
+import { defined } from "../../lib/defined.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import type { CreateTemplate, TemplateInfo, WarmUp } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineChoices } from "../../core/request.ts";
+import { defined } from "../../lib/defined.ts";
 import { visible } from "../terminal.ts";
 import { engineOf } from "./engine-option.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";

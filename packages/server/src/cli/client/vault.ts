@@ -1,6 +1,6 @@
 import type { SecretBinding, SecretDelivery, SecretInfo, SecretTarget } from "@caisson/sdk";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { readSecret } from "../read-secret.ts";
 import { tellJson, tellLine, tellTable } from "./tell.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { defined } from "../../core/defined.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import { visible } from "../terminal.ts";
 import { withImage } from "./first-use.ts";
 import { tellJson } from "./tell.ts";

@@ -1,4 +1,4 @@
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import { visible } from "../terminal.ts";
 import { tellJson, tellLine } from "./tell.ts";
 import type { Verb } from "./verb.ts";

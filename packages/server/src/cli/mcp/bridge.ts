@@ -4,7 +4,7 @@ import { AppError, messageOf } from "../../core/errors.ts";
 import { jsonLimits } from "../../core/json-limits.ts";
 import { LineReader } from "../../core/line-reader.ts";
 import { parseJson } from "../../core/parse-json.ts";
-import { randomId } from "../../core/random-id.ts";
+import { randomId } from "../../lib/random-id.ts";
 import { mcpLimits } from "../../mcp-protocol/limits.ts";
 import { writeOut } from "../write-out.ts";
 

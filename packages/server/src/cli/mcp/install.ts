@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../../config/env.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
-import { randomId } from "../../core/random-id.ts";
+import { randomId } from "../../lib/random-id.ts";
 import type { RunIo } from "../run.ts";
 import { type McpClientName, mcpClients, type ServerEntry } from "./clients.ts";
 import type { InstallPlan } from "./install-options.ts";

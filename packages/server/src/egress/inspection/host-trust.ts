@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { Once } from "../../core/once.ts";
+import { Once } from "../../lib/once.ts";
 
 interface Trusted {
   /** For speaking to hosts. */

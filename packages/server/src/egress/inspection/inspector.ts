@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { Turn } from "../../core/turn.ts";
+import { Turn } from "../../lib/turn.ts";
 import type { AdmitParts } from "../admit.ts";
 import type { HttpDoor } from "../http-door.ts";
 import type { Opened, Permit } from "../passage.ts";

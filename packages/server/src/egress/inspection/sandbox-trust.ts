@@ -1,6 +1,6 @@
 import type { LayeredPolicy } from "../../core/egress.ts";
-import { Once } from "../../core/once.ts";
 import type { Tunnels } from "../../core/tunnel.ts";
+import { Once } from "../../lib/once.ts";
 import type { Authority } from "./authority.ts";
 import type { HostTrust } from "./host-trust.ts";
 

@@ -5,7 +5,7 @@ import type { Checkpoint, LoadOptions } from "../../core/checkpoint.ts";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
-import { Users } from "../../core/users.ts";
+import { Users } from "../../lib/users.ts";
 import { limitsAfterStart } from "./cgroup-limits.ts";
 import { dropNext, growNext } from "./disk-claims.ts";
 import { checkChain, freezeSaved } from "./freeze.ts";

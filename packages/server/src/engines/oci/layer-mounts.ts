@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, errnoOf, messageOf } from "../../core/errors.ts";
 import type { LayerId } from "../../core/layer.ts";
-import { Turn } from "../../core/turn.ts";
+import { Turn } from "../../lib/turn.ts";
 import { layerLimits } from "../layer-limits.ts";
 import type { Argument, HelperClient } from "./helper-client.ts";
 import {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { type ListResourcesCallback, ResourceTemplate } from "@modelcontextprotocol/server";
 import { AppError } from "../../core/errors.ts";
-import { mediaTypeOf } from "../../core/media-type.ts";
+import { mediaTypeOf } from "../../lib/media-type.ts";
 import { findSession } from "../../tools/find-session.ts";
 import { toolLimits } from "../../tools/limits.ts";
 import { readWorkspaceUri, workspaceTemplate, workspaceUri } from "../../tools/workspace-uri.ts";

@@ -1,12 +1,12 @@
 import type { Command } from "../../core/command.ts";
 import type { CommandPolicy } from "../../core/command-policy.ts";
-import { defined } from "../../core/defined.ts";
 import type { FleetEgress, PolicyDraft } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
 import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import type { ChosenImage, EnsureImage, ImageChoice } from "../../core/image-record.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { ReadyTemplate, TemplateChoice } from "../../core/template.ts";
+import { defined } from "../../lib/defined.ts";
 import { type Asked, resolveCreate } from "./asked.ts";
 import { decideCommand } from "./decide-command.ts";
 import { denied } from "./jobs.ts";

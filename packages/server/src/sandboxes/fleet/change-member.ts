@@ -1,8 +1,8 @@
-import { defined } from "../../core/defined.ts";
 import type { FleetSettings, SandboxChanges } from "../../core/fleet.ts";
 import type { News } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
+import { defined } from "../../lib/defined.ts";
 import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./asked.ts";
 import { about, environmentOf } from "./book.ts";
 import type { CreationParts } from "./creation.ts";

@@ -10,9 +10,9 @@ import type {
 import type { EgressPolicy } from "../../core/egress.ts";
 import { AppError } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
-import { Once } from "../../core/once.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { Once } from "../../lib/once.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
 import { about } from "./book.ts";
 import { CheckpointFolder } from "./checkpoint-folder.ts";

@@ -1,6 +1,6 @@
 import type { EngineName } from "../../core/engine.ts";
-import { Once } from "../../core/once.ts";
 import type { EngineChoice } from "../../core/request.ts";
+import { Once } from "../../lib/once.ts";
 import type { SandboxMaker } from "./maker.ts";
 
 /** Asks once what `auto` stands for: a probe is no part of a creation. What failed is asked again. */

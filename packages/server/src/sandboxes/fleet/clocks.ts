@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 /** When a sandbox became idle and when its life ends, on the clock that does not jump. */
 export interface Clocks {

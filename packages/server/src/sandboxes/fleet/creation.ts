@@ -1,5 +1,3 @@
-import type { Clock } from "../../core/clock.ts";
-import { defined } from "../../core/defined.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { EngineName, SandboxLimits } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
@@ -7,6 +5,8 @@ import type { News } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import type { TemplateOrigin } from "../../core/template.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { defined } from "../../lib/defined.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Asked } from "./asked.ts";
 import { about, type Book, environmentOf } from "./book.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
 import { type DiskRoom, showGibibytes } from "../../core/disk-room.ts";
 import { AppError } from "../../core/errors.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { diskShareLimits } from "./disk-share-limits.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import type { Registry } from "./registry.ts";

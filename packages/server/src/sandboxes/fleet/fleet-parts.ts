@@ -1,11 +1,11 @@
 import type { Approvals } from "../../core/approval.ts";
 import type { CheckpointRecords } from "../../core/checkpoint.ts";
-import type { Clock } from "../../core/clock.ts";
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import type { FleetSettings } from "../../core/fleet.ts";
 import type { ImageChoice } from "../../core/image-record.ts";
 import type { SecretSource } from "../../core/secret.ts";
 import type { TemplateChoice } from "../../core/template.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Book } from "./book.ts";
 import type { LendFiles, Restore } from "./creation.ts";
 import type { Keep } from "./harvest.ts";

@@ -1,7 +1,7 @@
-import { defined } from "../../core/defined.ts";
 import type { LayerId } from "../../core/layer.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { defined } from "../../lib/defined.ts";
 import { makeAll } from "../fork.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { CreationParts } from "./creation.ts";

@@ -1,8 +1,8 @@
 import { messageOf } from "../../core/errors.ts";
-import { hidePaths } from "../../core/hide-paths.ts";
 import type { Happening } from "../../core/journal.ts";
 import type { KeptArtifacts } from "../../core/kept-artifacts.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { hidePaths } from "../../lib/hide-paths.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { type Actor, about, type Book } from "./book.ts";
 

@@ -1,8 +1,8 @@
 import type { Command } from "../../core/command.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { hidePaths } from "../../core/hide-paths.ts";
 import type { LayerId, LayerInfo } from "../../core/layer.ts";
 import { checkTransition } from "../../core/lifecycle.ts";
+import { hidePaths } from "../../lib/hide-paths.ts";
 import { isBusy } from "../lent-files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";

@@ -1,10 +1,10 @@
-import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import type { News } from "../../core/journal.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { checkTransition, type SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
-import { Turn } from "../../core/turn.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { Turn } from "../../lib/turn.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { type Actor, about, type Book, environmentOf } from "./book.ts";
 import { type Clocks, clocksOf, dueOf } from "./clocks.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../../core/clock.ts";
 import type { EngineName, SandboxLimits, WarmChoice } from "../../core/engine.ts";
 import type { PoolStatus } from "../../core/fleet.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { fleetLimits, poolLimits } from "./limits.ts";
 import { eachOf } from "./slots.ts";

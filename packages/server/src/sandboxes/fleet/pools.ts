@@ -1,10 +1,10 @@
-import { defined } from "../../core/defined.ts";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError, isDiskFull } from "../../core/errors.ts";
 import type { FleetSettings, PoolStatus } from "../../core/fleet.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { hasLimits, resolveSandboxLimits } from "../../core/request.ts";
+import { defined } from "../../lib/defined.ts";
 import type { Asked } from "./asked.ts";
 import { poolLimits } from "./limits.ts";
 import type { SandboxMaker } from "./maker.ts";

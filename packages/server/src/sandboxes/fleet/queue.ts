@@ -1,9 +1,9 @@
 import { AppError } from "../../core/errors.ts";
 import type { QueuedJob, QueuedKind, QueueStatus } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
-import { randomId } from "../../core/random-id.ts";
 import { checkRange } from "../../core/size.ts";
 import { buildLimits } from "../../images/limits.ts";
+import { randomId } from "../../lib/random-id.ts";
 import { queueLimits } from "./limits.ts";
 
 interface Waiting extends Omit<QueuedJob, "position" | "waitingMs"> {

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../core/clock.ts";
 import type { KeptSandbox } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
-import { hidePaths } from "../../core/hide-paths.ts";
 import type { SandboxState } from "../../core/lifecycle.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { hidePaths } from "../../lib/hide-paths.ts";
 import { runsInBackground } from "../runs-in-background.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Book } from "./book.ts";

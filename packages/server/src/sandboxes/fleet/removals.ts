@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Equipment } from "./equipment.ts";
 import { fleetLimits } from "./limits.ts";

@@ -1,10 +1,10 @@
-import type { Clock } from "../../core/clock.ts";
 import type { CommandKind } from "../../core/command.ts";
 import type { Happening, News, Recorder } from "../../core/journal.ts";
 import { recordLimits } from "../../core/limits.ts";
 import type { EndedRun, ObservedRun, RunKeeper } from "../../core/run-observer.ts";
 import type { RecordOptions, RunBounds, RunRecord, RunRecords } from "../../core/run-record.ts";
 import type { SandboxRecord, SandboxRecords } from "../../core/sandbox-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { storeLimits } from "../../store/limits.ts";
 import { endOf, exceeded } from "../run-end-event.ts";
 import { type Actor, about } from "./book.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
 import { recordLimits } from "../../core/limits.ts";
 import type { RunBounds, RunRecords } from "../../core/run-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 const dayMs = 86_400_000;
 

@@ -1,7 +1,7 @@
 import type { EngineName } from "../../core/engine.ts";
 import { AppError, messageOf } from "../../core/errors.ts";
 import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
-import { Users } from "../../core/users.ts";
+import { Users } from "../../lib/users.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Seed } from "../seed.ts";
 import { runWarmUp } from "../warm-up.ts";

@@ -1,7 +1,7 @@
 import { runAgain } from "../../core/command.ts";
-import { defined } from "../../core/defined.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
+import { defined } from "../../lib/defined.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
 import type { Asked } from "./asked.ts";

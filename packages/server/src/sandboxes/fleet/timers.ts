@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { fleetLimits } from "./limits.ts";
 import type { Member } from "./member.ts";
 import type { Registry } from "./registry.ts";

@@ -11,7 +11,7 @@ import type {
 } from "../../core/gc.ts";
 import type { Recorder } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
-import { Turn } from "../../core/turn.ts";
+import { Turn } from "../../lib/turn.ts";
 
 export interface CollectionParts {
   collectors: readonly Collector[];

@@ -1,8 +1,8 @@
-import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Collector, Freed } from "../../core/gc.ts";
 import type { LayerId, LayerInfo } from "../../core/layer.ts";
 import type { Layers } from "../../core/layer-builder.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { gcLimits } from "./limits.ts";
 
 interface LayerCollectorParts {

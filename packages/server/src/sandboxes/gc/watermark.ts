@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
 import { type DiskRoom, usedPercent } from "../../core/gc.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { GarbageCollection } from "./collection.ts";
 import { gcLimits } from "./limits.ts";
 

@@ -8,7 +8,7 @@ import type {
   AuditRow,
   AuditVerdict,
 } from "../../core/audit.ts";
-import { defined } from "../../core/defined.ts";
+import { defined } from "../../lib/defined.ts";
 import type { Schema } from "../schema.ts";
 import type { ChainHead, OpenedChain } from "../sqlite-protocol.ts";
 import { ChainKeeper, type KeeperParts } from "./keeper.ts";

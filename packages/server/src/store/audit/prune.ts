@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../../core/clock.ts";
 import type { Signer } from "../../core/manifest.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { StoredBatch } from "../batch.ts";
 import { auditLimits } from "../limits.ts";
 import type { Schema } from "../schema.ts";

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { AuditVerdict, NotedRow } from "../../core/audit.ts";
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
+import { defined } from "../../lib/defined.ts";
 import { toAppError } from "../sqlite-error.ts";
 import type { ErrorNote, VerifyOrder } from "../sqlite-protocol.ts";
 import { workerUrl } from "../worker-url.ts";

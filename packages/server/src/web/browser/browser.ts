@@ -1,11 +1,11 @@
 /** Opens pages in sandboxes of the browser image: one page at a time in each, and each in an empty one (S82). */
 
-import { defined } from "../../core/defined.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Fleet } from "../../core/fleet.ts";
-import { keepNewest } from "../../core/keep-newest.ts";
 import type { Caller } from "../../core/principal.ts";
-import { Turn } from "../../core/turn.ts";
+import { defined } from "../../lib/defined.ts";
+import { keepNewest } from "../../lib/keep-newest.ts";
+import { Turn } from "../../lib/turn.ts";
 import { type BrowserRequest, commandOf, drive } from "./drive.ts";
 import { browserLimits } from "./limits.ts";
 import type { Failed, Shown } from "./read-answer.ts";

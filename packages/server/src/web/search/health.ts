@@ -1,4 +1,4 @@
-import { keepNewest } from "../../core/keep-newest.ts";
+import { keepNewest } from "../../lib/keep-newest.ts";
 import { webLimits } from "../limits.ts";
 import type { ProviderName } from "./providers.ts";
 
