@@ -50,7 +50,17 @@ const MAY_IMPORT: Record<string, string[]> = {
     "tools",
     ...DOMAINS,
   ],
-  cli: ["lib", "core", "config", "app.ts", "audit-file.ts", "stdio-service.ts", "stdio-start.ts", "up.ts", ...USE_CASES],
+  cli: [
+    "lib",
+    "core",
+    "config",
+    "app.ts",
+    "audit-file.ts",
+    "stdio-service.ts",
+    "stdio-start.ts",
+    "up.ts",
+    ...USE_CASES,
+  ],
 };
 const TOP_FILES = [
   "app.ts",

@@ -1,7 +1,7 @@
 import { events } from "../packages/server/src/core/events.ts";
 import type { EventType, JournalEvent, News, Recorder } from "../packages/server/src/core/journal.ts";
-import type { Store } from "../packages/server/src/core/store.ts";
 import { StoredJournal } from "../packages/server/src/journal/stored-journal.ts";
+import type { Store } from "../packages/server/src/store/store.ts";
 
 /** The journal of a store. */
 export function journalOf(

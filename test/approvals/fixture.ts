@@ -5,10 +5,10 @@ import type { ApprovalRecords, ApprovalSettings, Question } from "../../packages
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import type { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { journalOf } from "../journal.ts";
 
 export const as = (role: Role, namespace = "default"): Caller => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Approval, approvalScopes } from "../../packages/server/src/core/approval.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 function approval(id: string, more: Partial<Approval> = {}): Approval {
   return {

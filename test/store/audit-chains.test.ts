@@ -2,12 +2,12 @@ import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { readHead } from "../../packages/server/src/store/audit/head-file.ts";
 import { readAuditKey } from "../../packages/server/src/store/audit/row-mac.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { until } from "../fleet/fixture.ts";
 import { auditEntry, databaseFiles } from "./entries.ts";
 

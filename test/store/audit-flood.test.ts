@@ -6,10 +6,10 @@ import type { AuditEntry, AuditRow } from "../../packages/server/src/core/audit.
 import type { JournalEvent, News } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
 import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { databaseFiles } from "./entries.ts";
 
 const { budgetRows, budgetMs, budgetCounts } = auditLimits;

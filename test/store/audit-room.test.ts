@@ -4,10 +4,10 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { JournalEvent, News } from "../../packages/server/src/core/journal.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { StoredJournal } from "../../packages/server/src/journal/stored-journal.ts";
 import { auditLimits } from "../../packages/server/src/store/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 
 const dayMs = 86_400_000;
 const namespaceBytes = 100_000;

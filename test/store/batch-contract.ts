@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Approval } from "../../packages/server/src/core/approval.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { storeLimits } from "../../packages/server/src/store/limits.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { auditEntry, sandboxRecord } from "./entries.ts";
 
 const approval: Approval = {

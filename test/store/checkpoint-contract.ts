@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CheckpointRecord, KeptCheckpoint } from "../../packages/server/src/core/checkpoint.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 import { sandboxRecord } from "./entries.ts";
 
 function shown(id: string, more: Partial<CheckpointRecord> = {}): CheckpointRecord {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../packages/server/src/core/store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { batchContract } from "./batch-contract.ts";
 import { auditEntry } from "./entries.ts";
 import { recordContract, type StoreUnderTest } from "./record-contract.ts";

@@ -6,10 +6,10 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { readAuditKey } from "../../packages/server/src/store/audit/row-mac.ts";
 import { verifyFile } from "../../packages/server/src/store/audit/verify-file.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { seed, soak } from "../harness.ts";
 import { databaseFiles } from "./entries.ts";
 

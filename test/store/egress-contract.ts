@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EgressAttempt } from "../../packages/server/src/core/egress.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 const policy = {
   allow: [{ host: "a.example.com", port: 443, protocol: "tls" as const }],

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { AttemptLog } from "../../packages/server/src/egress/attempt-log.ts";
 import { egressLimits } from "../../packages/server/src/egress/limits.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { journalOf } from "../journal.ts";
 import { attempt } from "./egress-contract.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ImageRecord, plainConfig } from "../../packages/server/src/core/image-record.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 function image(id: string, more: Partial<ImageRecord> = {}): ImageRecord {
   return {

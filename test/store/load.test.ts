@@ -2,8 +2,8 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Store } from "../../packages/server/src/core/store.ts";
 import { openStore } from "../../packages/server/src/store/open-store.ts";
+import type { Store } from "../../packages/server/src/store/store.ts";
 import { auditEntry, sandboxRecord } from "./entries.ts";
 
 const walBytes = 4 << 20;

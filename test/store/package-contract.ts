@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PackageRecord } from "../../packages/server/src/core/package.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 /** What the records of packages do, in every store. */
 export function packageContract(name: string, store: () => RecordStore, reopen: () => Promise<void>): void {

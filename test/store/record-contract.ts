@@ -3,7 +3,7 @@ import type { ApiKey } from "../../packages/server/src/core/api-key.ts";
 import type { KeptArtifacts } from "../../packages/server/src/core/kept-artifacts.ts";
 import type { SkillRecord } from "../../packages/server/src/core/skill.ts";
 import type { SnapshotRecord } from "../../packages/server/src/core/snapshot.ts";
-import type { RecordStore, Store } from "../../packages/server/src/core/store.ts";
+import type { RecordStore, Store } from "../../packages/server/src/store/store.ts";
 import { approvalContract } from "./approval-contract.ts";
 import { checkpointContract } from "./checkpoint-contract.ts";
 import { egressContract } from "./egress-contract.ts";

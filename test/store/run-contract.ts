@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RunRecord } from "../../packages/server/src/core/run-record.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 import { sandboxRecord } from "./entries.ts";
 
 const bounds = { keep: 100, sandboxBytes: 1_000_000, namespaceRecords: 100, namespaceBytes: 1_000_000 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BindingRecord, DeliveryRecord, SecretRecord } from "../../packages/server/src/core/secret-record.ts";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 function secret(name: string, more: Partial<SecretRecord> = {}): SecretRecord {
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { RecordStore } from "../../packages/server/src/core/store.ts";
 import type { TemplateRecord } from "../../packages/server/src/core/template.ts";
+import type { RecordStore } from "../../packages/server/src/store/store.ts";
 
 function template(id: string, more: Partial<TemplateRecord> = {}): TemplateRecord {
   return {

@@ -1,13 +1,13 @@
 /** First of all: what a service keeps. */
 import { join } from "node:path";
 import type { Redactor } from "../core/redaction.ts";
-import type { Store } from "../core/store.ts";
 import { redactorsOf } from "../dlp/redactors.ts";
 import { StoredJournal } from "../journal/stored-journal.ts";
 import { defined } from "../lib/defined.ts";
 import { openStorage, type Storage } from "../sandboxes/open-storage.ts";
 import { FileBlobs } from "../store/blobs.ts";
 import { openStore } from "../store/open-store.ts";
+import type { Store } from "../store/store.ts";
 import { storePath } from "../store/store-path.ts";
 import { openVault } from "../vault/open-vault.ts";
 import type { StoredVault } from "../vault/vault.ts";

@@ -1,6 +1,5 @@
 import type { Blobs } from "../core/blob.ts";
 import { AppError } from "../core/errors.ts";
-import { InUse } from "../core/in-use.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import {
@@ -18,6 +17,7 @@ import { inflate } from "../tar/inflate.ts";
 import { archiveLimits } from "../tar/limits.ts";
 import { checkTarget } from "../tar/tar-reader.ts";
 import { removeFormer } from "./former-skill.ts";
+import { InUse } from "./in-use.ts";
 import { isInstalled, skillMembers } from "./install-skill.ts";
 import { readAhead } from "./read-ahead.ts";
 import { readArchive } from "./read-archive.ts";

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { expect, describe as group, it } from "vitest";
 import { approvalLimits } from "../approvals/limits.ts";
 import { type CommandDraft, type ContextUse, sharedContext, textOf, toCommand, type What } from "../core/command.ts";
-import { describe } from "../core/describe-command.ts";
 import { requestLimits } from "../core/limits.ts";
 import { defined } from "../lib/defined.ts";
 import { limitsOf } from "./command-limits.ts";
+import { describe } from "./fleet/describe-command.ts";
 import { type SpecSandbox, toSpec } from "./spec.ts";
 
 const MiB = 1024 ** 2;

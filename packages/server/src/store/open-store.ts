@@ -2,7 +2,6 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { emitWarning } from "node:process";
 import { Kysely } from "kysely";
-import type { Store } from "../core/store.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { StoredAudit } from "./audit/audit-log.ts";
 import { headPathOf } from "./audit/head-file.ts";
@@ -14,6 +13,7 @@ import type { Schema } from "./schema.ts";
 import { openSigner, type SigningKey } from "./signing-key.ts";
 import type { SqliteClient } from "./sqlite-client.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
+import type { Store } from "./store.ts";
 
 export interface StoreOptions {
   /** Of the database file; its folder is made. */

@@ -1,5 +1,4 @@
 import type { Kysely } from "kysely";
-import type { RecordStore } from "../core/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import { StoredApiKeys } from "./api-keys.ts";
 import { StoredApprovals } from "./approval-records.ts";
@@ -17,6 +16,7 @@ import type { Schema } from "./schema.ts";
 import { StoredSecrets } from "./secret-records.ts";
 import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
+import type { RecordStore } from "./store.ts";
 import { StoredTemplates } from "./template-records.ts";
 import { StoredWebhooks } from "./webhooks.ts";
 

@@ -1,11 +1,11 @@
 import { sharedContext, toCommand } from "../core/command.ts";
 import type { ContextLanguage } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
-import { isDeeper } from "../core/json-depth.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { contextLimits } from "../core/limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
+import { isDeeper } from "./json-depth.ts";
 import { sessionLimits } from "./session-limits.ts";
 import type { ToolCall } from "./tool.ts";
 

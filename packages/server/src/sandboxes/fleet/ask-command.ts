@@ -2,10 +2,10 @@ import { approvalLimits } from "../../approvals/limits.ts";
 import type { Approvals, Question } from "../../core/approval.ts";
 import type { Command } from "../../core/command.ts";
 import type { CommandDecision } from "../../core/command-policy.ts";
-import { describe } from "../../core/describe-command.ts";
 import { AppError } from "../../core/errors.ts";
 import { type Refusal, refused, whyOf } from "../../core/refusal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
+import { describe } from "./describe-command.ts";
 
 /** Asks a human whether a job may run, and waits for a while. Resolves with the approval's id; throws the refusal (EXE-12). */
 export async function askCommand(

@@ -1,4 +1,4 @@
-import { AppError } from "./errors.ts";
+import { AppError } from "../core/errors.ts";
 
 /** What is being read cannot go, and what is going cannot be read. By name, in one process. */
 export class InUse {

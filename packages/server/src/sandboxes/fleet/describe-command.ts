@@ -1,8 +1,8 @@
-import { defined } from "../lib/defined.ts";
-import { quote } from "../lib/quote.ts";
-import type { Question } from "./approval.ts";
-import { type Command, kindOf, textOf } from "./command.ts";
-import type { RunLimits } from "./run.ts";
+import type { Question } from "../../core/approval.ts";
+import { type Command, kindOf, textOf } from "../../core/command.ts";
+import type { RunLimits } from "../../core/run.ts";
+import { defined } from "../../lib/defined.ts";
+import { quote } from "../../lib/quote.ts";
 
 const MiB = 1024 ** 2;
 
