@@ -29,9 +29,9 @@ const { outputFiles } = await build({
   absWorkingDir: root,
   entryPoints: {
     caisson: "packages/server/src/cli/main.ts",
-    daemon: "packages/server/src/daemon.ts",
-    engine: "packages/server/src/engine-process.ts",
-    host: "packages/server/src/host-process.ts",
+    daemon: "packages/server/src/processes/daemon.ts",
+    engine: "packages/server/src/processes/engine.ts",
+    host: "packages/server/src/processes/host-access.ts",
     "sqlite-worker": "packages/server/src/store/sqlite-worker.ts",
     "validation-worker": "packages/server/src/validation/validation-worker.ts",
     "reader-worker": "packages/server/src/web/reader-worker.ts",

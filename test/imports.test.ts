@@ -5,77 +5,77 @@ import { describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "..");
 const source = "packages/server/src";
 
-// biome-ignore format: a list of words
-const DOMAINS = [
-  "approvals", "audit", "dlp", "egress", "engines", "gateway", "host", "host-access", "identity", "images", "journal",
-  "metering", "oci", "packages", "sandboxes", "servers", "store", "tar", "templates", "validation", "vault", "web", "webhooks", "wire",
-];
 const LOWEST = ["lib", "core"];
-const ADAPTERS = ["engines", "store", "wire"];
-const USE_CASES = DOMAINS.filter((folder) => !ADAPTERS.includes(folder));
+/** Everything in the rows before. */
+const BELOW = "below";
 
-/** What each folder under packages/server/src may import beside itself: folders, or files at the top. */
-const MAY_IMPORT: Record<string, string[]> = {
+/**
+ * The layers of packages/server/src, the lowest first: folders, and files at the top, each with what it may import beside itself,
+ * LOWEST and the limits of any folder. A row imports rows before it alone, so that there is no circle.
+ */
+const LAYERS: Record<string, readonly string[] | typeof BELOW> = {
+  // What knows nothing of the product, and the nouns that all others share.
   lib: [],
-  core: ["lib"],
-  native: [],
-  config: ["lib", "core"],
-  ...Object.fromEntries(DOMAINS.map((folder) => [folder, ["lib", "core"]])),
-  store: ["lib", "core", "native"],
-  // HTTP/1.1 on a connection that is there already: one that was dialled, or the wire of a sandbox.
-  "http-over": ["lib", "core"],
-  egress: ["lib", "core", "http-over"],
-  // Archives are read and written in one way.
-  oci: ["lib", "core", "tar"],
-  // Whatever leaves a sandbox is masked in one way.
-  sandboxes: ["lib", "core", "dlp", "tar"],
-  schemas: ["lib", "core", ...USE_CASES],
-  // What any server of the protocol needs; it knows no tool.
-  "mcp-protocol": ["lib", "core"],
-  tools: ["lib", "core", "schemas", ...USE_CASES],
-  http: ["lib", "core", "http-over", "mcp", "schemas", "tools", ...USE_CASES],
-  mcp: ["lib", "core", "mcp-protocol", "schemas", "tools", ...USE_CASES],
-  // All that processes are made of, in the order in which it is made; only processes import it.
-  compose: [
-    "lib",
-    "core",
-    "config",
-    "app.ts",
-    "caisson-parts.ts",
-    "http",
-    "http-over",
-    "mcp",
-    "mcp-protocol",
+  core: [],
+
+  // Adapters and pure parts.
+  config: [],
+  dlp: [],
+  engines: [],
+  "http-over": [],
+  identity: [],
+  journal: [],
+  "mcp-protocol": [],
+  store: [],
+  supervision: [],
+  tar: [],
+  vault: [],
+  wire: [],
+  egress: ["http-over"],
+  registries: ["tar"],
+
+  // Use cases. What one of them needs of another it is given, by an interface of core.
+  approvals: [],
+  "audit-export": [],
+  "host-access": [],
+  images: [],
+  "package-install": [],
+  sandboxes: ["dlp", "tar"],
+  templates: [],
+  validation: [],
+  web: [],
+  webhooks: [],
+
+  // Doors: the shapes of requests and results, what agents may call, and the ways in.
+  schemas: ["audit-export", "egress", "journal"],
+  tools: [
+    "audit-export",
+    "egress",
+    "images",
+    "package-install",
+    "sandboxes",
     "schemas",
-    "tools",
-    ...DOMAINS,
+    "templates",
+    "validation",
+    "web",
   ],
-  cli: [
-    "lib",
-    "core",
-    "config",
-    "app.ts",
-    "audit-file.ts",
-    "stdio-service.ts",
-    "stdio-start.ts",
-    "up.ts",
-    ...USE_CASES,
+  mcp: ["mcp-protocol", "tools", "validation"],
+  // biome-ignore format: a list of words
+  http: [
+    "audit-export", "dlp", "egress", "http-over", "identity", "images", "journal", "mcp", "package-install", "registries",
+    "sandboxes", "schemas", "templates", "tools", "webhooks",
   ],
+
+  // What puts them together.
+  "caisson-parts.ts": ["egress"],
+  // biome-ignore format: a list of words
+  "app.ts": ["caisson-parts.ts", "config", "dlp", "egress", "engines", "journal", "sandboxes", "store", "supervision", "wire"],
+  "index.ts": ["app.ts", "config", "sandboxes"],
+  compose: BELOW,
+  processes: BELOW,
+  // Commands talk to a daemon by the SDK; what runs without one starts here.
+  cli: ["app.ts", "audit-export", "compose", "config", "egress", "processes", "sandboxes", "supervision", "tar"],
 };
-const TOP_FILES = [
-  "app.ts",
-  "audit-file.ts",
-  "caisson-parts.ts",
-  "daemon.ts",
-  "engine-process.ts",
-  "host-process.ts",
-  "index.ts",
-  "local-engines.ts",
-  "local-host.ts",
-  "stdio-service.ts",
-  "stdio-start.ts",
-  "up.ts",
-];
 const SDK_IMPORTERS = ["cli", "mcp"];
 
 /** The one file that may start a process, and the one that may read the environment. */
@@ -88,9 +88,9 @@ const NO_WAY_OUT: Record<string, string> = {
   [`${source}/egress/outbound-socket.ts`]: "connected by the dialer alone",
   [`${source}/engines/oci/watch.ts`]: "a descriptor of the helper's",
   [`${source}/host-access/hand-client.ts`]: "a descriptor that leads to the host's process",
-  [`${source}/host-process.ts`]: "a descriptor that leads to the daemon",
+  [`${source}/processes/host-access.ts`]: "a descriptor that leads to the daemon",
   [`${source}/http-over/request.ts`]: "a connection that it is given",
-  [`${source}/host/control.ts`]: "the Unix socket of `caisson up`",
+  [`${source}/supervision/control.ts`]: "the Unix socket of `caisson up`",
   [`${source}/wire/connection.ts`]: "the FIFOs of a sandbox",
 };
 
@@ -120,9 +120,9 @@ const PARSERS: Record<string, string> = {
   [`${source}/engines/oci/probe.ts`]: ownData,
   [`${source}/engines/oci/record.ts`]: ownData,
   [`${source}/host-access/hand-client.ts`]: "answers of the host's process",
-  [`${source}/host/control.ts`]: "answers of `caisson up`",
-  [`${source}/host/serve.ts`]: "the configuration from the parent process",
-  [`${source}/host/service.ts`]: "one short message of a process that this one started",
+  [`${source}/supervision/control.ts`]: "answers of `caisson up`",
+  [`${source}/supervision/serve.ts`]: "the configuration from the parent process",
+  [`${source}/supervision/service.ts`]: "one short message of a process that this one started",
   [`${source}/http/idempotency.ts`]: ownStore,
   [`${source}/http/json-body.ts`]: "measured in this file",
   [`${source}/identity/port-passes.ts`]: "signed by the daemon",
@@ -199,32 +199,32 @@ describe("imports of the server", () => {
     expect(files.length < 10 || imports.length > 0).toBe(true);
   });
 
-  it("have a rule for every folder and every file at the top", () => {
+  it("have a row for every folder and every file at the top, and no other", () => {
     const top = files.filter((file) => dirname(file) === source && !isTest(file)).map((file) => basename(file));
-    expect(folders.filter((folder) => !(folder in MAY_IMPORT))).toEqual([]);
-    expect(top.filter((file) => !TOP_FILES.includes(file))).toEqual([]);
+    expect(Object.keys(LAYERS).sort()).toEqual([...folders, ...top].sort());
   });
 
-  const present = Object.entries(MAY_IMPORT).filter(([folder]) => folders.includes(folder));
-  it.each(present)("of %s reach only itself and %j", (folder, allowed) => {
-    const own = files.filter((file) => folderOf(file) === folder);
-    expect(own.length, `${folder} holds no .ts file`).toBeGreaterThan(0);
+  it("are of rows before alone", () => {
+    const rows = Object.keys(LAYERS);
+    const upward = Object.entries(LAYERS).flatMap(([row, allowed]) =>
+      allowed === BELOW ? [] : allowed.filter((other) => !rows.slice(0, rows.indexOf(row)).includes(other)),
+    );
+    expect(upward).toEqual([]);
+  });
+
+  it.each(Object.entries(LAYERS))("of %s reach only itself and %j", (row, allowed) => {
+    const rows = Object.keys(LAYERS);
+    const own = files.filter((file) => folderOf(file) === row);
+    const reach = [...LOWEST, ...(allowed === BELOW ? rows.slice(0, rows.indexOf(row)) : allowed)];
     const strayed = imports.filter(
-      (entry) =>
-        own.includes(entry.file) &&
-        isOurs(entry) &&
-        ![folder, ...allowed].includes(folderOf(entry.target)) &&
-        !(holdsLimits(entry.target) && !LOWEST.includes(folder)),
+      ({ file, target }) =>
+        own.includes(file) &&
+        isOurs({ file, target }) &&
+        ![row, ...(row === "lib" ? [] : reach)].includes(folderOf(target)) &&
+        !(holdsLimits(target) && !LOWEST.includes(row)),
     );
+    expect(own.length, `${row} holds no .ts file`).toBeGreaterThan(0);
     expect(strayed.map(show)).toEqual([]);
-  });
-
-  it("of compose are those of processes", () => {
-    const compose = imports.filter(
-      ({ file, target }) => folderOf(target) === "compose" && folderOf(file) !== "compose",
-    );
-    const importers = new Set(compose.map(({ file }) => relative(source, file)));
-    expect([...importers].sort()).toEqual(["daemon.ts", "stdio-service.ts", "up.ts"]);
   });
 
   it("of core are zod and core only, and the types of streams", () => {

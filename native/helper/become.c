@@ -77,7 +77,7 @@ void become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count) 
   if (setuid(0) == 0) errno = EPERM, become_fail("root can be had back");
 }
 
-/* The last of the daemon's descriptors (packages/server/src/host/daemon-sockets.ts). */
+/* The last of the daemon's descriptors (packages/server/src/supervision/daemon-sockets.ts). */
 #define LAST_DESCRIPTOR 6
 
 /* UID, GID, the data folder, then the program and its arguments as they are seen in the view. */

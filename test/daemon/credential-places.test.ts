@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { credentialPlaces } from "../../packages/server/src/host/credential-places.ts";
-import { checkFolder } from "../../packages/server/src/host/folders.ts";
+import { credentialPlaces } from "../../packages/server/src/supervision/credential-places.ts";
+import { checkFolder } from "../../packages/server/src/supervision/folders.ts";
 
 /** Written out: one that is taken out of the list is missed here. */
 const places = `

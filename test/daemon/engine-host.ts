@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { Caisson } from "../../packages/server/src/app.ts";
 import { EngineClient } from "../../packages/server/src/engines/client.ts";
-import { EngineHost } from "../../packages/server/src/engines/host.ts";
-import type { HostFolders } from "../../packages/server/src/engines/host-folders.ts";
-import { LocalEngines } from "../../packages/server/src/local-engines.ts";
+import { LocalEngines } from "../../packages/server/src/engines/local-engines.ts";
+import { EngineHost } from "../../packages/server/src/engines/server.ts";
+import type { HostFolders } from "../../packages/server/src/engines/server-folders.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
 

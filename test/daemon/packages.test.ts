@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { builtIn } from "../../packages/server/src/packages/built-in.ts";
+import { builtIn } from "../../packages/server/src/package-install/built-in.ts";
 import { engines } from "../harness.ts";
 import { wheel } from "../packages/made.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";

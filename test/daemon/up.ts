@@ -6,8 +6,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openCaisson } from "../../packages/server/src/app.ts";
-import { askControl } from "../../packages/server/src/host/control.ts";
-import type { UpStatus } from "../../packages/server/src/up.ts";
+import type { UpStatus } from "../../packages/server/src/processes/up.ts";
+import { askControl } from "../../packages/server/src/supervision/control.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { root, soak } from "../harness.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ocsfClasses, placeOf } from "../../packages/server/src/audit/ocsf-class.ts";
+import { ocsfClasses, placeOf } from "../../packages/server/src/audit-export/ocsf-class.ts";
 import { type EventKind, events } from "../../packages/server/src/core/events.ts";
 import type { EventType } from "../../packages/server/src/core/journal.ts";
 import { tableRows, wordsOf } from "./tables.ts";

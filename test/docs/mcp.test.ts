@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
-import { serviceLimits } from "../../packages/server/src/host/limits.ts";
+import { serviceLimits } from "../../packages/server/src/supervision/limits.ts";
 import { engines, root } from "../harness.ts";
 import { openTestServer } from "../http/server.ts";
 

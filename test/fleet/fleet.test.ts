@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
-import { serviceLimits } from "../../packages/server/src/host/limits.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
+import { serviceLimits } from "../../packages/server/src/supervision/limits.ts";
 import { engines } from "../harness.ts";
 import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } from "./fixture.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { noApt } from "../../packages/server/src/core/apt.ts";
 import { engineLimits } from "../../packages/server/src/engines/limits.ts";
 import { readSpec } from "../../packages/server/src/images/read-spec.ts";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { engines, ordinary } from "../harness.ts";
 import { openDeployment } from "./deployment.ts";
 import { callerOf, makeHome, settings, small, type TestFleet, until } from "./fixture.ts";

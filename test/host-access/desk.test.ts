@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
-import type { HostSettings } from "../../packages/server/src/core/host.ts";
+import type { HostSettings } from "../../packages/server/src/core/host-access.ts";
 import { redacted } from "../../packages/server/src/core/redaction.ts";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
 import { HostAnswers } from "../../packages/server/src/host-access/answers.ts";

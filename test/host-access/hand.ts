@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
-import type { HostPolicy } from "../../packages/server/src/core/host.ts";
+import type { HostPolicy } from "../../packages/server/src/core/host-access.ts";
 import { startCommand } from "../../packages/server/src/engines/spawn.ts";
 import { LocalHand } from "../../packages/server/src/host-access/local-hand.ts";
 

@@ -1,6 +1,6 @@
 import { Caisson } from "@caisson/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { ordinary } from "../harness.ts";
 import { LoopbackServer } from "../oci/loopback-registry.ts";
 import { dockerArchive, file, makeImage, makeTar, sha256 } from "../oci/made-image.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { as } from "../approvals/fixture.ts";
 import { engines } from "../harness.ts";
 import { connectClient } from "../mcp/client.ts";

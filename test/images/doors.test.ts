@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
 import { readSpec } from "../../packages/server/src/images/read-spec.ts";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { ordinary, root } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { openRegistries, type TestRegistries } from "./fixture.ts";

@@ -9,7 +9,7 @@ import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.t
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { LogMessage } from "../../packages/server/src/images/image-builds.ts";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { dnsHost, type WebHost, webHost } from "../egress/hosts.ts";
 import { names } from "../egress/rules.ts";
 import { openDeployment } from "../fleet/deployment.ts";

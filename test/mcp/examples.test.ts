@@ -1,8 +1,8 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
-import type { HostSettings } from "../../packages/server/src/core/host.ts";
-import { noRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import type { HostSettings } from "../../packages/server/src/core/host-access.ts";
+import { noRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { toolSets } from "../../packages/server/src/tools/tool.ts";
 import { tools, toolsOf } from "../../packages/server/src/tools/tools.ts";
 import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";

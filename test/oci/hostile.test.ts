@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { LayerReader } from "../../packages/server/src/oci/layer-entries.ts";
-import { ociLimits } from "../../packages/server/src/oci/limits.ts";
+import { LayerReader } from "../../packages/server/src/registries/layer-entries.ts";
+import { ociLimits } from "../../packages/server/src/registries/limits.ts";
 import { tarEnd, tarHeader } from "../../packages/server/src/tar/tar-writer.ts";
 import {
   descriptorOf,

@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import { hostWorld } from "../../packages/server/src/egress/host-world.ts";
 import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
 import { openRegistryWay } from "../../packages/server/src/egress/registry-way.ts";
-import { collectImage, findManifest } from "../../packages/server/src/oci/find-image.ts";
-import { readLayers } from "../../packages/server/src/oci/read-layers.ts";
-import { parseReference } from "../../packages/server/src/oci/reference.ts";
-import { RegistryClient } from "../../packages/server/src/oci/registry-client.ts";
-import { RegistrySource } from "../../packages/server/src/oci/registry-source.ts";
-import { Staging } from "../../packages/server/src/oci/staging.ts";
+import { collectImage, findManifest } from "../../packages/server/src/registries/find-image.ts";
+import { readLayers } from "../../packages/server/src/registries/read-layers.ts";
+import { parseReference } from "../../packages/server/src/registries/reference.ts";
+import { RegistryClient } from "../../packages/server/src/registries/registry-client.ts";
+import { RegistrySource } from "../../packages/server/src/registries/registry-source.ts";
+import { Staging } from "../../packages/server/src/registries/staging.ts";
 import { platform } from "./made-image.ts";
 import { type Listing, listTar } from "./read-back.ts";
 

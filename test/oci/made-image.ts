@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { arch } from "node:os";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { platformOf } from "../../packages/server/src/oci/platform.ts";
+import { platformOf } from "../../packages/server/src/registries/platform.ts";
 import { type TarMember, tarEnd, tarHeader, tarPadding } from "../../packages/server/src/tar/tar-writer.ts";
 
 export type MadeEntry = Omit<TarMember, "size"> & { text?: string; encoding?: "utf8" | "latin1" };

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Imported, ImportProgress, TreeImport } from "../../packages/server/src/core/import-tree.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
-import { OciImages } from "../../packages/server/src/oci/oci-images.ts";
-import { platformOf } from "../../packages/server/src/oci/platform.ts";
+import { OciImages } from "../../packages/server/src/registries/oci-images.ts";
+import { platformOf } from "../../packages/server/src/registries/platform.ts";
 import { file, imageLayout, makeTar } from "./made-image.ts";
 import { inPieces } from "./read-back.ts";
 

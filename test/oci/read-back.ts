@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { type ArchiveChoice, readImageArchive } from "../../packages/server/src/oci/read-image-archive.ts";
-import { type ReadImage, readLayers } from "../../packages/server/src/oci/read-layers.ts";
-import { Staging } from "../../packages/server/src/oci/staging.ts";
+import { type ArchiveChoice, readImageArchive } from "../../packages/server/src/registries/read-image-archive.ts";
+import { type ReadImage, readLayers } from "../../packages/server/src/registries/read-layers.ts";
+import { Staging } from "../../packages/server/src/registries/staging.ts";
 import { TarReader } from "../../packages/server/src/tar/tar-reader.ts";
 import { platform } from "./made-image.ts";
 

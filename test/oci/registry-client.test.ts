@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ociLimits, registryLimits } from "../../packages/server/src/oci/limits.ts";
+import { ociLimits, registryLimits } from "../../packages/server/src/registries/limits.ts";
 import { type Answer, LoopbackServer, pull } from "./loopback-registry.ts";
 import { file, makeImage, makeTar, sha256 } from "./made-image.ts";
 import { leftIn } from "./read-back.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineLimits } from "../../packages/server/src/engines/limits.ts";
-import { ociLimits } from "../../packages/server/src/oci/limits.ts";
-import { Staging } from "../../packages/server/src/oci/staging.ts";
+import { ociLimits } from "../../packages/server/src/registries/limits.ts";
+import { Staging } from "../../packages/server/src/registries/staging.ts";
 import { ordinary } from "../harness.ts";
 
 /** A file system of this size, which takes memory for what is written alone. */

@@ -1,6 +1,6 @@
 import { existsSync, globSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtIn } from "../../packages/server/src/packages/built-in.ts";
+import { builtIn } from "../../packages/server/src/package-install/built-in.ts";
 import { engines, openTestCaisson, type TestCaisson } from "../harness.ts";
 
 const isManaged = globSync("/usr/{,local/}lib{,64}/python3*/EXTERNALLY-MANAGED").some((path) => existsSync(path));

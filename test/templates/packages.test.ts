@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
-import { hostFiles } from "../../packages/server/src/packages/host-files.ts";
-import { readRegistries } from "../../packages/server/src/packages/read-registries.ts";
+import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { readRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { until } from "../fleet/fixture.ts";
 import { engines, ordinary } from "../harness.ts";
 import { openTestServer } from "../http/server.ts";

@@ -41,13 +41,12 @@ import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
 import { openRegistryWay } from "./egress/registry-way.ts";
+import { LocalEngines } from "./engines/local-engines.ts";
 import { noSandbox } from "./engines/oci/kept.ts";
-import { realFolder } from "./host/folders.ts";
 import { MemoryJournal } from "./journal/memory-journal.ts";
 import { systemClock } from "./lib/clock.ts";
 import { defined } from "./lib/defined.ts";
 import { Once } from "./lib/once.ts";
-import { LocalEngines } from "./local-engines.ts";
 import { announce, Chronicle, type SandboxBeginning } from "./sandboxes/chronicle.ts";
 import { Copies } from "./sandboxes/copies.ts";
 import { mayWait } from "./sandboxes/may-wait.ts";
@@ -57,10 +56,11 @@ import type { SandboxParts } from "./sandboxes/sandbox-parts.ts";
 import { surroundings, usualSearchPath } from "./sandboxes/surroundings.ts";
 import { RunLog } from "./store/run-log.ts";
 import { openSigner } from "./store/signing-key.ts";
+import { realFolder } from "./supervision/folders.ts";
 import { WireConnection } from "./wire/connection.ts";
 
 export type { CaissonOptions, CreateOptions, ForkOptions } from "./core/app-options.ts";
-export { plainTerminalOutput } from "./engines/host-terminal.ts";
+export { plainTerminalOutput } from "./engines/plain-terminal.ts";
 
 /** The sandboxes that this process owns. */
 export class Caisson implements AsyncDisposable {

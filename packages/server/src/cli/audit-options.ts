@@ -1,4 +1,4 @@
-import { type ExportFormat, exportFormats } from "../audit/export-lines.ts";
+import { type ExportFormat, exportFormats } from "../audit-export/export-lines.ts";
 import type { AuditQuery, NotedRow } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { defined } from "../lib/defined.ts";

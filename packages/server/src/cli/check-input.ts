@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import { credentialPlaceIn, realFolder } from "../host/folders.ts";
+import { credentialPlaceIn, realFolder } from "../supervision/folders.ts";
 import { agrees } from "./agree.ts";
 import type { RunIo } from "./run.ts";
 import type { BoxPlan } from "./run-options.ts";

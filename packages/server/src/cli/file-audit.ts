@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { toJson } from "../audit/audit-json.ts";
-import { exportLines } from "../audit/export-lines.ts";
-import { openAuditFile, verifyAuditFile } from "../audit-file.ts";
+import { toJson } from "../audit-export/audit-json.ts";
+import { exportLines } from "../audit-export/export-lines.ts";
+import { openAuditFile, verifyAuditFile } from "../compose/audit-file.ts";
 import type { Configuration } from "../config/config.ts";
 import type { AuditRow } from "../core/audit.ts";
-import { layoutOf } from "../host/layout.ts";
 import { defined } from "../lib/defined.ts";
 import { auditLimits } from "../store/limits.ts";
+import { layoutOf } from "../supervision/layout.ts";
 import type { AuditSource } from "./audit.ts";
 import type { AuditPlan } from "./audit-options.ts";
 

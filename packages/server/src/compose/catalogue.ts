@@ -2,7 +2,7 @@
 import type { LayerId } from "../core/layer.ts";
 import { AskedImages } from "../images/asked-images.ts";
 import { Images } from "../images/images.ts";
-import { findPullable, readPullPlace } from "../oci/pull-places.ts";
+import { findPullable, readPullPlace } from "../registries/pull-places.ts";
 import { Templates } from "../templates/templates.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import type { Stores } from "./store.ts";

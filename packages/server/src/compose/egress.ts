@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ApprovalDesk } from "../approvals/desk.ts";
 import type { Oversight } from "../caisson-parts.ts";
-import type { HostAccess } from "../core/host.ts";
+import type { HostAccess } from "../core/host-access.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
 import { holdAnswers } from "../egress/hold-answer.ts";
 import { egressLimits } from "../egress/limits.ts";

@@ -2,9 +2,9 @@ import type { Configuration } from "../config/config.ts";
 import type { Variables } from "../config/env.ts";
 import { checkAllowRule } from "../egress/check-rule.ts";
 import { readRules } from "../egress/open-policies.ts";
-import { checkFolder } from "../host/folders.ts";
-import { type FindParts, type FoundPackages, findPackages } from "../packages/find-packages.ts";
-import { hostFiles } from "../packages/host-files.ts";
+import { type FindParts, type FoundPackages, findPackages } from "../package-install/find-packages.ts";
+import { hostFiles } from "../package-install/host-files.ts";
+import { checkFolder } from "../supervision/folders.ts";
 
 /** Reads what this machine and the operator say about packages. */
 export async function readPackages(

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { HostSettings } from "../core/host.ts";
+import type { HostSettings } from "../core/host-access.ts";
 import { hostLimits } from "../host-access/limits.ts";
 import type { Configuration } from "./config.ts";
 

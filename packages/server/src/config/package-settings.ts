@@ -1,4 +1,4 @@
-import { packageLimits } from "../packages/limits.ts";
+import { packageLimits } from "../package-install/limits.ts";
 
 /** Settings of package installation. The registries are in the configuration of pip and npm. */
 export const packageSettings = {

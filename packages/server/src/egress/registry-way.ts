@@ -5,7 +5,7 @@ import type { ErrandAnswer } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { RegistryRequest, RegistryWay } from "../core/registry-way.ts";
 import { getOver } from "../http-over/get.ts";
-import { registryLimits } from "../oci/limits.ts";
+import { registryLimits } from "../registries/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
 import { checkOutboundUrl } from "./dialer.ts";
 import type { HostTrust } from "./inspection/host-trust.ts";

@@ -1,7 +1,7 @@
 /** What humans have answered about commands of the host, for always: patterns that hold until they are revoked. */
 import type { Approval, ApprovalEffect, ApprovalRecords } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
-import type { Argv } from "../core/host.ts";
+import type { Argv } from "../core/host-access.ts";
 import { decideHost, type ReadPolicy } from "./decide.ts";
 import { hostLimits } from "./limits.ts";
 import { hasWildcard, matchPattern, type Pattern, parseAllowing } from "./pattern.ts";

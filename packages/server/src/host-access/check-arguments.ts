@@ -1,7 +1,7 @@
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { Argv } from "../core/host.ts";
+import type { Argv } from "../core/host-access.ts";
 import { matchAt, matchPattern, type Pattern, pathIn } from "./pattern.ts";
 
 /** Where a pattern has a path with a wildcard, a link below it does not lead the program elsewhere: where it ends must match too. */

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { Argv } from "../core/host.ts";
+import type { Argv } from "../core/host-access.ts";
 import { hostLimits } from "./limits.ts";
 
 export function checkArgv(argv: Argv): void {

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { HostAccess } from "../core/host.ts";
+import type { HostAccess } from "../core/host-access.ts";
 
 /** What the host is until its operator opens it: every call is refused (HST-01). */
 export const closedHost: HostAccess = {

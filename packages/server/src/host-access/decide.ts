@@ -1,5 +1,5 @@
 /** What becomes of a command, by patterns alone: a block beats every yes, and a question every plain one (HST-01). */
-import type { Argv, HostPolicy } from "../core/host.ts";
+import type { Argv, HostPolicy } from "../core/host-access.ts";
 import { matchPattern, type Pattern, parseAllowing, parsePattern } from "./pattern.ts";
 
 export interface ReadPolicy {

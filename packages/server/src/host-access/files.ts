@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, open, opendir, readlink, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { HostEntry, HostListing, HostPiece } from "../core/host.ts";
+import type { HostEntry, HostListing, HostPiece } from "../core/host-access.ts";
 import { hostLimits } from "./limits.ts";
 import {
   type AllowedFolders,

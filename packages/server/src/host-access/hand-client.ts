@@ -1,7 +1,7 @@
 /** The hand of a user that another process runs as. When it is lost everything fails with `unavailable`, and nothing waits on. */
 import { Socket } from "node:net";
 import { AppError } from "../core/errors.ts";
-import type { Argv, HostHand, HostListing, HostPiece, HostResult } from "../core/host.ts";
+import type { Argv, HostHand, HostListing, HostPiece, HostResult } from "../core/host-access.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { hostLimits } from "./limits.ts";
 import { fromHand, type Gives, type HandVerb, type Takes, toError, verbs } from "./protocol.ts";

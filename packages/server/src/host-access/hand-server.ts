@@ -1,7 +1,7 @@
 /** The host's process: does what a daemon asks by a closed list of verbs, as far as its own policy goes. */
 import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
-import type { HostHand } from "../core/host.ts";
+import type { HostHand } from "../core/host-access.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { parseJson } from "../core/parse-json.ts";

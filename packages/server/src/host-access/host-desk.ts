@@ -11,7 +11,7 @@ import type {
   HostListing,
   HostResult,
   HostSettings,
-} from "../core/host.ts";
+} from "../core/host-access.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Redactor } from "../core/redaction.ts";

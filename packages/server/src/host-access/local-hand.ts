@@ -1,6 +1,6 @@
 /** The hand of the user that this process runs as. It asks nobody and trusts nobody: what policy does not let through stays undone. */
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { Argv, HostHand, HostListing, HostPiece, HostPolicy, HostResult } from "../core/host.ts";
+import type { Argv, HostHand, HostListing, HostPiece, HostPolicy, HostResult } from "../core/host-access.ts";
 import { checkArguments } from "./check-arguments.ts";
 import { checkArgv } from "./check-argv.ts";
 import { decideHost, type ReadPolicy, readPolicy } from "./decide.ts";

@@ -1,5 +1,5 @@
 import type { ApprovalRecords } from "../core/approval.ts";
-import type { HostAccess, HostHand, HostSettings } from "../core/host.ts";
+import type { HostAccess, HostHand, HostSettings } from "../core/host-access.ts";
 import { HostAnswers } from "./answers.ts";
 import { closedHost } from "./closed-host.ts";
 import { readPolicy } from "./decide.ts";

@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink } from "node:fs/promises";
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { HostFolder } from "../core/host.ts";
+import type { HostFolder } from "../core/host-access.ts";
 import { hostLimits } from "./limits.ts";
 
 /** Linux: a place in the tree, which opens nothing, so that no device, FIFO or socket notices. */

@@ -1,6 +1,6 @@
 /** A pattern is a command with wildcards, compared word by word: no argument can pass for another (HST-01). */
 import { AppError } from "../core/errors.ts";
-import type { Argv } from "../core/host.ts";
+import type { Argv } from "../core/host-access.ts";
 import { hostLimits } from "./limits.ts";
 import { splitWords, type Word } from "./split.ts";
 

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { HostHand } from "../core/host.ts";
+import type { HostHand } from "../core/host-access.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { hostLimits } from "./limits.ts";
 

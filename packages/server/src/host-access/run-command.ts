@@ -2,7 +2,7 @@
 import { userInfo } from "node:os";
 import type { Readable } from "node:stream";
 import { AppError } from "../core/errors.ts";
-import type { HostResult } from "../core/host.ts";
+import type { HostResult } from "../core/host-access.ts";
 import { hostLimits } from "./limits.ts";
 import { programFolders } from "./program.ts";
 

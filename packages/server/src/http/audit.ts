@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { toJson } from "../audit/audit-json.ts";
-import { exportFormats, exportLines } from "../audit/export-lines.ts";
+import { toJson } from "../audit-export/audit-json.ts";
+import { exportFormats, exportLines } from "../audit-export/export-lines.ts";
 import type { Audit, AuditQuery } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import type { Principal } from "../core/principal.ts";

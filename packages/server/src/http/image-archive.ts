@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defined } from "../lib/defined.ts";
-import { ociLimits } from "../oci/limits.ts";
-import type { OciImages } from "../oci/oci-images.ts";
+import { ociLimits } from "../registries/limits.ts";
+import type { OciImages } from "../registries/oci-images.ts";
 import { image, showImage } from "../schemas/image.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { Upload } from "./upload.ts";

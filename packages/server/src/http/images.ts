@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ImageBuilds } from "../images/image-builds.ts";
 import type { Images } from "../images/images.ts";
 import { defined } from "../lib/defined.ts";
-import type { OciImages } from "../oci/oci-images.ts";
+import type { OciImages } from "../registries/oci-images.ts";
 import { catalogueEntry, image, imageId, importBody, showEntry, showImage } from "../schemas/image.ts";
 import { streamed, streamFormat } from "./live-stream.ts";
 import { defineRoute, type Route } from "./route.ts";

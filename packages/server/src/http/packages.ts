@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { PackageRecord } from "../core/package.ts";
 import { defined } from "../lib/defined.ts";
-import type { Packages } from "../packages/packages.ts";
+import type { Packages } from "../package-install/packages.ts";
 import { toMs } from "../schemas/amount.ts";
 import { installBody, installOutcome, packageRecord } from "../schemas/package.ts";
 import { sandboxId } from "../schemas/sandbox.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type ImageRecord, imageSources, imageStates } from "../core/image-record.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
 import { buildLimits } from "../images/limits.ts";
-import { ociLimits } from "../oci/limits.ts";
+import { ociLimits } from "../registries/limits.ts";
 import { exactlyOne } from "./exactly-one.ts";
 
 const name = z.string().min(1).max(256);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { lockfiles, type PackageManager, packageManagers, packageNames } from "../core/package.ts";
-import { packageLimits } from "../packages/limits.ts";
+import { packageLimits } from "../package-install/limits.ts";
 import { seconds } from "./amount.ts";
 import { exactlyOne } from "./exactly-one.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { toJson } from "../audit/audit-json.ts";
+import { toJson } from "../audit-export/audit-json.ts";
 import type { JournalEvent } from "../core/journal.ts";
 import { type RunReport, reportLists } from "../core/run-report.ts";
 import { eventOf } from "../journal/event-row.ts";

@@ -6,7 +6,7 @@ import { errnoOf } from "../core/errors.ts";
 import type { Freed } from "../core/gc.ts";
 import { randomId } from "../lib/random-id.ts";
 import { Turn } from "../lib/turn.ts";
-import { packageLimits } from "../packages/limits.ts";
+import { packageLimits } from "../package-install/limits.ts";
 
 interface DownloadsOptions {
   /** Together; the ones that nobody asked for longest go first. */

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Batch } from "../core/batch.ts";
 import type { PackageRecord, PackageRecords } from "../core/package.ts";
-import { packageLimits } from "../packages/limits.ts";
+import { packageLimits } from "../package-install/limits.ts";
 import { change } from "./batch.ts";
 import { mapRows } from "./columns.ts";
 import type { Schema } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { toJson } from "../audit/audit-json.ts";
+import { toJson } from "../audit-export/audit-json.ts";
 import { AppError } from "../core/errors.ts";
 import { isAllowed } from "../core/scope.ts";
 import { defined } from "../lib/defined.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { packageManagers } from "../../core/package.ts";
-import { packageLimits } from "../../packages/limits.ts";
+import { packageLimits } from "../../package-install/limits.ts";
 import { visible } from "../terminal.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";

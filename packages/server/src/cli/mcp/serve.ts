@@ -2,9 +2,9 @@ import { once } from "node:events";
 import type { Configuration } from "../../config/config.ts";
 import { namesDaemon, type Variables } from "../../config/env.ts";
 import { messageOf } from "../../core/errors.ts";
-import { askControl } from "../../host/control.ts";
-import { layoutOf } from "../../host/layout.ts";
-import type { StdioOptions } from "../../stdio-service.ts";
+import type { StdioOptions } from "../../processes/stdio-service.ts";
+import { askControl } from "../../supervision/control.ts";
+import { layoutOf } from "../../supervision/layout.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { RunIo } from "../run.ts";
 import { version } from "../version.ts";
@@ -46,10 +46,10 @@ async function openAlone(
   given: Omit<StdioOptions, "configuration" | "variables" | "version" | "start">,
 ): Promise<AsyncDisposable> {
   const onError = (error: unknown) => given.log(messageOf(error));
-  const { startStdio } = await import("../../stdio-start.ts");
+  const { startStdio } = await import("../../processes/stdio-start.ts");
   await using opened = new AsyncDisposableStack();
   const start = opened.use(await startStdio(configuration, onError));
-  const { openStdioService } = await import("../../stdio-service.ts");
+  const { openStdioService } = await import("../../processes/stdio-service.ts");
   opened.move();
   return openStdioService({ configuration, variables, version, start, ...given });
 }

@@ -19,9 +19,9 @@ import type {
 import { AppError } from "../../core/errors.ts";
 import type { FreezeOptions, LayerId, LayerInfo } from "../../core/layer.ts";
 import type { FileWatch } from "../../core/watch.ts";
-import { noFolder } from "../host-folders.ts";
 import { engineLimits } from "../limits.ts";
 import { runtimes } from "../runtime.ts";
+import { noFolder } from "../server-folders.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { copyOutput } from "./copy-output.ts";
 import { WorkspaceDisk } from "./disk.ts";

@@ -1,20 +1,20 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Check } from "./core/diagnosis.ts";
-import type { Engine, EngineName, EngineProbe, KeptSandbox } from "./core/engine.ts";
-import type { EngineSource } from "./core/engine-source.ts";
-import { AppError, errnoOf } from "./core/errors.ts";
-import type { RootImage } from "./core/image.ts";
-import type { PackageFolder } from "./core/package.ts";
-import type { EngineChoice } from "./core/request.ts";
-import { checkHost } from "./engines/host-checks.ts";
-import { createOciEngine } from "./engines/oci/engine.ts";
-import type { OciEngineOptions } from "./engines/oci/engine-options.ts";
-import { engineOfKept, listKept } from "./engines/oci/kept.ts";
-import { probeOciEngine, recallProbe } from "./engines/oci/probe.ts";
-import { prepareHostImage } from "./engines/root/host-image.ts";
-import { kernelEntries } from "./engines/root/kernels.ts";
-import { Once } from "./lib/once.ts";
+import type { Check } from "../core/diagnosis.ts";
+import type { Engine, EngineName, EngineProbe, KeptSandbox } from "../core/engine.ts";
+import type { EngineSource } from "../core/engine-source.ts";
+import { AppError, errnoOf } from "../core/errors.ts";
+import type { RootImage } from "../core/image.ts";
+import type { PackageFolder } from "../core/package.ts";
+import type { EngineChoice } from "../core/request.ts";
+import { Once } from "../lib/once.ts";
+import { checkHost } from "./machine-checks.ts";
+import { createOciEngine } from "./oci/engine.ts";
+import type { OciEngineOptions } from "./oci/engine-options.ts";
+import { engineOfKept, listKept } from "./oci/kept.ts";
+import { probeOciEngine, recallProbe } from "./oci/probe.ts";
+import { prepareHostImage } from "./root/host-image.ts";
+import { kernelEntries } from "./root/kernels.ts";
 
 /** Strongest first: what `auto` tries. */
 const engineOrder: readonly EngineName[] = ["gvisor", "container"];

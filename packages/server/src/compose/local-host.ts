@@ -1,14 +1,14 @@
 /** The host where no daemon runs: as whoever started this process, and never as root. */
 import { geteuid } from "node:process";
-import { approvalOptions } from "./config/approval-options.ts";
-import type { Configuration } from "./config/config.ts";
-import { hostOptions } from "./config/host-options.ts";
-import { startCommand } from "./engines/spawn.ts";
-import { credentialPlaces } from "./host/credential-places.ts";
-import { hostAccount } from "./host/host-account.ts";
-import { checkOpenFolder } from "./host/open-folders.ts";
-import { LocalHand } from "./host-access/local-hand.ts";
-import type { OpenedHost } from "./host-access/open-host.ts";
+import { approvalOptions } from "../config/approval-options.ts";
+import type { Configuration } from "../config/config.ts";
+import { hostOptions } from "../config/host-options.ts";
+import { startCommand } from "../engines/spawn.ts";
+import { LocalHand } from "../host-access/local-hand.ts";
+import type { OpenedHost } from "../host-access/open-host.ts";
+import { credentialPlaces } from "../supervision/credential-places.ts";
+import { hostAccount } from "../supervision/host-account.ts";
+import { checkOpenFolder } from "../supervision/open-folders.ts";
 
 /** Undefined where it stays closed. */
 export async function openLocalHost(

@@ -1,10 +1,10 @@
 /** A daemon's audit log without the daemon; apart from app.ts, so that nobody else loads a database. */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { AuditVerdict, NotedRow } from "./core/audit.ts";
-import { AppError, errnoOf } from "./core/errors.ts";
-import { AuditReader } from "./store/audit/audit-reader.ts";
-import { type AuditKey, readAuditKey } from "./store/audit/row-mac.ts";
+import type { AuditVerdict, NotedRow } from "../core/audit.ts";
+import { AppError, errnoOf } from "../core/errors.ts";
+import { AuditReader } from "../store/audit/audit-reader.ts";
+import { type AuditKey, readAuditKey } from "../store/audit/row-mac.ts";
 
 export interface AuditFileOptions {
   /** Of the database. */

@@ -1,12 +1,12 @@
 /** The engine's process: root where it must be, small, and deaf to all but its list of verbs (S22). */
-import type { EngineName } from "./core/engine.ts";
-import type { FolderRole, NamedFolder } from "./core/folder.ts";
-import type { PackageFolder } from "./core/package.ts";
-import { EngineHost } from "./engines/host.ts";
-import { checkFolder } from "./host/folders.ts";
-import { layoutOf } from "./host/layout.ts";
-import { logError, serve } from "./host/serve.ts";
-import { LocalEngines } from "./local-engines.ts";
+import type { EngineName } from "../core/engine.ts";
+import type { FolderRole, NamedFolder } from "../core/folder.ts";
+import type { PackageFolder } from "../core/package.ts";
+import { LocalEngines } from "../engines/local-engines.ts";
+import { EngineHost } from "../engines/server.ts";
+import { checkFolder } from "../supervision/folders.ts";
+import { layoutOf } from "../supervision/layout.ts";
+import { logError, serve } from "../supervision/serve.ts";
 
 export interface EngineConfiguration {
   home: string;

@@ -4,11 +4,11 @@ import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError, errnoOf } from "../core/errors.ts";
-import type { HostFolders } from "./host-folders.ts";
-import { HostSession } from "./host-session.ts";
 import { engineSocketLimits } from "./limits.ts";
 import { give, makeFolder } from "./make-folder.ts";
 import { describeError, type FromEngine } from "./protocol.ts";
+import type { HostFolders } from "./server-folders.ts";
+import { HostSession } from "./server-session.ts";
 
 export interface EngineHostOptions {
   /** The socket. Its folder says who may speak: Node cannot ask who is at the other end. */

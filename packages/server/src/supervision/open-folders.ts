@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { HostFolder } from "../core/host.ts";
+import type { HostFolder } from "../core/host-access.ts";
 import { checkPlainFolder, isWithin } from "./plain-folder.ts";
 
 /** Folders of the kernel: their files are not data, and lead to processes, devices and memory. */

@@ -1,26 +1,26 @@
 /** `caisson mcp` where no daemon runs: all of a service in this process, for one client, and gone with it. */
 import type { Readable, Writable } from "node:stream";
-import { readPackages } from "./compose/packages.ts";
-import { openService } from "./compose/service.ts";
-import type { PackageSettings } from "./compose/service-parts.ts";
-import { openStdioDoor } from "./compose/stdio-door.ts";
-import { approvalOptions } from "./config/approval-options.ts";
-import { caissonOptions } from "./config/caisson-options.ts";
-import type { Configuration } from "./config/config.ts";
-import type { Variables } from "./config/env.ts";
-import { fleetOptions } from "./config/fleet-options.ts";
-import { givenSecrets } from "./config/secrets.ts";
-import { AppError } from "./core/errors.ts";
-import type { FleetSettings } from "./core/fleet.ts";
-import type { Registries } from "./core/package.ts";
-import type { Caller } from "./core/principal.ts";
-import { systemClock } from "./lib/clock.ts";
-import { Once } from "./lib/once.ts";
-import { openLocalHost } from "./local-host.ts";
-import { noRegistries } from "./packages/read-registries.ts";
-import { fleetLimits, poolLimits } from "./sandboxes/fleet/limits.ts";
+import { openLocalHost } from "../compose/local-host.ts";
+import { readPackages } from "../compose/packages.ts";
+import { openService } from "../compose/service.ts";
+import type { PackageSettings } from "../compose/service-parts.ts";
+import { openStdioDoor } from "../compose/stdio-door.ts";
+import { approvalOptions } from "../config/approval-options.ts";
+import { caissonOptions } from "../config/caisson-options.ts";
+import type { Configuration } from "../config/config.ts";
+import type { Variables } from "../config/env.ts";
+import { fleetOptions } from "../config/fleet-options.ts";
+import { givenSecrets } from "../config/secrets.ts";
+import { AppError } from "../core/errors.ts";
+import type { FleetSettings } from "../core/fleet.ts";
+import type { Registries } from "../core/package.ts";
+import type { Caller } from "../core/principal.ts";
+import { systemClock } from "../lib/clock.ts";
+import { Once } from "../lib/once.ts";
+import { noRegistries } from "../package-install/read-registries.ts";
+import { fleetLimits, poolLimits } from "../sandboxes/fleet/limits.ts";
+import { readToolSets } from "../tools/tool-sets.ts";
 import type { StdioStart } from "./stdio-start.ts";
-import { readToolSets } from "./tools/tool-sets.ts";
 
 export interface StdioOptions {
   /** Is this service's, and closed with it. */

@@ -6,8 +6,6 @@ import { jsonLimits } from "../core/json-limits.ts";
 import { LineReader } from "../core/line-reader.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { matching, shape, within } from "../core/shape.ts";
-import { type HostFolders, withFolder } from "./host-folders.ts";
-import { HostWatches } from "./host-watches.ts";
 import { engineSocketLimits } from "./limits.ts";
 import {
   type Answer,
@@ -18,6 +16,8 @@ import {
   protocolVersion,
   type Verb,
 } from "./protocol.ts";
+import { type HostFolders, withFolder } from "./server-folders.ts";
+import { HostWatches } from "./server-watches.ts";
 
 const number = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
 const request = shape<{ n: number; verb: string; args: unknown }>({

@@ -1,11 +1,11 @@
 /** The host's process: there only while access to the host is turned on; the user of `host.run_as`, or the daemon's (S57). */
 import { Socket } from "node:net";
-import { type HostPolicy, hostSocket } from "./core/host.ts";
-import { startCommand } from "./engines/spawn.ts";
-import { credentialPlaces } from "./host/credential-places.ts";
-import { logError, serve } from "./host/serve.ts";
-import { HandServer } from "./host-access/hand-server.ts";
-import { LocalHand } from "./host-access/local-hand.ts";
+import { type HostPolicy, hostSocket } from "../core/host-access.ts";
+import { startCommand } from "../engines/spawn.ts";
+import { HandServer } from "../host-access/hand-server.ts";
+import { LocalHand } from "../host-access/local-hand.ts";
+import { credentialPlaces } from "../supervision/credential-places.ts";
+import { logError, serve } from "../supervision/serve.ts";
 
 export interface HostConfiguration {
   policy: HostPolicy;

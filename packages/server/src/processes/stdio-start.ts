@@ -1,23 +1,23 @@
 /** The first sandbox of `caisson mcp`, begun before what serves the client is loaded: the one starts while the other does. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Caisson, openCaisson } from "./app.ts";
-import type { Oversight } from "./caisson-parts.ts";
-import { caissonOptions } from "./config/caisson-options.ts";
-import type { Configuration } from "./config/config.ts";
-import { AppError } from "./core/errors.ts";
-import { hasLimits, resolveSandboxLimits } from "./core/request.ts";
-import { openPolicies } from "./egress/open-policies.ts";
-import type { Policies } from "./egress/policies.ts";
-import { HelperClient } from "./engines/oci/helper-client.ts";
-import { makeHome } from "./host/access.ts";
-import { claimFolder, type FolderLocks, sweepFolders } from "./host/owned-folders.ts";
-import type { SandboxMaker } from "./sandboxes/fleet/maker.ts";
-import type { Sandbox } from "./sandboxes/sandbox.ts";
-import { openClient } from "./store/open-client.ts";
-import { openSigner, type SigningKey } from "./store/signing-key.ts";
-import type { SqliteClient } from "./store/sqlite-client.ts";
-import { storePath } from "./store/store-path.ts";
+import { type Caisson, openCaisson } from "../app.ts";
+import type { Oversight } from "../caisson-parts.ts";
+import { caissonOptions } from "../config/caisson-options.ts";
+import type { Configuration } from "../config/config.ts";
+import { AppError } from "../core/errors.ts";
+import { hasLimits, resolveSandboxLimits } from "../core/request.ts";
+import { openPolicies } from "../egress/open-policies.ts";
+import type { Policies } from "../egress/policies.ts";
+import { HelperClient } from "../engines/oci/helper-client.ts";
+import type { SandboxMaker } from "../sandboxes/fleet/maker.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { openClient } from "../store/open-client.ts";
+import { openSigner, type SigningKey } from "../store/signing-key.ts";
+import type { SqliteClient } from "../store/sqlite-client.ts";
+import { storePath } from "../store/store-path.ts";
+import { makeHome } from "../supervision/access.ts";
+import { claimFolder, type FolderLocks, sweepFolders } from "../supervision/owned-folders.ts";
 
 type MakeOptions = Parameters<SandboxMaker["createSandbox"]>[0];
 
