@@ -1,12 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
-import type {
-  CheckpointQuery,
-  CheckpointRecord,
-  CheckpointRecords,
-  FleetCheckpoints,
-  KeptCheckpoint,
-} from "../../core/checkpoint.ts";
+import type { CheckpointQuery, CheckpointRecord, FleetCheckpoints, KeptCheckpoint } from "../../core/checkpoint.ts";
 import type { EgressPolicy } from "../../core/egress.ts";
 import { AppError } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
@@ -15,30 +9,23 @@ import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { Once } from "../../lib/once.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
 import { about } from "./book.ts";
-import { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { CreationParts } from "./creation.ts";
 import { checkNoPlain, reasonAgainstMemory } from "./forking.ts";
-import type { KeptSeeds } from "./kept-seeds.ts";
-import type { Keys } from "./keys.ts";
+import { savesMemory } from "./kept-seeds.ts";
+import { checkpointKeys } from "./keys.ts";
 import { type Member, rootOf } from "./member.ts";
+import type { SavedMemory } from "./saved-memory.ts";
 import { settleCopy } from "./settle-copy.ts";
 
-const engine = "gvisor";
-const keyPrefix = "checkpoint ";
+const engine = savesMemory;
 
-interface CheckpointParts {
+interface CheckpointParts extends Omit<SavedMemory, "seeds"> {
   creation: CreationParts;
-  records: CheckpointRecords;
-  folder: CheckpointFolder;
-  keys: Keys;
-  /** The engine keeps these likewise. */
-  seeds: Pick<KeptSeeds, "sweep">;
 }
 
 /** Checkpoints of a fleet's sandboxes: sealed by the engine, with keys of their own that lie in the vault (S75). */
 export class CheckpointDesk implements FleetCheckpoints {
   readonly #parts: CheckpointParts;
-  readonly #swept = new Once<void>();
   /** Being made, by namespace: they count before they are there. */
   readonly #coming = new Map<string, number>();
 
@@ -53,9 +40,9 @@ export class CheckpointDesk implements FleetCheckpoints {
     const member = creation.registry.find(caller, sandboxId);
     const why = await reasonAgainstMemory(creation, member);
     if (why !== null) throw new AppError("unsupported", why, { hint: "take a snapshot of its files instead" });
-    await this.sweep();
+    await this.#parts.swept();
     return this.#counted(member.record.namespace, async () => {
-      const keyName = `${keyPrefix}${randomUUID()}`;
+      const keyName = `${checkpointKeys}${randomUUID()}`;
       const key = await keys.newKey(keyName);
       try {
         const asked = { caller, kind: "checkpoint", sandboxId } as const;
@@ -207,29 +194,4 @@ export class CheckpointDesk implements FleetCheckpoints {
       this.#coming.set(namespace, (this.#coming.get(namespace) ?? 1) - 1);
     }
   }
-
-  /** What a killed daemon left half-made: here, with the engine, in the vault. Before the first is made, and once. */
-  sweep(): Promise<void> {
-    return this.#swept.get(async () => {
-      const { folder, records, keys, creation } = this.#parts;
-      const known = await records.names();
-      const seeds = await this.#parts.seeds.sweep();
-      const ids = new Set([...known.map(({ id }) => id), ...(seeds ?? [])]);
-      if (!(await folder.sweep(ids)) && seeds === undefined) return;
-      for (const id of await creation.maker.copies.kept(engine))
-        if (!ids.has(id)) await creation.maker.copies.remove(engine, id);
-      const names = new Set(known.map(({ keyName }) => keyName));
-      for (const name of await keys.keyNames())
-        if (name.startsWith(keyPrefix) && !names.has(name)) await keys.dropKey(name);
-    });
-  }
-}
-
-export function openCheckpoints(
-  creation: CreationParts,
-  { folder, records }: { folder: string; records: CheckpointRecords },
-  keys: Keys,
-  seeds: KeptSeeds,
-): CheckpointDesk {
-  return new CheckpointDesk({ creation, records, folder: new CheckpointFolder(folder), keys, seeds });
 }

@@ -25,7 +25,7 @@ import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
 import { type AskedParts, allowedWarmUp, type CheckedRequest, resolveAsked } from "./asked-template.ts";
 import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
-import { type CheckpointDesk, openCheckpoints } from "./checkpoint-desk.ts";
+import { CheckpointDesk } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { openShares } from "./disk-shares.ts";
@@ -33,7 +33,6 @@ import { Equipment } from "./equipment.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { forkMember } from "./forking.ts";
 import { runJob } from "./jobs.ts";
-import { KeptSeeds } from "./kept-seeds.ts";
 import { noKeys } from "./keys.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { fleetLimits } from "./limits.ts";
@@ -44,6 +43,7 @@ import { recover } from "./recover.ts";
 import { refreshSecrets } from "./refresh-secrets.ts";
 import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
+import { openSavedMemory, type SavedMemory } from "./saved-memory.ts";
 import { Seeds } from "./seeds.ts";
 import { Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
@@ -67,6 +67,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly uses = new Uses();
   readonly #timers: Timers;
   readonly checkpoints: CheckpointDesk;
+  readonly #memory: SavedMemory;
   readonly #askedParts: AskedParts;
   readonly bench: TemplateBench;
 
@@ -104,16 +105,17 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const lastUseMs = () => this.uses.lastMs;
     this.#pools = new Pools({ maker, starts, clock, lastUseMs, discard, onError }, settings);
     const { secrets: keys = noKeys } = parts;
-    const swept = () => this.checkpoints.sweep();
-    const kept = new KeptSeeds({ copies: maker.copies, keys, folder: parts.checkpoints.seeds, swept });
+    this.#memory = openSavedMemory(maker.copies, parts.checkpoints, keys);
+    const { seeds: kept } = this.#memory;
+    const seeds = new Seeds({ maker, removals, starts, kept, room: templateLimits.seeds, onError });
+    const beginning = { seeds, starts, pools: this.#pools, maker, removals, onError };
     this.#creation = {
       maker,
       engines: new EngineChooser(maker),
       pools: this.#pools,
       templatePools: new TemplatePools({
         pools: this.#pools,
-        make: (template) =>
-          beginTemplate(this.#creation, { ...template, warm: "first-use", outputFolder: null }, template),
+        make: (template) => beginTemplate(beginning, { ...template, warm: "first-use", outputFolder: null }, template),
         warmUpOf: templates.warmUpOf,
         onError,
       }),
@@ -128,12 +130,12 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       clock,
       restore: parts.restore ?? noSnapshots,
       lendFiles: parts.lendFiles ?? noSnapshots,
-      seeds: new Seeds({ maker, removals, starts, kept, room: templateLimits.seeds, onError }),
+      seeds,
       maxLifetimeMs: settings.maxLifetimeMs,
       egress: parts.egress,
       onError,
     };
-    this.checkpoints = openCheckpoints(this.#creation, parts.checkpoints, keys, kept);
+    this.checkpoints = new CheckpointDesk({ creation: this.#creation, ...this.#memory });
     this.bench = templateBench(this.#creation);
     this.#timers = new Timers({
       registry: this.#registry,
@@ -149,7 +151,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   static async open(parts: FleetParts): Promise<SandboxFleet> {
     const fleet = new SandboxFleet(parts);
     const { strays } = await recover({ ...fleet.#creation, records: parts.records });
-    const sweep = () => fleet.checkpoints.sweep().catch(parts.onError);
+    const sweep = () => fleet.#memory.swept().catch(parts.onError);
     fleet.#opening = fleet
       .#removeAll(strays)
       .then(sweep)

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Checkpoint } from "../../core/checkpoint.ts";
 import type { EngineName } from "../../core/engine.ts";
 import { AppError, errnoOf } from "../../core/errors.ts";
@@ -8,13 +8,12 @@ import { templateLimits } from "../../core/template-limits.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Seed } from "../seed.ts";
-import type { Keys } from "./keys.ts";
+import { type Keys, templateKeys } from "./keys.ts";
 import type { SandboxMaker } from "./maker.ts";
 
-/** The one that saves memory. */
-const engine: EngineName = "gvisor";
+/** The engine that saves memory. */
+export const savesMemory = "gvisor" satisfies EngineName;
 const aboutName = "about.json";
-const keyPrefix = "template ";
 
 interface KeptSeedsParts {
   copies: Pick<SandboxMaker["copies"], "checkpoint" | "load" | "remove">;
@@ -46,7 +45,7 @@ export class KeptSeeds {
     const { copies, keys, folder, swept } = this.#parts;
     await swept();
     await this.remove(templateId);
-    const keyName = `${keyPrefix}${randomUUID()}`;
+    const keyName = `${templateKeys}${randomUUID()}`;
     const draft = join(folder, `.${templateId}`);
     const key = await keys.newKey(keyName);
     let made: Checkpoint | undefined;
@@ -60,7 +59,7 @@ export class KeptSeeds {
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
       await keys.dropKey(keyName);
-      if (made !== undefined) await copies.remove(engine, made.id);
+      if (made !== undefined) await copies.remove(savesMemory, made.id);
       throw error;
     } finally {
       key.fill(0);
@@ -70,57 +69,60 @@ export class KeptSeeds {
   /** In memory until it is unloaded; undefined where there is none. */
   async load(templateId: string): Promise<Seed | undefined> {
     const { copies, keys } = this.#parts;
-    const about = await this.#read(templateId);
+    const about = await readAbout(this.#of(templateId));
     if (about === undefined) return undefined;
     const key = await keys.readKey(about.keyName);
     const kept = { checkpoint: about.checkpoint, contexts: about.contexts.map(contextFromJson) };
     const place = { key, folder: join(this.#of(templateId), "owner") };
-    return copies.load(engine, kept, place).finally(() => key.fill(0));
+    return copies.load(savesMemory, kept, place).finally(() => key.fill(0));
   }
 
   /** The key goes first: whatever happens then, nobody can open it. Idempotent. */
   async remove(templateId: string): Promise<void> {
     const { copies, keys } = this.#parts;
-    const about = await this.#read(templateId).catch(() => undefined);
+    const about = await readAbout(this.#of(templateId)).catch(() => undefined);
     if (about !== undefined) await keys.dropKey(about.keyName);
     await rm(join(this.#of(templateId), aboutName), { force: true });
-    if (about !== undefined) await copies.remove(engine, about.checkpoint.id);
+    if (about !== undefined) await copies.remove(savesMemory, about.checkpoint.id);
     await rm(this.#of(templateId), { recursive: true, force: true });
-  }
-
-  /** Removes what a killed daemon left of one, but for what the engine keeps. The ids of what is whole; undefined: there never was any. */
-  async sweep(): Promise<string[] | undefined> {
-    const { keys, folder } = this.#parts;
-    const names = await readdir(folder).catch((error: unknown) => {
-      if (errnoOf(error) === "ENOENT") return undefined;
-      throw error;
-    });
-    if (names === undefined) return undefined;
-    const whole: About[] = [];
-    for (const name of names) {
-      const about = name.startsWith(".") ? undefined : await this.#read(name).catch(() => undefined);
-      if (about !== undefined) whole.push(about);
-      else await rm(join(folder, name), { recursive: true, force: true });
-    }
-    const used = new Set(whole.map(({ keyName }) => keyName));
-    for (const name of await keys.keyNames())
-      if (name.startsWith(keyPrefix) && !used.has(name)) await keys.dropKey(name);
-    return whole.map(({ checkpoint }) => checkpoint.id);
-  }
-
-  async #read(templateId: string): Promise<About | undefined> {
-    const path = join(this.#of(templateId), aboutName);
-    try {
-      if ((await stat(path)).size > templateLimits.seedBytes)
-        throw new AppError("unavailable", `what is known of the memory of template ${templateId} is too large`);
-      return JSON.parse(await readFile(path, "utf8")) as About;
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return undefined;
-      throw error;
-    }
   }
 
   #of(templateId: string): string {
     return join(this.#parts.folder, templateId);
+  }
+}
+
+/** Removes what a killed daemon left of one, but for what the engine keeps. The ids of what is whole; undefined: there never was any. */
+export async function sweepSeeds({
+  keys,
+  folder,
+}: Pick<KeptSeedsParts, "keys" | "folder">): Promise<string[] | undefined> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  });
+  if (names === undefined) return undefined;
+  const whole: About[] = [];
+  for (const name of names) {
+    const about = name.startsWith(".") ? undefined : await readAbout(join(folder, name)).catch(() => undefined);
+    if (about !== undefined) whole.push(about);
+    else await rm(join(folder, name), { recursive: true, force: true });
+  }
+  const used = new Set(whole.map(({ keyName }) => keyName));
+  for (const name of await keys.keyNames())
+    if (name.startsWith(templateKeys) && !used.has(name)) await keys.dropKey(name);
+  return whole.map(({ checkpoint }) => checkpoint.id);
+}
+
+/** Undefined where there is none. */
+async function readAbout(folder: string): Promise<About | undefined> {
+  const path = join(folder, aboutName);
+  try {
+    if ((await stat(path)).size > templateLimits.seedBytes)
+      throw new AppError("unavailable", `what is known of the memory of template ${basename(folder)} is too large`);
+    return JSON.parse(await readFile(path, "utf8")) as About;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
   }
 }

@@ -4,6 +4,10 @@ import type { SecretSource } from "../../core/secret.ts";
 /** Keys of what the engine seals, in the vault. */
 export type Keys = Pick<SecretSource, "newKey" | "readKey" | "dropKey" | "keyNames">;
 
+/** First word of the names of checkpoints' keys, and of templates'. */
+export const checkpointKeys = "checkpoint ";
+export const templateKeys = "template ";
+
 const noVault = async () => {
   throw new AppError("unsupported", "there is no vault here that could keep a key");
 };
