@@ -44,7 +44,7 @@ export async function startStdio(configuration: Configuration, onError: (error: 
   const locks = folderLocks(opened, join(root, ".build/bin/caisson-helper"));
   const folder = claimFolder(parent, locks);
   opened.defer(async () => rm(await folder, { recursive: true, force: true }));
-  const client = folder.then((path) => openClient({ path: storePath(path) }));
+  const client = folder.then((path) => openClient({ path: storePath(path) }, onError));
   opened.defer(() => client.then((it) => it.close()).catch(() => undefined));
   const signer = folder.then(openSigner);
   signer.catch(() => undefined); // whoever opens the store hears of it

@@ -39,9 +39,8 @@ export async function openStore({
 }: StoreOptions): Promise<Store> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) });
+  const opening = rest.client ?? openClient({ path, ...(walBytes === undefined ? {} : { walBytes }) }, onError);
   const [client, signer] = await bothOpened(opening, rest.signer ?? openSigner(folder));
-  client.onError = onError;
   const db = new Kysely<Schema>({ dialect: new SqliteDialect(client) });
   try {
     const audit = await StoredAudit.open({ client, db, signer, path, headPath: headPathOf(path), clock, onError });

@@ -39,14 +39,13 @@ export class SqliteClient {
   #postedMs = Number.NEGATIVE_INFINITY;
   /** Receives the newest row of a chain when there is one more. */
   onHead: (head: ChainHead) => void = () => {};
-  /** Receives errors that belong to no request: the write-ahead log cannot be truncated. */
-  onError: (error: unknown) => void = () => {};
 
   private constructor(worker: Worker) {
     this.#worker = worker;
   }
 
-  static async open(options: WorkerOptions): Promise<SqliteClient> {
+  /** `onError` gets errors that belong to no request: the write-ahead log cannot be truncated. */
+  static async open(options: WorkerOptions, onError: (error: unknown) => void = () => {}): Promise<SqliteClient> {
     const worker = new Worker(workerUrl, { workerData: options });
     const client = new SqliteClient(worker);
     const opened = Promise.withResolvers<void>();
@@ -56,7 +55,7 @@ export class SqliteClient {
     };
     worker.on("message", (message: FromWorker) => {
       if ("replies" in message) client.#hear(message.replies);
-      else if ("trouble" in message) client.onError(toAppError(message.trouble));
+      else if ("trouble" in message) onError(toAppError(message.trouble));
       else if ("ready" in message) opened.resolve();
       else fail(toAppError(message.failed));
     });
