@@ -51,7 +51,7 @@ describe("[API-01] the page of the API", () => {
   it("says of a field its type, default, limits and what it is for", () => {
     const exec = sections.get("postSandboxesIdExec") ?? "";
     expect(exec).toMatch(
-      /<code>command<\/code><b>\*<\/b><\/td><td class="t">string \| string\[\]<\/td>\s*<td>a line for the shell/,
+      /<code>command<\/code><b>\*<\/b><\/td><td class="t">string \| string\[\]<\/td>\s*<td>a command line for the shell/,
     );
     expect(exec).toMatch(
       /<code>resource_limits.max_processes<\/code><\/td><td class="t">integer<\/td>\s*<td>.*1 to 512/,

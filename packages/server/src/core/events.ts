@@ -77,7 +77,7 @@ const ended = command.extend({
 const question = z.strictObject({
   approval_id: text,
   kind: z.enum(approvalKindNames),
-  subject: text.nullable().describe("null where it could be content: a command, a path of the host"),
+  subject: text.nullable().describe("null if it could reveal content: a command, a path of the host"),
   question_sha256: text,
   asked_by: text.nullable(),
 });
@@ -92,7 +92,7 @@ const answered = question.extend({
 const connection = z.strictObject({
   attempt_id: text,
   host: text,
-  port: count.describe("0: a name that was looked up"),
+  port: count.describe("0: a DNS lookup"),
   address: text.nullable(),
   rule: text.nullable(),
   layer: text.nullable().optional(),

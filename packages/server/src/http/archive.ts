@@ -11,7 +11,7 @@ import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/archive";
 const tag = "files";
-const folder = filePath.optional().describe("the folder; the workspace unless given");
+const folder = filePath.optional().describe("the folder (default: the workspace)");
 
 export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
   return [
@@ -19,7 +19,7 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "A folder as a tar archive",
+      summary: "Returns a folder as a tar archive",
       scope: "read",
       audit: ["file.read"],
       params: sandboxId,
@@ -38,13 +38,13 @@ export function archiveRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "PUT",
       path,
       tag,
-      summary: "Unpacks a tar archive, plain or gzip, into a folder: whole, or not at all",
+      summary: "Unpacks a tar archive (plain or gzip) into a folder; on an error, nothing is written",
       scope: "use",
       audit: ["archive.unpacked"],
       params: sandboxId,
       query: z.strictObject({ path: folder, replace: writtenFlag.optional() }),
       raw: ["application/x-tar", "application/gzip", "*/*"],
-      responses: { 204: { description: "it is unpacked" } },
+      responses: { 204: { description: "the archive is unpacked" } },
       handler: async ({ caller, params, query, body, record, openStream }) => {
         const release = openStream();
         try {

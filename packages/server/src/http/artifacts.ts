@@ -17,7 +17,7 @@ const verifyBody = z
   .strictObject({
     manifest,
     path: filePath.optional(),
-    content_base64: z.string().optional().describe("of the file at path"),
+    content_base64: z.string().optional().describe("content of the file at path"),
   })
   .meta({ id: "VerifyArtifact" });
 
@@ -28,11 +28,11 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       method: "GET",
       path,
       tag,
-      summary: "Lists files in /workspace/output, with their hashes",
+      summary: "Lists the files in /workspace/output with their hashes",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "all of them", schema: z.array(artifact) } },
+      responses: { 200: { description: "all files", schema: z.array(artifact) } },
       handler: async ({ caller, params }) => {
         const json = await fleet.use(caller, params.id, (sandbox) => sandbox.artifacts.list());
         return { status: 200, json };
@@ -42,7 +42,7 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       method: "GET",
       path: `${path}/content/{path}`,
       tag,
-      summary: "One of them, with its content in base64",
+      summary: "Returns a file from /workspace/output, with its content in base64",
       scope: "read",
       audit: ["file.read"],
       params: sandboxId.extend({ path: filePath.min(1) }),
@@ -57,7 +57,7 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       method: "POST",
       path: `${path}/manifest`,
       tag,
-      summary: "Signs a manifest of all of them (Ed25519)",
+      summary: "Returns a signed manifest (Ed25519) of the files in /workspace/output",
       scope: "use",
       audit: ["artifact.signed"],
       params: sandboxId,
@@ -73,14 +73,17 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       method: "POST",
       path: "/api/v1/artifacts/verify",
       tag,
-      summary: "Checks a manifest's signature, and a file against it",
+      summary: "Checks the signature of a manifest, and a file against the manifest",
       scope: "read",
       audit: null,
       body: verifyBody,
       bodyBytes: Math.ceil(artifactLimits.contentBytes * 1.4),
       bodyShape: jsonLimits.data, // a manifest names thousands of files
       responses: {
-        200: { description: "the verdict", schema: z.object({ valid: z.boolean(), reason: z.string().nullable() }) },
+        200: {
+          description: "the result of the check",
+          schema: z.object({ valid: z.boolean(), reason: z.string().nullable() }),
+        },
       },
       handler: async ({ body }) => {
         const { publicKey } = await signer();
@@ -98,10 +101,10 @@ export function artifactRoutes(fleet: Fleet<Sandbox>, signer: () => Promise<Sign
       method: "GET",
       path: "/api/v1/signing-key",
       tag,
-      summary: "The public key that manifests are signed with",
+      summary: "Returns the public key that verifies manifests",
       responses: {
         200: {
-          description: "SPKI in PEM",
+          description: "the public key: SPKI in PEM",
           schema: z.object({ algorithm: z.literal("Ed25519"), public_key: z.string() }),
         },
       },

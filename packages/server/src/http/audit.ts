@@ -25,7 +25,7 @@ const filters = z.strictObject({
   text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
   from: z.iso.datetime({ offset: true }).optional(),
   to: z.iso.datetime({ offset: true }).optional(),
-  all_namespaces: writtenFlag.optional().describe("for administrators"),
+  all_namespaces: writtenFlag.optional().describe("entries of all namespaces (administrators only)"),
 });
 
 function queryOf(principal: Principal, asked: z.output<typeof filters>): AuditQuery {
@@ -47,12 +47,10 @@ const chainVerdict = z
     rows: z.number(),
     first: z.number(),
     last: z.number(),
-    hash: z.string().describe("of the last row; noted elsewhere, it holds all rows up to it"),
-    pruned: z.number().describe("rows up to this one were pruned"),
+    hash: z.string().describe("hash of the last row; stored elsewhere, it proves all rows up to it"),
+    pruned: z.number().describe("rows up to this sequence were deleted by retention"),
     checkpoints: z.number(),
-    unvouched: z
-      .number()
-      .describe("the last rows, behind the newest signature, that a public key alone cannot vouch for"),
+    unvouched: z.number().describe("number of rows after the newest signature, which the public key cannot verify"),
   })
   .meta({ id: "ChainVerdict" });
 
@@ -60,7 +58,7 @@ const verdict = z
   .object({
     ok: z.boolean(),
     rows: z.number(),
-    chains: z.array(chainVerdict).describe("one of each namespace"),
+    chains: z.array(chainVerdict).describe("one per namespace"),
     problems: z.array(
       z.object({ namespace: z.string().nullable(), sequence: z.number().nullable(), what: z.string() }),
     ),
@@ -73,16 +71,16 @@ export function auditRoutes(audit: Audit): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Searches the timeline, newest first",
+      summary: "Searches the audit log, newest entries first",
       scope: "operate",
       audit: null,
       query: filters.extend({
         ...pageQuery.shape,
-        cursor: written(z.number().int().min(1)).optional().describe("from the Link of the page before"),
+        cursor: written(z.number().int().min(1)).optional().describe("from the Link header of the previous page"),
       }),
       responses: {
         200: {
-          description: "a page of it",
+          description: "a page of entries",
           schema: z.array(auditRow),
           headers: pageHeaders,
         },
@@ -99,11 +97,16 @@ export function auditRoutes(audit: Audit): Route[] {
       method: "GET",
       path: `${path}/{position}/content`,
       tag,
-      summary: "Arguments and result of a tool call, where `audit_content` keeps them",
+      summary: "Returns arguments and result of a tool call, if the setting `audit_content` keeps them",
       scope: "operate",
       audit: ["audit.content", "access.denied"],
       params: auditPosition,
-      responses: { 200: { description: "redacted; what is kept in full is for administrators", schema: auditContent } },
+      responses: {
+        200: {
+          description: "arguments and result; if they are kept in full, only administrators get them",
+          schema: auditContent,
+        },
+      },
       handler: async ({ caller, params, record }) => {
         const { principal } = caller;
         const { position } = params;
@@ -127,11 +130,11 @@ export function auditRoutes(audit: Audit): Route[] {
       method: "POST",
       path: `${path}/verify`,
       tag,
-      summary: "Checks the namespace's chain: every row, every signed checkpoint",
+      summary: "Verifies the audit chain of the namespace: every row and every signed checkpoint",
       scope: "operate",
       audit: null,
       query: filters.pick({ all_namespaces: true }),
-      responses: { 200: { description: "the verdict", schema: verdict } },
+      responses: { 200: { description: "the result of the verification", schema: verdict } },
       handler: async ({ caller, query }) => ({
         status: 200,
         json: await audit.verify(visibleNamespace(caller.principal, query.all_namespaces)),
@@ -141,11 +144,11 @@ export function auditRoutes(audit: Audit): Route[] {
       method: "GET",
       path: `${path}/export`,
       tag,
-      summary: "The timeline, oldest first, a line each",
+      summary: "Exports the audit log, oldest entries first, one per line",
       scope: "operate",
       audit: ["audit.exported"],
       query: filters.extend({ format: z.enum(exportFormats).default("jsonl") }),
-      responses: { 200: { description: "JSON lines", media: ["application/x-ndjson"] } },
+      responses: { 200: { description: "entries as JSON lines", media: ["application/x-ndjson"] } },
       handler: async ({ caller, query, signal, record, openStream }) => {
         const lines = exportLines(audit, queryOf(caller.principal, query), query.format);
         const stream = Readable.from(lines, { objectMode: false, highWaterMark: httpLimits.streamBufferBytes });

@@ -17,7 +17,7 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       method: "POST",
       path: "/api/v1/sandboxes/{id}/checkpoints",
       tag,
-      summary: "Saves a running gVisor sandbox, memory and processes included; it goes on",
+      summary: "Saves a running gVisor sandbox with its memory and processes; the sandbox keeps running",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
@@ -38,7 +38,7 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       scope: "read",
       audit: null,
       query: pageQuery.extend({ sandbox_id: z.string().min(1).max(64).optional() }),
-      responses: { 200: { description: "a page of them", schema: z.array(checkpoint), headers: pageHeaders } },
+      responses: { 200: { description: "a page of checkpoints", schema: z.array(checkpoint), headers: pageHeaders } },
       handler: async ({ caller, query, request }) => {
         const { limit, cursor, sandbox_id: sandboxId } = query;
         const found = await checkpoints.list(caller, { limit, ...defined({ cursor, sandboxId }) });
@@ -50,11 +50,11 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       method: "GET",
       path: `${path}/{checkpoint_id}`,
       tag,
-      summary: "Shows a checkpoint",
+      summary: "Returns a checkpoint",
       scope: "read",
       audit: null,
       params: checkpointId,
-      responses: { 200: { description: "what is known of it", schema: checkpoint } },
+      responses: { 200: { description: "the checkpoint", schema: checkpoint } },
       handler: async ({ caller, params }) => ({
         status: 200,
         json: showCheckpoint(await checkpoints.get(caller, params.checkpoint_id)),
@@ -64,12 +64,12 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       method: "POST",
       path: `${path}/{checkpoint_id}/restore`,
       tag,
-      summary: "Makes a sandbox that goes on from a checkpoint",
+      summary: "Creates a sandbox from a checkpoint",
       scope: "use",
       audit: "fleet",
       params: checkpointId,
       problems: [422, 504],
-      responses: { 201: { description: "a new one, running", schema: sandbox } },
+      responses: { 201: { description: "the new sandbox, running", schema: sandbox } },
       handler: async ({ caller, params }) => {
         const record = await checkpoints.restore(caller, params.checkpoint_id);
         return { status: 201, json: showSandbox(record), headers: { location: `/api/v1/sandboxes/${record.id}` } };
@@ -79,11 +79,11 @@ export function checkpointRoutes({ checkpoints }: Pick<Fleet<Sandbox>, "checkpoi
       method: "DELETE",
       path: `${path}/{checkpoint_id}`,
       tag,
-      summary: "Deletes a checkpoint and the key that opens it",
+      summary: "Deletes a checkpoint and its encryption key",
       scope: "use",
       audit: "fleet",
       params: checkpointId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the checkpoint is deleted" } },
       handler: async ({ caller, params }) => {
         await checkpoints.delete(caller, params.checkpoint_id);
         return { status: 204 };

@@ -39,7 +39,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       scope: "use",
       audit: [`context.${name}ed`],
       params: contextId,
-      responses: { 200: { description: "as it is now", schema: context } },
+      responses: { 200: { description: "the context", schema: context } },
       handler: async (call) => {
         const json = await withContext(call, async (found) => {
           await found[name]();
@@ -56,13 +56,13 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path,
       tag,
-      summary: "Starts an interpreter whose variables live on",
+      summary: "Creates a code context: an interpreter that keeps its variables between runs",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
       body: createBody,
       idempotent: true,
-      responses: { 201: { description: "it waits for code", schema: context } },
+      responses: { 201: { description: "the context, ready for code", schema: context } },
       handler: async ({ caller, params, body, signal }) => {
         const { language, cwd, env } = body;
         const command = contextCommand({ language, limits: toRunLimits(body), ...defined({ cwd, env }) });
@@ -80,7 +80,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "all of them", schema: z.array(context) } },
+      responses: { 200: { description: "all contexts of the sandbox", schema: z.array(context) } },
       handler: async ({ caller, params }) => {
         const json = await fleet.use(caller, params.id, async (sandbox) => sandbox.contexts.list().map(showContext));
         return { status: 200, json };
@@ -90,7 +90,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: `${one}/run`,
       tag,
-      summary: "Runs code in a context, and waits or streams",
+      summary: "Runs code in a context; returns the result or streams the output",
       scope: "use",
       audit: "fleet",
       params: contextId,
@@ -98,7 +98,7 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       bodyBytes: httpLimits.codeBodyBytes,
       responses: {
         200: {
-          description: "what came of it; or its output as it comes, then a message of type `result`",
+          description: "the result; or a stream of output that ends with a message of type `result`",
           schema: contextRunResult,
           headers: runHeadersDescribed,
           messages,
@@ -115,11 +115,11 @@ export function contextRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "DELETE",
       path: one,
       tag,
-      summary: "Ends a context",
+      summary: "Deletes a code context and its interpreter",
       scope: "use",
       audit: ["context.deleted"],
       params: contextId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the context is deleted" } },
       handler: async (call) => {
         await withContext(call, (found) => found.dispose());
         call.record({ type: "context.deleted", sandboxId: call.params.id, data: { context_id: call.params.context } });

@@ -39,7 +39,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       method: "GET",
       path: "/",
       tag,
-      summary: "Where to go from here",
+      summary: "Returns the addresses of the API and its documentation",
       responses: { 200: { description: "as JSON, or as text", schema: places, media: ["text/plain"] } },
       handler: async ({ request }) => {
         const accept = request.headers.accept ?? "";
@@ -51,7 +51,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       method: "GET",
       path: "/openapi.json",
       tag,
-      summary: "This API as OpenAPI 3.1",
+      summary: "Returns the description of this API (OpenAPI 3.1)",
       responses: { 200: { description: "the document", schema: z.looseObject({ openapi: z.string() }) } },
       handler: async () => {
         document ??= JSON.stringify(make());
@@ -62,7 +62,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       method: "GET",
       path: "/docs",
       tag,
-      summary: "This API as a page",
+      summary: "Returns the description of this API as a web page",
       responses: { 200: { description: "the page", media: ["text/html"] } },
       handler: async () => {
         html ??= docsPage(make());
@@ -73,7 +73,7 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
       method: "GET",
       path: "/docs/style.css",
       tag,
-      summary: "The style of pages",
+      summary: "Returns the style sheet of the daemon's web pages",
       responses: { 200: { description: "the style sheet", media: ["text/css"] } },
       handler: async () => show("text/css; charset=utf-8", docsStyle),
     }),

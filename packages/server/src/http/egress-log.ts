@@ -12,15 +12,15 @@ export function egressLogRoutes(attempts: Pick<AttemptRecords, "list">): Route[]
       method: "GET",
       path: "/api/v1/egress/log",
       tag: "egress",
-      summary: "Lists the last attempts to reach something, newest first",
+      summary: "Lists connection attempts of sandboxes, newest first",
       scope: "read",
       audit: null,
       query: pageQuery.extend({
-        cursor: written(z.number().int().min(1)).optional().describe("from the Link of the page before"),
+        cursor: written(z.number().int().min(1)).optional().describe("from the Link header of the previous page"),
         sandbox_id: z.string().min(1).max(64).optional(),
         verdict: z.enum(verdicts).optional(),
       }),
-      responses: { 200: { description: "a page of them", schema: z.array(attempt), headers: pageHeaders } },
+      responses: { 200: { description: "a page of attempts", schema: z.array(attempt), headers: pageHeaders } },
       handler: async ({ caller, query, request }) => {
         const { limit, cursor, sandbox_id, verdict } = query;
         const asked = defined({ sandboxId: sandbox_id, verdict, before: cursor });

@@ -33,8 +33,8 @@ const explanation = z
     host: z.string(),
     port: z.number(),
     action: z.enum(["allow", "deny", "ask"]),
-    layer: z.enum(egressLayers).nullable().describe("where the deciding rule stands"),
-    rule: z.string().nullable().describe("the one that decides; null when none matches"),
+    layer: z.enum(egressLayers).nullable().describe("layer of the policy with the deciding rule"),
+    rule: z.string().nullable().describe("the deciding rule; null if none matches"),
     reason: z.string().nullable(),
     rules: z
       .array(
@@ -42,10 +42,10 @@ const explanation = z
           layer: z.enum(egressLayers),
           effect: z.enum(["allow", "deny"]),
           rule: z.string(),
-          applies: z.boolean().describe("whether it is for this port"),
+          applies: z.boolean().describe("true if the rule covers this port"),
         }),
       )
-      .describe("every rule for this host"),
+      .describe("all rules for this host"),
   })
   .meta({ id: "EgressExplanation" });
 
@@ -65,13 +65,13 @@ function toChange({ add = {}, remove = {}, unknown, bytes_per_second }: ChangeBo
 }
 
 function ofNamespace(desk: PolicyDesk): Route[] {
-  const responses = { 200: { description: "as it is now", schema: namespacePolicy } };
+  const responses = { 200: { description: "the policy in effect", schema: namespacePolicy } };
   return [
     defineRoute({
       method: "GET",
       path: `${path}/policy`,
       tag,
-      summary: "Shows what sandboxes of the namespace may reach",
+      summary: "Returns the network policy of the namespace",
       scope: "read",
       audit: null,
       responses,
@@ -81,7 +81,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       method: "PUT",
       path: `${path}/policy`,
       tag,
-      summary: "Sets what sandboxes of the namespace may reach, at once",
+      summary: "Replaces the network policy of the namespace; running sandboxes use it immediately",
       scope: "operate",
       audit: "fleet",
       body: namespaceBody,
@@ -96,7 +96,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       method: "PATCH",
       path: `${path}/policy`,
       tag,
-      summary: "Adds rules and takes rules away",
+      summary: "Adds and removes rules of the namespace",
       scope: "operate",
       audit: "fleet",
       body: namespaceChangeBody,
@@ -111,7 +111,9 @@ function ofNamespace(desk: PolicyDesk): Route[] {
 }
 
 function ofOne(desk: PolicyDesk): Route[] {
-  const responses = { 200: { description: "its own, and all that holds", schema: sandboxEgress } };
+  const responses = {
+    200: { description: "the sandbox's own policy, and all layers in effect", schema: sandboxEgress },
+  };
   const show = ({ caller, params }: Call<z.output<typeof sandboxId>, unknown, unknown>) => {
     const { sandbox, approval } = desk.sandboxPolicies(caller, params.id);
     const effective = showLayers(desk.layersOf(caller, params.id));
@@ -122,7 +124,7 @@ function ofOne(desk: PolicyDesk): Route[] {
       method: "GET",
       path: ofSandbox,
       tag,
-      summary: "Shows what a sandbox may reach, and by which layer",
+      summary: "Returns the network policy of a sandbox, layer by layer",
       scope: "read",
       audit: null,
       params: sandboxId,
@@ -133,7 +135,7 @@ function ofOne(desk: PolicyDesk): Route[] {
       method: "PUT",
       path: ofSandbox,
       tag,
-      summary: "Sets what a sandbox may reach; what is no longer allowed is cut",
+      summary: "Replaces the network policy of a sandbox; closes connections that are no longer allowed",
       scope: "operate",
       audit: "fleet",
       params: sandboxId,
@@ -148,7 +150,7 @@ function ofOne(desk: PolicyDesk): Route[] {
       method: "PATCH",
       path: ofSandbox,
       tag,
-      summary: "Adds rules to a sandbox and takes rules away",
+      summary: "Adds and removes rules of a sandbox",
       scope: "operate",
       audit: "fleet",
       params: sandboxId,
@@ -167,16 +169,21 @@ function explainRoute(desk: PolicyDesk): Route {
     method: "GET",
     path: `${path}/explain`,
     tag,
-    summary: "Says what would happen to a connection, and by which rule; nothing is connected or looked up",
+    summary: "Explains whether a connection would be allowed, and by which rule; nothing is resolved or connected",
     scope: "read",
     audit: null,
     query: z.strictObject({
-      host: z.string().min(1).max(egressLimits.ruleCharacters).describe("a name, or an address"),
+      host: z.string().min(1).max(egressLimits.ruleCharacters).describe("host name or IP address"),
       port: written(z.number().int().min(1).max(65_535)).default(443),
-      sandbox_id: z.string().min(1).max(64).optional().describe("without it, a new sandbox of the namespace"),
+      sandbox_id: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .describe("the sandbox to check (default: a new sandbox of the namespace)"),
     }),
     problems: [404],
-    responses: { 200: { description: "the verdict and its rules", schema: explanation } },
+    responses: { 200: { description: "the decision and the rules it is based on", schema: explanation } },
     handler: async ({ caller, query: { host, port, sandbox_id } }) => {
       const { verdict, ...rest } = desk.explain(caller, { host, port }, sandbox_id);
       return { status: 200, json: { ...rest, ...describeVerdict(verdict) } };

@@ -10,17 +10,19 @@ import { anyOf, message } from "./stream-messages.ts";
 import { visibleNamespace } from "./visible-namespace.ts";
 
 const query = z.strictObject({
-  types: listOf(z.enum(feedTypes)).optional().describe("those wanted"),
+  types: listOf(z.enum(feedTypes)).optional().describe("only events of these types"),
   sandbox_id: z.string().max(64).optional(),
-  after: written(z.number().int().min(0)).optional().describe("go on after this id, as Last-Event-ID does"),
-  all_namespaces: writtenFlag.optional().describe("for administrators"),
+  after: written(z.number().int().min(0))
+    .optional()
+    .describe("continue after the event with this id, as Last-Event-ID does"),
+  all_namespaces: writtenFlag.optional().describe("events of all namespaces (administrators only)"),
 });
 
 const id = z
   .number()
   .int()
   .nullable()
-  .describe("grows from event to event, over restarts too; null for what is not stored");
+  .describe("position in the audit log, which increases across restarts; null for events that are not stored");
 const at = z.iso.datetime();
 const about = { id, at, namespace: z.string(), sandbox_id: z.string().nullable(), run_id: z.string().nullable() };
 
@@ -28,7 +30,7 @@ const about = { id, at, namespace: z.string(), sandbox_id: z.string().nullable()
 const nameOf = (type: FeedType) => `${type.replace(/(?:^|\.)./g, (word) => word.slice(-1).toUpperCase())}Event`;
 const messages = anyOf("EventMessage", [
   ...feedTypes.map((type) => message(nameOf(type), type, { ...about, data: events[type].data })),
-  message("EventsLagMessage", "events.lag", { id, at, dropped: z.number().int() }, "in place of those missed"),
+  message("EventsLagMessage", "events.lag", { id, at, dropped: z.number().int() }, "replaces missed events"),
 ]);
 
 type EventCall = Call<undefined, z.output<typeof query>, undefined>;
@@ -66,13 +68,13 @@ export function eventRoutes(journal: Journal): Route[] {
       method: "GET",
       path: "/api/v1/events",
       tag: "events",
-      summary: "Follows events of the namespace",
+      summary: "Streams the events of the namespace",
       scope: "read",
       audit: null,
       query,
       responses: {
         200: {
-          description: "a message for each event; `events.lag` in place of those missed",
+          description: "one message per event; `events.lag` replaces events that a slow client missed",
           messages,
         },
       },

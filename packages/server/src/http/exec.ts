@@ -28,7 +28,7 @@ const { stdout: _, stderr: __, ...ended } = runResult.shape;
 
 const responses = {
   200: {
-    description: "how it ended, whatever its exit code; or its output as it comes, then a message of type `result`",
+    description: "the result, with any exit code; or a stream of output that ends with a message of type `result`",
     schema: runResult,
     headers: runHeadersDescribed,
     messages: anyOf("RunMessage", [...output, message("RunResultMessage", "result", ended)]),
@@ -74,7 +74,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: "/api/v1/sandboxes/{id}/exec",
       tag,
-      summary: "Runs a command, and waits or streams",
+      summary: "Runs a command; returns the result or streams the output",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
@@ -87,7 +87,7 @@ export function execRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: "/api/v1/sandboxes/{id}/execute_code",
       tag,
-      summary: "Runs Python, Node or shell code, and waits or streams",
+      summary: "Runs Python, Node or shell code; returns the result or streams the output",
       scope: "use",
       audit: "fleet",
       params: sandboxId,

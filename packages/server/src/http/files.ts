@@ -16,7 +16,7 @@ const tag = "files";
 const params = sandboxId.extend({
   path: filePath
     .min(1)
-    .describe("of the file, slashes and all: relative to /workspace, or absolute with %2F as the first slash"),
+    .describe("path of the file, slashes included: relative to /workspace, or absolute with %2F as the first slash"),
 });
 
 type FileCall = Pick<
@@ -28,7 +28,7 @@ type FileCall = Pick<
 
 const answers = {
   200: { description: "the whole file, always as an attachment", media: ["application/octet-stream"] },
-  206: { description: "the range that was asked for", media: ["application/octet-stream"] },
+  206: { description: "the requested range", media: ["application/octet-stream"] },
 };
 
 /** The headers of a file, and which of its bytes are asked for. */
@@ -104,7 +104,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "PUT",
       path,
       tag,
-      summary: "Writes a file; folders on the way are made",
+      summary: "Writes a file; creates missing parent folders",
       scope: "use",
       audit: ["file.written"],
       params,
@@ -113,11 +113,11 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
           .string()
           .regex(/^0?[0-7]{3}$/)
           .optional()
-          .describe("in octal, as in 755"),
+          .describe("permission bits in octal, such as 755"),
       }),
       raw: ["application/octet-stream", "*/*"],
       bodyOptional: true,
-      responses: { 204: { description: "it is written whole" } },
+      responses: { 204: { description: "the file is written completely" } },
       handler: async (call) => {
         const { mode } = call.query;
         return putFile(fleet, call, new Upload(call.body), mode === undefined ? undefined : Number.parseInt(mode, 8));
@@ -127,7 +127,7 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Reads a file, or a range of it",
+      summary: "Returns the content of a file, or a range of it",
       scope: "read",
       audit: ["file.read"],
       params,
@@ -138,11 +138,11 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "HEAD",
       path,
       tag,
-      summary: "The size and time of a file",
+      summary: "Returns the size and modification time of a file",
       scope: "read",
       audit: null,
       params,
-      responses: { 200: { description: "there is such a file" }, 206: { description: "there is such a range" } },
+      responses: { 200: { description: "the file exists" }, 206: { description: "the range exists" } },
       handler: ({ caller, params: { id, path: file }, request }) =>
         fleet.use(caller, id, async (sandbox) => (await describe(sandbox, file, request.headers)).answer),
     }),
@@ -150,12 +150,12 @@ export function fileRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "DELETE",
       path,
       tag,
-      summary: "Deletes a file or a folder",
+      summary: "Deletes a file or folder",
       scope: "use",
       audit: ["file.deleted"],
       params,
       query: z.strictObject({ recursive: writtenFlag.optional() }),
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the file or folder is deleted" } },
       handler: async ({ caller, params: { id, path: file }, query, record }) => {
         const recursive = query.recursive ?? false;
         await fleet.use(caller, id, (sandbox) => sandbox.files.remove(file, { recursive }));

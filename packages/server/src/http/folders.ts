@@ -22,7 +22,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       audit: null,
       params: sandboxId,
       query: z.strictObject({ path: filePath.optional(), recursive: writtenFlag.optional() }),
-      responses: { 200: { description: "what is in it", schema: z.array(fileInfo) } },
+      responses: { 200: { description: "the entries of the folder", schema: z.array(fileInfo) } },
       handler: async ({ caller, params, query }) => {
         const { path: folder = "/workspace", recursive = false } = query;
         const found = await fleet.use(caller, params.id, (sandbox) => sandbox.files.list(folder, { recursive }));
@@ -33,7 +33,7 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path: `${path}/stat`,
       tag,
-      summary: "Shows what a path is; a link is not followed",
+      summary: "Returns the type, size and mode of a path; does not follow links",
       scope: "read",
       audit: null,
       params: sandboxId,
@@ -48,12 +48,12 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: `${path}/mkdir`,
       tag,
-      summary: "Makes a folder, and those on the way",
+      summary: "Creates a folder and missing parent folders",
       scope: "use",
       audit: ["folder.created"],
       params: sandboxId,
       body: z.strictObject({ path: filePath }).meta({ id: "MakeFolder" }),
-      responses: { 204: { description: "it is there" } },
+      responses: { 204: { description: "the folder exists" } },
       handler: async ({ caller, params, body, record }) => {
         await fleet.use(caller, params.id, (sandbox) => sandbox.files.mkdir(body.path));
         record({ type: "folder.created", sandboxId: params.id, data: { path: body.path } });
@@ -64,12 +64,12 @@ export function folderRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: `${path}/move`,
       tag,
-      summary: "Moves a file or folder",
+      summary: "Moves or renames a file or folder",
       scope: "use",
       audit: ["file.moved"],
       params: sandboxId,
       body: z.strictObject({ from: filePath, to: filePath, replace: z.boolean().optional() }).meta({ id: "MoveFile" }),
-      responses: { 204: { description: "it is moved" } },
+      responses: { 204: { description: "the file or folder is moved" } },
       handler: async ({ caller, params, body, record }) => {
         const { from, to, replace = false } = body;
         await fleet.use(caller, params.id, (sandbox) => sandbox.files.move(from, to, { replace }));

@@ -11,14 +11,14 @@ export function forkRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: "/api/v1/sandboxes/{id}/fork",
       tag: "sandboxes",
-      summary: "Copies a sandbox: memory, processes and files on gVisor, files elsewhere",
+      summary: "Copies a sandbox: its memory, processes and files on gVisor, only its files on other engines",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
       body: forkSandbox,
       bodyOptional: true,
       idempotent: true,
-      responses: { 201: { description: "all the copies that were asked for", schema: fork } },
+      responses: { 201: { description: "all copies", schema: fork } },
       handler: async ({ caller, params, body }) => {
         const made = await fleet.fork(caller, params.id, { count: body.count, memory: body.memory });
         return { status: 201, json: showFork(made) };

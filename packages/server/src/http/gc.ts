@@ -11,30 +11,30 @@ const thing = z
   .object({
     id: z.string(),
     name: z.string(),
-    namespace: z.string().nullable().describe("null: the installation's"),
+    namespace: z.string().nullable().describe("null: belongs to the installation"),
     bytes: amount,
-    goes: z.boolean().describe("nothing uses it: a collection removes it"),
+    goes: z.boolean().describe("true if unused: a collection deletes it"),
   })
   .meta({ id: "CollectedThing" });
 
 const kind = z
   .object({
-    kind: z.string().describe("blobs: of snapshots, skills and artifacts; downloads; images; checkpoints; layers"),
-    bytes: amount.describe("before, what is in use included"),
+    kind: z.string().describe("blobs (of snapshots, skills and artifacts), downloads, images, checkpoints or layers"),
+    bytes: amount.describe("bytes before the collection, including data in use"),
     budget_bytes: amount,
-    over_budget: z.boolean().describe("of what is in use nothing is removed, whatever it takes"),
+    over_budget: z.boolean().describe("true if data in use exceeds the budget; it is never deleted"),
     freed_items: amount,
     freed_bytes: amount,
-    things: z.array(thing).max(gcLimits.things).describe("before, the largest first, of kinds whose things have names"),
-    error: z.string().nullable().describe("why nothing, or not all of it, went"),
+    things: z.array(thing).max(gcLimits.things).describe("named items before the collection, largest first"),
+    error: z.string().nullable().describe("error that stopped the collection early"),
   })
   .meta({ id: "CollectedKind" });
 
 const collected = z
   .object({
-    dry_run: z.boolean().describe("nothing was removed: the numbers say what would be"),
+    dry_run: z.boolean().describe("true if nothing was deleted: the numbers say what a collection would delete"),
     trigger: z.enum(gcTriggers),
-    disk_used_percent: z.number().min(0).max(100).describe("before"),
+    disk_used_percent: z.number().min(0).max(100).describe("disk usage before the collection"),
     disk_free_bytes: amount,
     freed_items: amount,
     freed_bytes: amount,
@@ -70,27 +70,27 @@ export function gcRoutes(collection: GarbageCollection): Route[] {
       method: "GET",
       path: "/api/v1/gc",
       tag: "place",
-      summary: "What takes room, what of it nothing uses, and what a collection would free, of all namespaces",
+      summary: "Returns disk usage, unused data, and what a collection would free, for all namespaces",
       scope: "administer",
       audit: null,
-      responses: { 200: { description: "as a dry run tells it", schema: collected } },
+      responses: { 200: { description: "the report of a dry run", schema: collected } },
       handler: async ({ caller }) => ({ status: 200, json: show(await collection.run(caller, { dryRun: true })) }),
     }),
     defineRoute({
       method: "POST",
       path: "/api/v1/gc",
       tag: "place",
-      summary: "Removes what nothing uses any more, of all namespaces",
+      summary: "Deletes unused data of all namespaces",
       scope: "administer",
       audit: "fleet",
       body: z
         .strictObject({
-          dry_run: z.boolean().optional().describe("only tells what would go"),
-          cache: z.boolean().optional().describe("what can be fetched again goes too"),
+          dry_run: z.boolean().optional().describe("only report what would be deleted"),
+          cache: z.boolean().optional().describe("also delete cached downloads"),
         })
         .meta({ id: "Collect" }),
       bodyOptional: true,
-      responses: { 200: { description: "what went", schema: collected } },
+      responses: { 200: { description: "the report of the collection", schema: collected } },
       handler: async ({ caller, body }) => {
         const { dry_run: dryRun, cache } = body ?? {};
         return { status: 200, json: show(await collection.run(caller, defined({ dryRun, cache }))) };

@@ -13,17 +13,17 @@ export function healthRoutes(ready: Readiness): Route[] {
       method: "GET",
       path: "/healthz",
       tag,
-      summary: "Whether the process answers",
-      responses: { 200: { description: "it does", schema: z.object({ status: z.literal("ok") }) } },
+      summary: "Returns 200 while the daemon runs",
+      responses: { 200: { description: "the daemon runs", schema: z.object({ status: z.literal("ok") }) } },
       handler: async () => ({ status: 200, json: { status: "ok" } }),
     }),
     defineOpenRoute({
       method: "GET",
       path: "/readyz",
       tag,
-      summary: "Whether it can serve: store and engine answer",
+      summary: "Returns 200 if the daemon can serve requests: its store and engine respond",
       problems: [503],
-      responses: { 200: { description: "it can", schema: z.object({ status: z.literal("ready") }) } },
+      responses: { 200: { description: "the daemon is ready", schema: z.object({ status: z.literal("ready") }) } },
       handler: async () => {
         try {
           await check();

@@ -35,7 +35,7 @@ export class Idempotency {
     if (!requestHeaders.idempotencyKey.safeParse(attempt.key).success)
       throw new AppError(
         "invalid",
-        `Idempotency-Key takes up to ${httpLimits.idempotencyKeyChars} printable characters`,
+        `Idempotency-Key must have 1 to ${httpLimits.idempotencyKeyChars} printable characters`,
       );
     // Keys of callers must not meet: one would see the other's answer.
     const name = hash([principal.namespace, principal.id, attempt.route.method, attempt.route.path, attempt.key]);

@@ -15,19 +15,19 @@ export function imageArchiveRoutes(oci: OciImages): Route[] {
       method: "POST",
       path: "/api/v1/images/archive",
       tag: "images",
-      summary: "Imports an image of an archive: an OCI layout or a docker archive in tar, plain, gzip or zstd",
+      summary: "Imports an image from a tar archive (OCI layout or docker save; plain, gzip or zstd)",
       scope: "administer",
       audit: "fleet",
       query: z.strictObject({
-        name: name.describe("what it is called here; as the archive calls it unless given"),
-        image: name.describe("which of several images in the archive"),
+        name: name.describe("name of the image here (default: its name in the archive)"),
+        image: name.describe("image to import, if the archive contains several"),
       }),
       raw: ["application/x-tar", "application/gzip", "*/*"],
       bodyBytes: ociLimits.blobBytes,
       problems: [404, 422, 504],
       responses: {
-        202: { description: "it is being made; its log tells how far it is", schema: image },
-        200: { description: "it is there already, or being made", schema: image },
+        202: { description: "the image is being imported; its log shows the progress", schema: image },
+        200: { description: "the image already exists, or is being imported", schema: image },
       },
       handler: async ({ caller, query, body, openStream }) => {
         const release = openStream();

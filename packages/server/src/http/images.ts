@@ -36,7 +36,7 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       scope: "read",
       audit: null,
       responses: {
-        200: { description: "all of them; `host`, the machine's own root, is none", schema: z.array(image) },
+        200: { description: "all images, except `host`, the machine's own root", schema: z.array(image) },
       },
       handler: async () => ({ status: 200, json: images.list().map(showImage) }),
     }),
@@ -44,10 +44,10 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       method: "GET",
       path: `${path}/catalogue`,
       tag,
-      summary: "Lists what can be imported by its name alone",
+      summary: "Lists the images that can be imported by name",
       scope: "read",
       audit: null,
-      responses: { 200: { description: "all of it", schema: z.array(catalogueEntry) } },
+      responses: { 200: { description: "the catalogue", schema: z.array(catalogueEntry) } },
       handler: async () => {
         const ready = new Set(images.list().flatMap(({ name, state }) => (state === "ready" ? [name] : [])));
         return { status: 200, json: images.catalogue.map((entry) => showEntry(entry, ready.has(entry.spec.name))) };
@@ -57,14 +57,14 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       method: "POST",
       path,
       tag,
-      summary: "Imports an image: of the catalogue, of a specification of your own, or of a registry",
+      summary: "Imports an image from the catalogue, a specification or a registry",
       scope: "administer",
       audit: "fleet",
       body: importBody,
       problems: [404, 422, 504],
       responses: {
-        202: { description: "it is being made; its log tells how far it is", schema: image },
-        200: { description: "it is there already, or being made", schema: image },
+        202: { description: "the image is being imported; its log shows the progress", schema: image },
+        200: { description: "the image already exists, or is being imported", schema: image },
       },
       handler: async ({ caller, body }) => {
         const { catalogue, spec, reference, name, credentials } = body;
@@ -80,24 +80,24 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       method: "GET",
       path: one,
       tag,
-      summary: "Shows an image",
+      summary: "Returns an image",
       scope: "read",
       audit: null,
       params: imageId,
-      responses: { 200: { description: "as it is now", schema: image } },
+      responses: { 200: { description: "the image", schema: image } },
       handler: async ({ params }) => ({ status: 200, json: showImage(images.get(params.image)) }),
     }),
     defineRoute({
       method: "GET",
       path: `${one}/log`,
       tag,
-      summary: "Follows what is said while an image is made, from the beginning to its end",
+      summary: "Streams the build log of an image from its beginning, until the build ends",
       scope: "read",
       audit: null,
       params: imageId,
       responses: {
         200: {
-          description: "`step` with its place among all of them, `log`, and `end` as the last",
+          description: "messages `step` (with its number and the total), `log`, and `end` as the last",
           messages: log,
         },
       },
@@ -116,7 +116,7 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       scope: "administer",
       audit: "fleet",
       params: imageId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the image is deleted" } },
       handler: async ({ caller, params }) => {
         await builds.delete(caller, params.image);
         return { status: 204 };

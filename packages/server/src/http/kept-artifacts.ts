@@ -15,7 +15,7 @@ const kept = z
   .object({
     sandbox_id: z.string(),
     file_count: z.number().int(),
-    total_size: z.number().int().describe("bytes of all files"),
+    total_size: z.number().int().describe("total bytes of all files"),
     kept_at: z.iso.datetime(),
     expires_at: z.iso.datetime(),
     created_by: z.string(),
@@ -44,7 +44,7 @@ export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
       scope: "read",
       audit: null,
       query: pageQuery,
-      responses: { 200: { description: "a page of them", schema: z.array(kept), headers: pageHeaders } },
+      responses: { 200: { description: "a page of sandboxes", schema: z.array(kept), headers: pageHeaders } },
       handler: async ({ caller, query: { limit, cursor }, request }) => {
         const found = await keeper.list(caller, { limit, ...defined({ cursor }) });
         return { status: 200, json: found.map(show), headers: linkAfter(found, limit, request.url, ({ id }) => id) };
@@ -54,22 +54,22 @@ export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
       method: "GET",
       path: `${path}/{id}`,
       tag,
-      summary: "Lists the artifacts of a destroyed sandbox, with their hashes",
+      summary: "Lists the kept artifacts of a destroyed sandbox with their hashes",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "all of them", schema: z.array(artifact) } },
+      responses: { 200: { description: "all artifacts of the sandbox", schema: z.array(artifact) } },
       handler: async ({ caller, params }) => ({ status: 200, json: await keeper.files(caller, params.id) }),
     }),
     defineRoute({
       method: "GET",
       path: `${path}/{id}/content/{path}`,
       tag,
-      summary: "One of them",
+      summary: "Returns a kept artifact of a destroyed sandbox",
       scope: "read",
       audit: ["file.read"],
       params: sandboxId.extend({ path: filePath.min(1) }),
-      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      responses: { 200: { description: "the artifact, as an attachment", media: ["application/octet-stream"] } },
       handler: async ({ caller, params, openStream, record }) => {
         const found = await keeper.read(caller, params.id, params.path);
         record({ type: "file.read", sandboxId: params.id, data: { path: params.path, kind: "artifact" } });
@@ -80,11 +80,11 @@ export function keptArtifactRoutes(keeper: ArtifactKeeper): Route[] {
       method: "DELETE",
       path: `${path}/{id}`,
       tag,
-      summary: "Deletes the kept artifacts of a sandbox before their time",
+      summary: "Deletes the kept artifacts of a destroyed sandbox before they expire",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
-      responses: { 204: { description: "they are gone" } },
+      responses: { 204: { description: "the artifacts are deleted" } },
       handler: async ({ caller, params }) => {
         await keeper.delete(caller, params.id);
         return { status: 204 };

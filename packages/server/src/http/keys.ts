@@ -30,7 +30,7 @@ const createBody = z
   .strictObject({
     name: z.string().min(1).max(httpLimits.nameChars),
     role: z.enum(roles),
-    namespace: requestHeaders.namespace.optional().describe("the caller's unless given"),
+    namespace: requestHeaders.namespace.optional().describe("namespace of the key (default: the caller's)"),
     expires_in_seconds: z.number().int().min(1).max(identityLimits.keyLifetimeSeconds).optional(),
   })
   .meta({ id: "CreateApiKey" });
@@ -55,7 +55,7 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       method: "POST",
       path,
       tag,
-      summary: "Creates an API key; this answer alone shows it",
+      summary: "Creates an API key; only this response contains the key",
       scope: "administer",
       audit: "fleet",
       body: createBody,
@@ -73,11 +73,11 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       method: "GET",
       path,
       tag,
-      summary: "Lists API keys of the namespace, without the keys themselves",
+      summary: "Lists the API keys of the namespace, without their values",
       scope: "administer",
       audit: null,
       query: z.strictObject({ all_namespaces: writtenFlag.optional() }),
-      responses: { 200: { description: "all of them", schema: z.array(apiKey) } },
+      responses: { 200: { description: "all keys", schema: z.array(apiKey) } },
       handler: async ({ caller, query }) => {
         const keys = await keyring.list(visibleNamespace(caller.principal, query.all_namespaces));
         return { status: 200, json: keys.map(show) };
@@ -87,11 +87,11 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
       method: "DELETE",
       path: `${path}/{id}`,
       tag,
-      summary: "Revokes an API key, at once, and ends its streams",
+      summary: "Revokes an API key immediately and ends its streams",
       scope: "administer",
       audit: "fleet",
       params: z.strictObject({ id: z.string().min(1).max(64) }),
-      responses: { 204: { description: "it is good for nothing now" } },
+      responses: { 204: { description: "the key is revoked" } },
       handler: async ({ caller, params }) => {
         if (params.id === caller.principal.id)
           throw new AppError("conflict", "a key cannot revoke itself", { hint: "use another administrator's key" });

@@ -19,13 +19,13 @@ const media = ["application/json", "text/event-stream"];
 const query = z.strictObject({
   tools: listOf(z.enum([...toolSets, "all"]))
     .optional()
-    .describe("the sets of tools that the client wants, as `core,files`; or all"),
+    .describe("tool sets to serve, such as `core,files`; or all"),
   session: z
     .string()
     .min(1)
     .max(fleetLimits.sessionKeyChars)
     .optional()
-    .describe("the session that tools work in whose call names none; the client's own unless given"),
+    .describe("session of tool calls that name none (default: the client's own)"),
 });
 /** JSON-RPC 2.0, section 5.1. */
 const PARSE_ERROR = -32_700;
@@ -62,28 +62,28 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
     defineRoute({
       ...shared,
       method: "POST",
-      summary: "Takes a message of the Model Context Protocol",
+      summary: "Handles a message of the Model Context Protocol",
       body: mcpMessage,
       bodyBytes: mcpLimits.messageBytes,
       bodyShape: jsonLimits.data,
       responses: {
-        200: { description: "its answer, or a stream that ends with it", media },
-        202: { description: "taken" },
+        200: { description: "the response, or a stream that ends with it", media },
+        202: { description: "the message is accepted" },
       },
       handler,
     }),
     defineRoute({
       ...shared,
       method: "GET",
-      summary: "Streams what the server has to say in a session, to clients up to 2025-11-25",
-      responses: { 200: { description: "messages as they come", media: ["text/event-stream"] } },
+      summary: "Streams messages of the server in a session (protocol versions up to 2025-11-25)",
+      responses: { 200: { description: "messages of the server", media: ["text/event-stream"] } },
       handler,
     }),
     defineRoute({
       ...shared,
       method: "DELETE",
-      summary: "Ends a session of a client up to 2025-11-25",
-      responses: { 200: { description: "it has ended" } },
+      summary: "Ends a session (protocol versions up to 2025-11-25)",
+      responses: { 200: { description: "the session has ended" } },
       handler,
     }),
   ];

@@ -164,7 +164,7 @@ export function openApi(routes: readonly Route[], version: string): Json {
     info: {
       title: "Caisson",
       version,
-      description: "Sealed sandboxes for code that nobody trusts. Errors are problem documents (RFC 9457).",
+      description: "Sealed sandboxes for untrusted code. Errors are problem documents (RFC 9457).",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
@@ -176,7 +176,7 @@ export function openApi(routes: readonly Route[], version: string): Json {
       responses: {
         Problem: { description: "a problem", content: { "application/problem+json": { schema: problemSchema } } },
         Refusal: {
-          description: "a refusal in the form of the route's own protocol; a problem where the route was not reached",
+          description: "an error in the form of the route's own protocol, or a problem if the route was not reached",
           content: { "application/json": {}, "application/problem+json": { schema: problemSchema } },
         },
       },

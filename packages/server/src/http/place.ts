@@ -44,8 +44,8 @@ const queue = z
     max_waiting: z.number(),
     waiting_by_namespace: z
       .record(z.string(), z.number())
-      .describe("of the caller's namespace alone, unless it administers the place"),
-    jobs: z.array(queuedJob).describe("of the caller's namespace that wait, the next one first"),
+      .describe("waiting jobs by namespace; callers without the role admin see only their own"),
+    jobs: z.array(queuedJob).describe("waiting jobs of the caller's namespace, next one first"),
   })
   .meta({ id: "Queue" });
 
@@ -60,7 +60,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "GET",
       path: "/api/v1/queue",
       tag,
-      summary: "What runs and what waits",
+      summary: "Returns the queue: running and waiting jobs",
       scope: "read",
       audit: null,
       responses: { 200: { description: "as it is now", schema: queue } },
@@ -84,11 +84,11 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "DELETE",
       path: "/api/v1/queue/{job_id}",
       tag,
-      summary: "Cancels a job that waits; its caller gets 409",
+      summary: "Cancels a waiting job; its request fails with 409",
       scope: "use",
       audit: ["job.cancelled"],
       params: jobId,
-      responses: { 200: { description: "as it waited", schema: queuedJob } },
+      responses: { 200: { description: "the cancelled job", schema: queuedJob } },
       handler: async ({ caller, params, record }) => {
         const job = fleet.cancel(caller, params.job_id);
         const { id, kind, sandboxId, requestId } = job;
@@ -100,10 +100,10 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "GET",
       path: "/api/v1/pool",
       tag,
-      summary: "The warm pools",
+      summary: "Lists the pools of sandboxes that are started in advance",
       scope: "operate",
       audit: null,
-      responses: { 200: { description: "each image and engine", schema: z.array(pool) } },
+      responses: { 200: { description: "one pool per image and engine", schema: z.array(pool) } },
       handler: async () => {
         const json = fleet.pools().map(({ oldestAgeMs, ...rest }) => ({ ...rest, oldest_age_ms: oldestAgeMs }));
         return { status: 200, json };
@@ -113,7 +113,7 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "GET",
       path: "/api/v1/stats",
       tag,
-      summary: "Sandboxes of the namespace by state, and the server itself",
+      summary: "Returns the number of sandboxes of the namespace by state, and statistics of the daemon",
       scope: "read",
       audit: null,
       responses: {
@@ -142,10 +142,10 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "GET",
       path: "/api/v1/limits",
       tag,
-      summary: "What a request may ask for: defaults, minima and caps",
+      summary: "Returns the limits that a request can set: defaults, minima and maxima",
       scope: "read",
       audit: null,
-      responses: { 200: { description: "by name", schema: z.record(z.string(), range) } },
+      responses: { 200: { description: "limits by name", schema: z.record(z.string(), range) } },
       handler: async () => {
         const entries = Object.entries<Range>(requestLimits).map(([name, one]) => [toSnake(name), { ...one }]);
         return { status: 200, json: Object.fromEntries(entries) };
@@ -155,12 +155,12 @@ export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
       method: "GET",
       path: "/api/v1/config",
       tag,
-      summary: "Every setting and where it comes from",
+      summary: "Returns every setting and where its value is set",
       scope: "operate",
       audit: null,
       responses: {
         200: {
-          description: "all of them",
+          description: "all settings",
           schema: z.array(z.object({ name: z.string(), value: z.unknown(), origin: z.string() })),
         },
       },

@@ -25,8 +25,10 @@ const portPath = portId.extend({ path: z.string() });
 export const port = z
   .object({
     port: z.number().int(),
-    visibility: z.enum(portVisibilities).describe("private: with a key; token: with a link too; public: for anybody"),
-    url: z.string().nullable().describe("for browsers; null where none may come"),
+    visibility: z
+      .enum(portVisibilities)
+      .describe("private: API key required; token: API key or link; public: everyone"),
+    url: z.string().nullable().describe("URL for browsers; null if browsers cannot open the port"),
   })
   .meta({ id: "Port" });
 
@@ -65,11 +67,11 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Ports that others than key holders may reach",
+      summary: "Lists the ports of a sandbox that can be opened without an API key",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "all of them", schema: z.array(port) } },
+      responses: { 200: { description: "all such ports", schema: z.array(port) } },
       handler: async ({ caller, params }) => ({
         status: 200,
         json: (await desk.list(caller, params.id)).map(show),
@@ -79,12 +81,12 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       method: "PUT",
       path: `${path}/{port}`,
       tag,
-      summary: "Who may reach a port",
+      summary: "Sets who can open a port of a sandbox",
       scope: "operate",
       audit: ["port.shared"],
       params: portId,
       body: setPort,
-      responses: { 200: { description: "from now on", schema: port } },
+      responses: { 200: { description: "the port as it is now shared", schema: port } },
       handler: async ({ caller, params, body }) => {
         const shared = { sandboxId: params.id, port: params.port, visibility: body.visibility };
         await desk.set(caller, shared);
@@ -95,12 +97,14 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       method: "POST",
       path: "/api/v1/sandboxes/{id}/port-links",
       tag,
-      summary: "A link that opens a port in a browser",
+      summary: "Creates a link that opens a port in a browser",
       scope: "use",
       audit: ["port.link"],
       params: sandboxId,
       body: linkBody,
-      responses: { 201: { description: "good until then, or until the daemon starts again", schema: link } },
+      responses: {
+        201: { description: "the link; it expires at this time or when the daemon restarts", schema: link },
+      },
       handler: async ({ caller, params: { id }, body, record }) => {
         await fleet.get(caller, id);
         const url = urlOf(id, body.port);
@@ -122,7 +126,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
         method,
         path: `${path}/{port}/{path}`,
         tag,
-        summary: "A request to a program in the sandbox; a WebSocket by GET",
+        summary: "Forwards a request to a port of the sandbox; GET can open a WebSocket",
         scope: "use",
         audit: ["port.request"],
         params: portPath,
@@ -131,7 +135,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
         bodyOptional: true,
         takesOver: true,
         responses: {
-          200: { description: "what the program answers, with its status", media: ["*/*"] },
+          200: { description: "the response of the program, with its status", media: ["*/*"] },
           101: { description: "a WebSocket" },
         },
         handler: (call) => {

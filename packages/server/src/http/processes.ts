@@ -25,7 +25,7 @@ import { anyOf, message } from "./stream-messages.ts";
 const path = "/api/v1/sandboxes/{id}/processes";
 const one = `${path}/{process}`;
 const tag = "processes";
-const told = z.object({ delivered: z.boolean().describe("false when it had ended already") });
+const told = z.object({ delivered: z.boolean().describe("false if the process had already ended") });
 
 type OneCall = Pick<Call<z.output<typeof processId>, unknown, unknown>, "caller" | "params">;
 
@@ -40,7 +40,9 @@ interface Telling<B extends z.ZodType> {
 }
 
 const outputQuery = z.strictObject({
-  offset: written(z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)).optional().describe("in bytes, from its start"),
+  offset: written(z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
+    .optional()
+    .describe("offset in bytes from the start of the output"),
   channel: z.enum(["stdout", "stderr"]).optional(),
   max_bytes: written(z.number().int().min(1).max(processLimits.readBytes)).optional(),
   encoding: z.enum(["utf8", "base64"]).optional(),
@@ -82,14 +84,14 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path,
       tag,
-      summary: "Starts a process in the background",
+      summary: "Starts a background process",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
       body: startBody,
       bodyBytes: httpLimits.codeBodyBytes,
       idempotent: true,
-      responses: { 201: { description: "it runs", schema: processInfo } },
+      responses: { 201: { description: "the process, running", schema: processInfo } },
       handler: async ({ caller, params, body, signal }) => {
         const { priority } = body;
         const options = defined({ priority, signal });
@@ -107,11 +109,11 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Lists background processes, ended ones too",
+      summary: "Lists background processes, including ended ones",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "all of them", schema: z.array(processInfo) } },
+      responses: { 200: { description: "all processes", schema: z.array(processInfo) } },
       handler: async ({ caller, params }) => {
         const found = await fleet.use(caller, params.id, async (sandbox) => sandbox.processes.list());
         return { status: 200, json: found.map(showProcess) };
@@ -121,25 +123,25 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path: one,
       tag,
-      summary: "Shows a process",
+      summary: "Returns a background process",
       scope: "read",
       audit: null,
       params: processId,
-      responses: { 200: { description: "as it is now", schema: processInfo } },
+      responses: { 200: { description: "the process", schema: processInfo } },
       handler: async (call) => ({ status: 200, json: showProcess(await withProcess(call, async (it) => it.info())) }),
     }),
     defineRoute({
       method: "GET",
       path: `${one}/output`,
       tag,
-      summary: "Reads output from an offset on; as a stream, until the process has ended",
+      summary: "Returns output from an offset on; a stream continues until the process ends",
       scope: "read",
       audit: null,
       params: processId,
       query: outputQuery,
       responses: {
         200: {
-          description: "what is there; or messages of type `output`, then one of type `exit`",
+          description: "the output so far; or a stream of messages of type `output`, then one of type `exit`",
           schema: outputPiece,
           messages,
         },
@@ -151,7 +153,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
     }),
     tell({
       verb: "stdin",
-      summary: "Writes to its stdin, or types into its terminal, and may close it",
+      summary: "Writes to the stdin or terminal of a process, and can close it",
       type: "process.input",
       body: z
         .strictObject({
@@ -160,7 +162,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
           close: z.boolean().optional(),
         })
         .meta({ id: "ProcessInput", examples: [{ data: "hello\n" }] }),
-      description: "it was taken, or the process no longer reads",
+      description: "the input was written, or the process no longer reads it",
       act: async (process, { data = "", encoding = "utf8", close = false }) => {
         const bytes = Buffer.from(data, encoding);
         const delivered = bytes.length === 0 || (await process.write(bytes));
@@ -172,12 +174,12 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
     }),
     tell({
       verb: "signal",
-      summary: "Sends a signal to its process group",
+      summary: "Sends a signal to the process group of a process",
       type: "process.signalled",
       body: z
         .strictObject({ signal: z.union([z.string().regex(/^SIG[A-Z0-9]{1,8}$/), z.number().int().min(1).max(64)]) })
         .meta({ id: "ProcessSignal" }),
-      description: "it was sent, or the process had ended",
+      description: "the signal was sent, or the process had ended",
       act: async (process, { signal }) => ({
         delivered: process.signal(signal as NodeJS.Signals),
         event: { type: "process.signalled", data: { process_id: process.id, signal } },
@@ -185,10 +187,10 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
     }),
     tell({
       verb: "resize",
-      summary: "Resizes its terminal",
+      summary: "Resizes the terminal of a process",
       type: "process.resized",
       body: terminalSize,
-      description: "it was told, or the process had ended",
+      description: "the terminal was resized, or the process had ended",
       act: async (process, size) => ({
         delivered: process.resize(size),
         event: { type: "process.resized", data: { process_id: process.id, ...size } },
@@ -198,7 +200,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "POST",
       path: `${one}/wait`,
       tag,
-      summary: "Waits for its end, for a while",
+      summary: "Waits until a process ends, up to a timeout",
       scope: "read",
       audit: null,
       params: processId,
@@ -213,7 +215,7 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
         .meta({ id: "ProcessWait" }),
       bodyOptional: true,
       responses: {
-        200: { description: "as it is then; still running if the time was too short", schema: processInfo },
+        200: { description: "the process; still running if the timeout was reached", schema: processInfo },
       },
       handler: async (call) => {
         const info = await withProcess(call, async (process) => {
@@ -227,11 +229,11 @@ export function processRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "DELETE",
       path: one,
       tag,
-      summary: "Ends it with its whole tree",
+      summary: "Kills a process and its child processes",
       scope: "use",
       audit: ["process.killed"],
       params: processId,
-      responses: { 204: { description: "it has ended" } },
+      responses: { 204: { description: "the process has ended" } },
       handler: async (call) => {
         const runId = await withProcess(call, async (process) => {
           if (process.kill()) await process.wait().catch(() => undefined); // a lost one has ended too

@@ -35,14 +35,14 @@ export function runRoutes({ fleet, audit, runs }: RunParts): Route[] {
       method: "GET",
       path: "/api/v1/sandboxes/{id}/runs",
       tag: "exec",
-      summary: "Lists what was run, newest first, as long as records are kept; of a destroyed sandbox too",
+      summary: "Lists recorded runs of a sandbox, newest first; also of a destroyed sandbox, while records are kept",
       scope: "read",
       audit: null,
       params: sandboxId,
       query: pageQuery,
       responses: {
         200: {
-          description: "a page of them",
+          description: "a page of runs",
           schema: z.array(runRecord),
           headers: pageHeaders,
         },
@@ -58,11 +58,11 @@ export function runRoutes({ fleet, audit, runs }: RunParts): Route[] {
       method: "GET",
       path: "/api/v1/sandboxes/{id}/stats",
       tag: "sandboxes",
-      summary: "What it uses now",
+      summary: "Returns the current resource usage of a sandbox",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "as the kernel counts", schema: stats } },
+      responses: { 200: { description: "usage as the kernel counts it", schema: stats } },
       handler: async ({ caller, params }) => {
         const found = await fleet.stats(caller, params.id);
         return {

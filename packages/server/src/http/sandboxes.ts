@@ -31,7 +31,7 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     method: "POST",
     path,
     tag,
-    summary: "Creates a sandbox, or gives the one that its session has",
+    summary: "Creates a sandbox, or returns the session's existing one",
     scope: "use",
     audit: "fleet",
     body: createSandbox,
@@ -39,8 +39,8 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     idempotent: true,
     problems: [404, 504],
     responses: {
-      201: { description: "a new one", schema: sandbox },
-      200: { description: "the one that this session_key has", schema: sandbox },
+      201: { description: "the new sandbox", schema: sandbox },
+      200: { description: "the existing sandbox of this session_key", schema: sandbox },
     },
     handler: async ({ caller, body }) => {
       const { record, isNew } = await parts.create(
@@ -81,7 +81,7 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     }),
     responses: {
       200: {
-        description: "a page of them",
+        description: "a page of sandboxes",
         schema: z.array(sandbox),
         headers: pageHeaders,
       },
@@ -99,11 +99,11 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     method: "GET",
     path: `${path}/{id}`,
     tag,
-    summary: "Shows a sandbox",
+    summary: "Returns a sandbox",
     scope: "read",
     audit: null,
     params: sandboxId,
-    responses: { 200: { description: "as it is now", schema: sandbox } },
+    responses: { 200: { description: "the sandbox", schema: sandbox } },
     handler: async ({ caller, params }) => ({ status: 200, json: showSandbox(await fleet.get(caller, params.id)) }),
   });
 
@@ -111,12 +111,12 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     method: "PATCH",
     path: `${path}/{id}`,
     tag,
-    summary: "Changes variables, labels, timers and limits",
+    summary: "Changes the variables, labels, timers and limits of a sandbox",
     scope: "use",
     audit: "fleet",
     params: sandboxId,
     body: changeSandbox,
-    responses: { 200: { description: "as it is now", schema: sandbox } },
+    responses: { 200: { description: "the sandbox", schema: sandbox } },
     handler: async ({ caller, params, body }) => {
       const limits = toLimits(body);
       const changes = defined({
@@ -134,11 +134,11 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     method: "GET",
     path: `${path}/{id}/env`,
     tag,
-    summary: "Shows a sandbox's variables, with their values; secrets are not among them",
+    summary: "Returns the environment variables of a sandbox with their values; secrets are not included",
     scope: "use",
     audit: null,
     params: sandboxId,
-    responses: { 200: { description: "by name", schema: environment } },
+    responses: { 200: { description: "values by name", schema: environment } },
     handler: async ({ caller, params }) => ({ status: 200, json: (await fleet.get(caller, params.id)).env }),
   });
 
@@ -150,7 +150,7 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     scope: "use",
     audit: "fleet",
     params: sandboxId,
-    responses: { 204: { description: "it is gone" } },
+    responses: { 204: { description: "the sandbox is destroyed" } },
     handler: async ({ caller, params }) => {
       await fleet.destroy(caller, params.id);
       return { status: 204 };
@@ -177,7 +177,7 @@ function moveRoute(fleet: Fleet<Sandbox>, { verb, summary }: (typeof moves)[numb
     scope: "use",
     audit: "fleet",
     params: sandboxId,
-    responses: { 200: { description: "as it is now", schema: sandbox } },
+    responses: { 200: { description: "the sandbox", schema: sandbox } },
     handler: async ({ caller, params }) => ({ status: 200, json: showSandbox(await fleet[verb](caller, params.id)) }),
   });
 }

@@ -14,12 +14,12 @@ import { anyOf, message } from "./stream-messages.ts";
 
 const tag = "files";
 
-const path = z.string().describe("relative to the folder that is watched");
+const path = z.string().describe("relative to the watched folder");
 const fileEvents = anyOf("FileMessage", [
-  message("WatchingMessage", "watching", {}, "what happens from now on is told"),
+  message("WatchingMessage", "watching", {}, "the watch has begun: later changes are reported"),
   message("FileEventMessage", ["created", "changed", "deleted"], { path }),
-  message("FileMovedMessage", "moved", { path, from: z.string().optional().describe("its former path") }),
-  message("OverflowMessage", "overflow", { path }, "more happened than is told: look again"),
+  message("FileMovedMessage", "moved", { path, from: z.string().optional().describe("previous path") }),
+  message("OverflowMessage", "overflow", { path }, "changes were lost: list the folder again"),
 ]);
 
 export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
@@ -28,13 +28,13 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path: "/api/v1/sandboxes/{id}/search",
       tag,
-      summary: "Searches files by name and by text",
+      summary: "Searches files by name and content",
       scope: "read",
       audit: ["file.read"],
       params: sandboxId,
       query: z.strictObject({
         path: filePath.optional(),
-        name: plainText.min(1).max(1024).optional().describe("a glob; every name when there is no text either"),
+        name: plainText.min(1).max(1024).optional().describe("file name pattern (default: all names)"),
         text: z.string().min(1).max(searchLimits.textBytes).optional(),
         ignore_case: writtenFlag.optional(),
         binary: writtenFlag.optional(),
@@ -42,7 +42,7 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       }),
       responses: {
         200: {
-          description: "what was found",
+          description: "the matches",
           schema: z.object({ matches: z.array(searchMatch), files_read: z.number(), truncated: z.boolean() }),
         },
       },
@@ -64,12 +64,12 @@ export function searchRoutes(fleet: Fleet<Sandbox>): Route[] {
       method: "GET",
       path: "/api/v1/sandboxes/{id}/watch",
       tag,
-      summary: "Tells what happens to files, as it happens; the sandbox is in use meanwhile",
+      summary: "Streams changes of files; the sandbox counts as in use meanwhile",
       scope: "read",
       audit: null,
       params: sandboxId,
       query: z.strictObject({ path: filePath.optional(), recursive: writtenFlag.optional() }),
-      responses: { 200: { description: "what happens, as it happens", messages: fileEvents } },
+      responses: { 200: { description: "changes as they happen", messages: fileEvents } },
       handler: (call) => {
         const { caller, params, query, request } = call;
         return streamed(call, streamFormat(request.headers.accept) ?? "sse", (begin) =>

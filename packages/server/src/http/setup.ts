@@ -21,7 +21,7 @@ export function setupRoutes({ keyring, links }: SetupParts): Route[] {
       method: "GET",
       path: "/setup",
       tag,
-      summary: "The page of the one-time link",
+      summary: "Returns the page of the one-time set-up link",
       query,
       responses: { 200: { description: "a page with a button", media: ["text/html"] } },
       handler: async ({ query: { token } }) => {
@@ -41,13 +41,13 @@ export function setupRoutes({ keyring, links }: SetupParts): Route[] {
       method: "POST",
       path: "/setup",
       tag,
-      summary: "Uses the one-time link up and shows an administrator's key",
+      summary: "Redeems the one-time set-up link and returns an administrator key",
       query,
       raw: ["application/x-www-form-urlencoded", "application/json"],
       problems: [503, 507],
       responses: {
         200: {
-          description: "the key, which cannot be shown again",
+          description: "the key; it is shown only once",
           schema: z.object({ id: z.string(), key: z.string() }),
           media: ["text/html"],
         },

@@ -26,7 +26,7 @@ const createBody = z
       .min(httpLimits.signedUrlSeconds.min)
       .max(httpLimits.signedUrlSeconds.max)
       .default(httpLimits.signedUrlSeconds.default),
-    max_bytes: z.number().int().min(0).optional().describe("of an upload"),
+    max_bytes: z.number().int().min(0).optional().describe("maximum size of an upload"),
   })
   .meta({ id: "CreateSignedUrl" });
 
@@ -79,14 +79,14 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
       method: "POST",
       path: "/api/v1/sandboxes/{id}/signed-urls",
       tag,
-      summary: "A URL for one upload or download without a key",
+      summary: "Creates a signed URL for one upload or download without an API key",
       scope: "use",
       audit: ["signed_url.created"],
       params: sandboxId,
       body: createBody,
       responses: {
         201: {
-          description: "good once, until then",
+          description: "the URL; it works once and expires at this time",
           schema: z.object({ url: z.string(), expires_at: z.iso.datetime() }),
         },
       },
@@ -112,11 +112,11 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
       method: "GET",
       path: usedPath,
       tag,
-      summary: "The download of a signed URL",
+      summary: "Downloads a file by a signed URL",
       params: pass,
       responses: {
         200: { description: "the file, as an attachment", media: ["application/octet-stream"] },
-        206: { description: "the range that was asked for", media: ["application/octet-stream"] },
+        206: { description: "the requested range", media: ["application/octet-stream"] },
       },
       handler: (call) => use(call, "GET", (_, file) => getFile(fleet, file)),
     }),
@@ -124,11 +124,11 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
       method: "PUT",
       path: usedPath,
       tag,
-      summary: "The upload of a signed URL",
+      summary: "Uploads a file by a signed URL",
       params: pass,
       raw: ["application/octet-stream", "*/*"],
       bodyOptional: true,
-      responses: { 204: { description: "it is written whole" } },
+      responses: { 204: { description: "the file is written completely" } },
       handler: (call) =>
         use(call, "PUT", ({ mostBytes }, file) => putFile(fleet, file, new Upload(call.body, mostBytes ?? undefined))),
     }),

@@ -31,7 +31,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "POST",
       path,
       tag,
-      summary: "Stores a skill: a tar archive, plain or gzip, of a folder with SKILL.md",
+      summary: "Stores a skill from a tar archive (plain or gzip) of a folder with SKILL.md",
       scope: "use",
       audit: "fleet",
       raw: ["application/x-tar", "application/gzip", "*/*"],
@@ -64,7 +64,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       }),
       responses: {
         200: {
-          description: "a page of them",
+          description: "a page of skills",
           schema: z.array(skill),
           headers: pageHeaders,
         },
@@ -80,7 +80,7 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "GET",
       path: `${path}/{skill_id}`,
       tag,
-      summary: "Shows a skill",
+      summary: "Returns a skill",
       scope: "read",
       audit: null,
       params: skillId,
@@ -94,11 +94,11 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "GET",
       path: `${path}/{skill_id}/files`,
       tag,
-      summary: "Lists what is in a skill",
+      summary: "Lists the files of a skill",
       scope: "read",
       audit: null,
       params: skillId,
-      responses: { 200: { description: "all of it", schema: z.array(skillFile) } },
+      responses: { 200: { description: "all files of the skill", schema: z.array(skillFile) } },
       handler: async ({ caller, params }) => {
         const found = await skills.files(caller, params.skill_id);
         return { status: 200, json: found.map(showSkillFile) };
@@ -108,11 +108,11 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "GET",
       path: `${path}/{skill_id}/content/{path}`,
       tag,
-      summary: "A file of a skill, as SKILL.md",
+      summary: "Returns a file of a skill, such as SKILL.md",
       scope: "read",
       audit: null,
       params: skillId.extend({ path: filePath.min(1) }),
-      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      responses: { 200: { description: "the file, as an attachment", media: ["application/octet-stream"] } },
       handler: async ({ caller, params, openStream }) =>
         sendFile(params.path, await skills.read(caller, params.skill_id, params.path), openStream),
     }),
@@ -120,11 +120,11 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "DELETE",
       path: `${path}/{skill_id}`,
       tag,
-      summary: "Deletes a skill; where it is installed it stays",
+      summary: "Deletes a skill; sandboxes keep installed copies",
       scope: "use",
       audit: "fleet",
       params: skillId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the skill is deleted" } },
       handler: async ({ caller, params }) => {
         await skills.delete(caller, params.skill_id);
         return { status: 204 };
@@ -134,12 +134,12 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "POST",
       path: "/api/v1/sandboxes/{id}/skills",
       tag,
-      summary: "Installs skills into /workspace/skills, each in a folder of its name",
+      summary: "Installs skills into /workspace/skills, each in a folder with the skill's name",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
       body: installSkills,
-      responses: { 200: { description: "what is there now", schema: installedSkills } },
+      responses: { 200: { description: "the installed skills", schema: installedSkills } },
       handler: async ({ caller, params, body }) => {
         const outcome = await fleet.use(caller, params.id, (sandbox) =>
           skills.install(caller, sandbox, body.skill_ids),
@@ -151,11 +151,11 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       method: "GET",
       path: "/api/v1/sandboxes/{id}/skills",
       tag,
-      summary: "Lists the skills in a sandbox, as its /workspace/skills/index.json tells them",
+      summary: "Lists the skills installed in a sandbox, from its /workspace/skills/index.json",
       scope: "read",
       audit: null,
       params: sandboxId,
-      responses: { 200: { description: "by name", schema: z.array(installedSkill) } },
+      responses: { 200: { description: "skills by name", schema: z.array(installedSkill) } },
       handler: async ({ caller, params }) => {
         const found = await fleet.use(caller, params.id, (sandbox) => skills.installed(sandbox));
         return { status: 200, json: found.map(showInstalledSkill) };

@@ -37,7 +37,7 @@ export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Rou
       method: "POST",
       path: ofSandbox,
       tag,
-      summary: "Takes a snapshot of the workspace",
+      summary: "Takes a snapshot of the workspace of a sandbox",
       scope: "use",
       audit: "fleet",
       params: sandboxId,
@@ -61,7 +61,7 @@ export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Rou
       audit: null,
       params: sandboxId,
       query: pageQuery,
-      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: pageHeaders } },
+      responses: { 200: { description: "a page of snapshots", schema: z.array(snapshot), headers: pageHeaders } },
       handler: async ({ caller, params, query, request }) => {
         const { limit, cursor } = query;
         const { id: sandboxId } = await fleet.get(caller, params.id);
@@ -73,11 +73,11 @@ export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Rou
       method: "POST",
       path: `${ofSandbox}/{snapshot_id}/restore`,
       tag,
-      summary: "Makes the workspace what it was: extra files go, changed and missing ones come back",
+      summary: "Restores the workspace to a snapshot; deletes files that the snapshot does not contain",
       scope: "use",
       audit: "fleet",
       params: sandboxSnapshotId,
-      responses: { 200: { description: "what it took", schema: restored } },
+      responses: { 200: { description: "numbers of written and deleted files", schema: restored } },
       handler: async ({ caller, params }) => {
         await snapshots.get(caller, params.snapshot_id); // before a sandbox is started for it
         const outcome = await fleet.use(caller, params.id, (sandbox) =>
@@ -90,11 +90,11 @@ export function snapshotRoutes(fleet: Fleet<Sandbox>, snapshots: Snapshots): Rou
       method: "GET",
       path: `${ofSandbox}/{snapshot_id}/diff`,
       tag,
-      summary: "What has changed in the workspace since",
+      summary: "Lists what changed in the workspace since a snapshot",
       scope: "read",
       audit: null,
       params: sandboxSnapshotId,
-      responses: { 200: { description: "names that are different", schema: diff } },
+      responses: { 200: { description: "paths that differ", schema: diff } },
       handler: async ({ caller, params }) => {
         await snapshots.get(caller, params.snapshot_id);
         const found = await fleet.use(caller, params.id, (sandbox) =>
@@ -114,11 +114,11 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Lists snapshots, also of sandboxes that are gone, newest first",
+      summary: "Lists snapshots, including those of destroyed sandboxes, newest first",
       scope: "read",
       audit: null,
       query: pageQuery.extend({ sandbox_id: z.string().min(1).max(64).optional() }),
-      responses: { 200: { description: "a page of them", schema: z.array(snapshot), headers: pageHeaders } },
+      responses: { 200: { description: "a page of snapshots", schema: z.array(snapshot), headers: pageHeaders } },
       handler: async ({ caller, query, request }) => {
         const { limit, cursor, sandbox_id: sandboxId } = query;
         return page(await snapshots.list(caller, { limit, ...defined({ cursor, sandboxId }) }), limit, request.url);
@@ -128,7 +128,7 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "GET",
       path: `${path}/{snapshot_id}`,
       tag,
-      summary: "Shows a snapshot",
+      summary: "Returns a snapshot",
       scope: "read",
       audit: null,
       params: snapshotId,
@@ -142,11 +142,11 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "DELETE",
       path: `${path}/{snapshot_id}`,
       tag,
-      summary: "Deletes a snapshot for good",
+      summary: "Deletes a snapshot permanently",
       scope: "use",
       audit: "fleet",
       params: snapshotId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the snapshot is deleted" } },
       handler: async ({ caller, params }) => {
         await snapshots.delete(caller, params.snapshot_id);
         return { status: 204 };
@@ -156,7 +156,7 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "GET",
       path: `${path}/{snapshot_id}/files`,
       tag,
-      summary: "Lists what is in a snapshot, in the order of paths",
+      summary: "Lists the files in a snapshot, by path",
       scope: "read",
       audit: null,
       params: snapshotId,
@@ -166,7 +166,7 @@ function storedRoutes(snapshots: Snapshots): Route[] {
           .regex(/^[\w-]{1,8192}$/)
           .optional(),
       }),
-      responses: { 200: { description: "a page of it", schema: z.array(snapshotFile), headers: pageHeaders } },
+      responses: { 200: { description: "a page of files", schema: z.array(snapshotFile), headers: pageHeaders } },
       handler: async ({ caller, params, query, request }) => {
         const { limit, cursor } = query;
         const after = cursor === undefined ? undefined : decodeCursor(cursor);
@@ -179,11 +179,11 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "GET",
       path: `${path}/{snapshot_id}/content/{path}`,
       tag,
-      summary: "A file as it was when the snapshot was taken",
+      summary: "Returns the content of a file in a snapshot",
       scope: "read",
       audit: ["file.read"],
       params: snapshotId.extend({ path: filePath.min(1) }),
-      responses: { 200: { description: "always as an attachment", media: ["application/octet-stream"] } },
+      responses: { 200: { description: "the file, as an attachment", media: ["application/octet-stream"] } },
       handler: async ({ caller, params, openStream, record }) => {
         const { snapshot_id, path: file } = params;
         const found = await snapshots.read(caller, snapshot_id, file);
@@ -195,12 +195,12 @@ function storedRoutes(snapshots: Snapshots): Route[] {
       method: "GET",
       path: `${path}/{snapshot_id}/diff`,
       tag,
-      summary: "What is different in another snapshot",
+      summary: "Lists the differences between two snapshots",
       scope: "read",
       audit: null,
       params: snapshotId,
-      query: z.strictObject({ with: z.string().min(1).max(64).describe("the other snapshot's id") }),
-      responses: { 200: { description: "names that are different", schema: diff } },
+      query: z.strictObject({ with: z.string().min(1).max(64).describe("id of the other snapshot") }),
+      responses: { 200: { description: "paths that differ", schema: diff } },
       handler: async ({ caller, params, query }) => ({
         status: 200,
         json: showDiff(await snapshots.diff(caller, params.snapshot_id, query.with)),

@@ -11,14 +11,14 @@ export function message(id: string, type: string | [string, ...string[]], fields
 
 type Message = ReturnType<typeof message>;
 
-const data = z.string().describe("text, whose characters are never cut in two, or base64 where that was asked for");
+const data = z.string().describe("text (characters are never split), or base64 if the request selects it");
 
 /** What a program writes, as it comes. */
 export const output = [message("StdoutMessage", "stdout", { data }), message("StderrMessage", "stderr", { data })];
 
-const failed = message("ErrorMessage", "error", problemFields, "what failed once the answer had begun; the last");
+const failed = message("ErrorMessage", "error", problemFields, "error after the response began; the last message");
 
-const heartbeat = message("HeartbeatMessage", "heartbeat", {}, "nothing has happened, and the stream goes on");
+const heartbeat = message("HeartbeatMessage", "heartbeat", {}, "keeps the stream open while nothing happens");
 
 const typesOf = ({ type }: Message["shape"]): string[] => [
   ...(type instanceof z.ZodLiteral ? type.values : type.options),
@@ -35,8 +35,8 @@ export function anyOf(id: string, messages: readonly Message[]): z.ZodType {
 }
 
 const framing = {
-  sse: "One event. `data` is the message, on one line. A comment (`:`) comes every",
-  ndjson: "One message. Each is a line; a heartbeat comes every",
+  sse: "One event; `data` is the message, on one line. A comment (`:`) is sent every",
+  ndjson: "One message per line; a heartbeat is sent every",
 };
 
 /** Schema of a stream in the OpenAPI document: that of one event or line, as OpenAPI knows only whole bodies. */
@@ -52,7 +52,7 @@ export function streamContent(show: (schema: z.ZodType) => object, messages: z.Z
         properties: {
           event: { type: "string", description: "the `type` of the message" },
           data: { type: "string", contentMediaType: "application/json", contentSchema: one },
-          id: { type: "string", description: "of a message that has an `id`: Last-Event-ID continues after it" },
+          id: { type: "string", description: "id of the message, if it has one: Last-Event-ID continues after it" },
         },
       },
     },

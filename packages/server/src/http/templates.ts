@@ -21,13 +21,15 @@ export function templateRoutes({ templates, templateBuilds: builds }: TemplateRo
       method: "POST",
       path,
       tag,
-      summary: "Makes a template, in a sandbox of its own",
+      summary: "Creates a template; it is built in a separate sandbox",
       scope: "operate",
       audit: "fleet",
       body: createTemplate,
       bodyBytes: httpLimits.codeBodyBytes,
       problems: [404, 422, 504],
-      responses: { 202: { description: "it is being made; its state and step tell how far it is", schema: template } },
+      responses: {
+        202: { description: "the template is being built; its state and step show the progress", schema: template },
+      },
       handler: async ({ caller, body }) => {
         const record = await builds.create(caller, toTemplate(body));
         return { status: 202, json: showTemplate(record), headers: { location: `${path}/${record.id}` } };
@@ -40,18 +42,18 @@ export function templateRoutes({ templates, templateBuilds: builds }: TemplateRo
       summary: "Lists templates, newest first",
       scope: "read",
       audit: null,
-      responses: { 200: { description: "all of the namespace", schema: z.array(template) } },
+      responses: { 200: { description: "all templates of the namespace", schema: z.array(template) } },
       handler: async ({ caller }) => ({ status: 200, json: templates.list(caller).map(showTemplate) }),
     }),
     defineRoute({
       method: "GET",
       path: one,
       tag,
-      summary: "Shows a template",
+      summary: "Returns a template",
       scope: "read",
       audit: null,
       params: templateId,
-      responses: { 200: { description: "as it is now", schema: template } },
+      responses: { 200: { description: "the template", schema: template } },
       handler: async ({ caller, params }) => ({
         status: 200,
         json: showTemplate(templates.get(caller, params.template)),
@@ -65,7 +67,7 @@ export function templateRoutes({ templates, templateBuilds: builds }: TemplateRo
       scope: "operate",
       audit: "fleet",
       params: templateId,
-      responses: { 204: { description: "it is gone" } },
+      responses: { 204: { description: "the template is deleted" } },
       handler: async ({ caller, params }) => {
         await builds.delete(caller, params.template);
         return { status: 204 };

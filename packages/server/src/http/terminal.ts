@@ -24,10 +24,15 @@ export interface Ticket {
 }
 
 const query = z.strictObject({
-  ticket: z.string().max(128).optional().describe("in place of a key, for browsers"),
+  ticket: z.string().max(128).optional().describe("replaces the API key, for browsers"),
   rows: written(z.number().int().min(rows.min).max(rows.max)).default(rows.default),
   columns: written(z.number().int().min(columns.min).max(columns.max)).default(columns.default),
-  command: z.string().min(1).max(4096).optional().describe("a line for the shell; a shell unless given"),
+  command: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe("command line for the shell (default: an interactive shell)"),
 });
 
 const message = z.discriminatedUnion("type", [
@@ -44,13 +49,13 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
       method: "POST",
       path: `${path}/ticket`,
       tag,
-      summary: "A ticket that opens one terminal, for whoever cannot send a header",
+      summary: "Creates a ticket that opens one terminal, for clients that cannot send headers",
       scope: "use",
       audit: ["terminal.ticket"],
       params: sandboxId,
       responses: {
         201: {
-          description: "good once, for a short while",
+          description: "the ticket; it works once and expires soon",
           schema: z.object({ ticket: z.string(), expires_at: z.iso.datetime() }),
         },
       },
@@ -66,7 +71,7 @@ export function terminalRoutes(fleet: Fleet<Sandbox>, tickets: OneTimeTokens<Tic
       method: "GET",
       path,
       tag,
-      summary: "A terminal, as a WebSocket",
+      summary: "Opens a terminal over a WebSocket",
       scope: "use",
       audit: "fleet",
       params: sandboxId,

@@ -38,7 +38,7 @@ function shownAs(tool: Tool, { params: _, ...call }: Route): Route {
     summary: tool.title,
     scope: tool.scope,
     body: tool.input,
-    responses: { 200: { description: "its result, and what it shows beside that", schema: result } },
+    responses: { 200: { description: "the result of the tool, and its content for people", schema: result } },
   } as Route;
 }
 
@@ -48,9 +48,9 @@ export function toolRoutes(parts: ToolParts): Route[] {
     method: "POST",
     path: `${path}/{name}`,
     tag,
-    summary: "Calls a tool by name; the body is its input",
+    summary: "Calls a tool by name; the request body is its input",
     scope: "read",
-    audit: "tools",
+    audit: "fleet",
     params: z.strictObject({ name: z.string().min(1).max(64) }),
     // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
     body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),
@@ -59,7 +59,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
     problems: [404, 422, 504],
     responses: {
       200: {
-        description: "what it gives, as its output schema says, and what it shows beside that",
+        description: "the result by the tool's output schema, and its content for people",
         schema: z.object({ result: z.record(z.string(), z.unknown()), content: z.array(toolContent) }),
       },
     },
@@ -86,10 +86,10 @@ export function toolRoutes(parts: ToolParts): Route[] {
         set: z
           .enum([...toolSets, "all"])
           .optional()
-          .describe("core unless given"),
+          .describe("tool sets to list (default: core)"),
       }),
       responses: {
-        200: { description: "in the order MCP clients see them", schema: z.object({ items: z.array(toolInfo) }) },
+        200: { description: "tools in the order that MCP clients see", schema: z.object({ items: z.array(toolInfo) }) },
       },
       handler: async ({ query }) => {
         const sets: readonly ToolSet[] = query.set === "all" ? toolSets : [query.set ?? "core"];

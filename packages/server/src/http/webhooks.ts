@@ -15,14 +15,14 @@ const webhook = z
     id: z.string(),
     namespace: z.string(),
     url: z.string(),
-    types: z.array(z.enum(feedTypes)).describe("of the events it gets; all when empty"),
+    types: z.array(z.enum(feedTypes)).describe("event types to send; empty: all"),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "Webhook" });
 
 const delivery = z
   .object({
-    id: z.string().describe("the receiver knows it as the webhook-id header"),
+    id: z.string().describe("sent to the receiver in the webhook-id header"),
     type: z.enum(feedTypes),
     state: z.enum(["pending", "delivered", "dead"]),
     attempts: z.number().int(),
@@ -73,11 +73,13 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       method: "POST",
       path,
       tag,
-      summary: "Creates a webhook; this answer alone shows its secret",
+      summary: "Creates a webhook; only this response contains its signing secret",
       scope: "operate",
       audit: ["webhook.created"],
       body: createBody,
-      responses: { 201: { description: "with its secret", schema: webhook.extend({ secret: z.string() }) } },
+      responses: {
+        201: { description: "the webhook with its signing secret", schema: webhook.extend({ secret: z.string() }) },
+      },
       handler: async ({ caller, body, record }) => {
         const url = checkOutboundUrl(body.url).href;
         const made = await sender.add(caller.principal.namespace, url, body.types ?? []);
@@ -92,7 +94,7 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       summary: "Lists webhooks, without their secrets",
       scope: "operate",
       audit: null,
-      responses: { 200: { description: "all of the namespace", schema: z.array(webhook) } },
+      responses: { 200: { description: "all webhooks of the namespace", schema: z.array(webhook) } },
       handler: async ({ caller }) => ({
         status: 200,
         json: (await webhooks.list(caller.principal.namespace)).map(show),
@@ -102,11 +104,11 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       method: "DELETE",
       path: `${path}/{id}`,
       tag,
-      summary: "Deletes a webhook and what is on its way to it",
+      summary: "Deletes a webhook and its pending deliveries",
       scope: "operate",
       audit: ["webhook.deleted"],
       params: webhookId,
-      responses: { 204: { description: "it gets nothing more" } },
+      responses: { 204: { description: "the webhook is deleted" } },
       handler: async ({ caller, params, record }) => {
         const { id } = await find(caller.principal.namespace, params.id);
         await sender.remove(id);
@@ -118,12 +120,12 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       method: "GET",
       path: `${path}/{id}/deliveries`,
       tag,
-      summary: "Lists deliveries, newest first; dead ones have been tried for the last time",
+      summary: "Lists the deliveries of a webhook, newest first; dead deliveries are not retried",
       scope: "operate",
       audit: null,
       params: webhookId,
       query: z.strictObject({ state: z.enum(["pending", "delivered", "dead"]).optional() }),
-      responses: { 200: { description: "those that are still known", schema: z.array(delivery) } },
+      responses: { 200: { description: "the deliveries on record", schema: z.array(delivery) } },
       handler: async ({ caller, params, query }) => {
         const { id } = await find(caller.principal.namespace, params.id);
         return { status: 200, json: (await webhooks.deliveries(id, query.state)).map(showDelivery) };
@@ -133,11 +135,11 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
       method: "POST",
       path: `${path}/{id}/deliveries/{delivery}/retry`,
       tag,
-      summary: "Tries a dead delivery again",
+      summary: "Retries a dead delivery",
       scope: "operate",
       audit: ["webhook.retried"],
       params: z.strictObject({ id, delivery: id }),
-      responses: { 204: { description: "it is on its way" } },
+      responses: { 204: { description: "the delivery is retried" } },
       handler: async ({ caller, params, record }) => {
         const owner = await find(caller.principal.namespace, params.id);
         const found = await webhooks.getDelivery(params.delivery);

@@ -29,7 +29,7 @@ export function toForm(approval: Approval): ElicitRequestFormParams {
         reason: {
           type: "string",
           title: "Reason",
-          description: "told to whoever asked",
+          description: "shown to the requester",
           maxLength: approvalLimits.reasonChars,
         },
       },

@@ -15,21 +15,21 @@ export const approval = z
     id: z.string(),
     kind: z.enum(approvalKindNames),
     namespace: z.string(),
-    sandbox_id: z.string().nullable().describe("null: it concerns the whole namespace"),
-    run_id: z.string().nullable().describe("the run that asked first; null: no run did"),
-    subject: z.string().describe("what is asked for; code in a sandbox may have chosen it"),
-    text: z.string().nullable().describe("all of it, where the subject is a part"),
+    sandbox_id: z.string().nullable().describe("null: the request is for the whole namespace"),
+    run_id: z.string().nullable().describe("first run that needed the approval; null: none"),
+    subject: z.string().describe("requested access; code in a sandbox may have chosen the text"),
+    text: z.string().nullable().describe("full text, if the subject is shortened"),
     detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
     state: z.enum(approvalStates),
-    scope: z.enum(approvalScopes).nullable().describe("how far the answer reaches"),
-    reason: z.string().nullable().describe("of whoever decided, or why nobody did"),
-    asked: z.number().int().describe("how many attempts have asked the same"),
-    asked_by: z.string().nullable().describe("the key that asked; null: code in the sandbox"),
-    decided_by: z.string().nullable().describe("the key that decided"),
+    scope: z.enum(approvalScopes).nullable().describe("scope of the decision"),
+    reason: z.string().nullable().describe("reason of the approver, or why there is no decision"),
+    asked: z.number().int().describe("number of attempts that needed this approval"),
+    asked_by: z.string().nullable().describe("key of the requester; null: code in the sandbox"),
+    decided_by: z.string().nullable().describe("key of the approver"),
     created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().describe("until then it can be decided"),
+    expires_at: z.iso.datetime().describe("time after which the request can no longer be decided"),
     decided_at: z.iso.datetime().nullable(),
-    used_at: z.iso.datetime().nullable().describe("of a yes for once: when its attempt went ahead"),
+    used_at: z.iso.datetime().nullable().describe("time when an approval with the scope once was used"),
     revoked_at: z.iso.datetime().nullable(),
   })
   .meta({ id: "Approval" });
@@ -37,17 +37,17 @@ export const approval = z
 export const requestBody = z
   .strictObject({
     kind: z.literal("egress").default("egress"),
-    host: z.string().min(1).max(253).describe("a name, without scheme or path"),
+    host: z.string().min(1).max(253).describe("host name, without scheme or path"),
     port: z.number().int().min(1).max(65_535).default(443),
-    sandbox_id: id.optional().describe("that needs it; the whole namespace unless told"),
-    purpose: z.string().max(purposeChars).optional().describe("what it is needed for, shown to whoever decides"),
+    sandbox_id: id.optional().describe("sandbox that needs access (default: the whole namespace)"),
+    purpose: z.string().max(purposeChars).optional().describe("reason, shown to the approver"),
     timeout_seconds: z
       .number()
       .min(timeoutMs.min / 1000)
       .max(timeoutMs.max / 1000)
       .optional()
-      .describe("how long the question waits for its answer"),
-    wait_seconds: wait.default(0).describe("how long this call waits for it"),
+      .describe("time after which the request expires"),
+    wait_seconds: wait.default(0).describe("time that this call waits for the decision"),
   })
   .meta({ id: "RequestApproval" });
 
@@ -58,16 +58,16 @@ export const decisionBody = z
       .enum(approvalScopes)
       .optional()
       .describe(
-        "once: the attempts that wait, or the next one; sandbox: as long as it lives; always: the whole namespace",
+        "once: the waiting attempts, or the next one; sandbox: for the life of the sandbox; always: for the whole namespace",
       ),
-    reason: z.string().max(reasonChars).optional().describe("shown to whoever asked"),
+    reason: z.string().max(reasonChars).optional().describe("shown to the requester"),
   })
   .meta({ id: "ApprovalDecision" });
 
 export const listQuery = pageQuery.extend({
   limit: written(z.number().int().min(1).max(approvalLimits.pendingPerNamespace))
     .default(httpLimits.page.default)
-    .describe("entries of one page"),
+    .describe("entries per page"),
   state: z.enum(approvalStates).optional(),
   kind: z.enum(approvalKindNames).optional(),
   sandbox_id: id.optional(),

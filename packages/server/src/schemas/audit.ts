@@ -2,22 +2,22 @@ import { z } from "zod";
 import { written } from "./written.ts";
 
 export const auditPosition = z.strictObject({
-  position: written(z.number().int().min(1)).describe("of the entry, as the list has it"),
+  position: written(z.number().int().min(1)).describe("position of the entry in the list"),
 });
 
 export const auditContent = z
   .object({
-    kind: z.enum(["redacted", "full"]).describe("redacted: without values of secrets; full: as it was"),
-    arguments: z.string().describe("JSON; cut where it was longer than 64 KiB"),
-    result: z.string().describe("likewise; of a call that failed, its error"),
+    kind: z.enum(["redacted", "full"]).describe("redacted: secrets are masked; full: unchanged"),
+    arguments: z.string().describe("JSON, cut after 64 KiB"),
+    result: z.string().describe("JSON, cut after 64 KiB; the error of a failed call"),
     truncated: z.boolean(),
   })
   .meta({ id: "AuditContent" });
 
 export const auditRow = z
   .object({
-    position: z.number().describe("in the timeline of the whole store"),
-    sequence: z.number().describe("in the chain of its namespace"),
+    position: z.number().describe("position in the audit log of all namespaces"),
+    sequence: z.number().describe("position in the chain of the namespace"),
     at: z.iso.datetime(),
     type: z.string(),
     namespace: z.string(),

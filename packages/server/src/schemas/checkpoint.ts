@@ -2,10 +2,12 @@ import { z } from "zod";
 import type { CheckpointRecord } from "../core/checkpoint.ts";
 import { toMb } from "./amount.ts";
 
-export const checkpointId = z.strictObject({ checkpoint_id: z.string().min(1).max(64).describe("of the checkpoint") });
+export const checkpointId = z.strictObject({
+  checkpoint_id: z.string().min(1).max(64).describe("id of the checkpoint"),
+});
 
 export const createCheckpoint = z
-  .strictObject({ name: z.string().max(200).default("").describe("a name of your own choice") })
+  .strictObject({ name: z.string().max(200).default("").describe("a name of your choice") })
   .meta({ id: "CreateCheckpoint" });
 
 export const checkpoint = z
@@ -14,7 +16,7 @@ export const checkpoint = z
     sandbox_id: z.string(),
     name: z.string(),
     engine: z.enum(["gvisor", "container"]),
-    memory_mb: z.number().describe("as it is stored, compressed"),
+    memory_mb: z.number().describe("size on disk, compressed"),
     created_at: z.iso.datetime(),
     created_by: z.string(),
   })
@@ -23,7 +25,7 @@ export const checkpoint = z
 /** As agents see one, who know sessions. */
 export const checkpointForAgents = checkpoint
   .omit({ id: true, created_by: true, memory_mb: true })
-  .extend({ checkpoint_id: z.string(), memory_bytes: z.number().int().describe("as it is stored, compressed") })
+  .extend({ checkpoint_id: z.string(), memory_bytes: z.number().int().describe("size on disk, compressed") })
   .meta({ id: "SessionCheckpoint" });
 
 export function showForAgents(record: CheckpointRecord): z.output<typeof checkpointForAgents> {

@@ -25,7 +25,7 @@ export const runBody = z
   })
   .meta({ id: "RunInContext" });
 
-export const contextId = sandboxId.extend({ context: z.string().min(1).max(64).describe("of the context") });
+export const contextId = sandboxId.extend({ context: z.string().min(1).max(64).describe("id of the context") });
 
 const contextEnd = z.object({
   reason: z.string(),
@@ -39,7 +39,7 @@ export const context = z
     id: z.string(),
     language: z.enum(contextLanguages),
     idle: z.boolean(),
-    ended: contextEnd.nullable().describe("why its interpreter is gone; a restart brings a new one"),
+    ended: contextEnd.nullable().describe("why its interpreter ended; a restart starts a new one"),
   })
   .meta({ id: "Context" });
 

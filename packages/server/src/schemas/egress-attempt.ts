@@ -10,7 +10,7 @@ export const attempt = z
     sandbox_id: z.string(),
     host: z.string(),
     port: z.number(),
-    address: z.string().nullable().describe("that was dialled"),
+    address: z.string().nullable().describe("IP address that the daemon connected to"),
     verdict: z.enum(verdicts),
     rule: z.string().nullable(),
     layer: z.enum(egressLayers).nullable(),
@@ -19,7 +19,7 @@ export const attempt = z
     bytes_up: z.number(),
     bytes_down: z.number(),
     started_at: z.iso.datetime(),
-    duration_ms: z.number().nullable().describe("null while it goes on"),
+    duration_ms: z.number().nullable().describe("null while the connection is open"),
   })
   .meta({ id: "EgressAttempt" });
 

@@ -28,7 +28,7 @@ const conditions = {
 
 const allowDraft = z
   .union([
-    ruleText.describe("NAME, NAME:PORT or NAME:PORT/PROTOCOL; port 443 unless told"),
+    ruleText.describe("NAME, NAME:PORT or NAME:PORT/PROTOCOL; default port 443"),
     z.strictObject({ host, port: port.optional(), protocol: z.enum(egressProtocols).optional(), ...conditions }),
   ])
   .meta({ id: "EgressRule" });
@@ -38,12 +38,12 @@ const denyDraft = z.union([ruleText, z.strictObject({ host, port: port.optional(
 const allowDrafts = z.array(allowDraft).max(egressLimits.namespaceRules);
 const denyDrafts = z.array(denyDraft).max(egressLimits.denyRules);
 const texts = z.array(ruleText).max(egressLimits.namespaceRules);
-const unknown = z.enum(unknownChoices).describe("what becomes of a name that no rule knows");
-const rate = z.number().int().describe("of all connections together, each way");
+const unknown = z.enum(unknownChoices).describe("how to handle hosts that match no rule");
+const rate = z.number().int().describe("bandwidth limit of all connections together, in each direction");
 
 const policyFields = {
   allow: allowDrafts.optional(),
-  deny: denyDrafts.optional().describe("beats every allow, whoever made it"),
+  deny: denyDrafts.optional().describe("overrides all rules that allow"),
   unknown: unknown.optional(),
   bytes_per_second: rate.optional(),
 };
@@ -63,7 +63,7 @@ const textLists = { allow: texts.optional(), deny: texts.optional() };
 export const changeBody = z
   .strictObject({
     add: z.strictObject(lists).optional(),
-    remove: z.strictObject(textLists).optional().describe("rules in text, whatever their conditions"),
+    remove: z.strictObject(textLists).optional().describe("rules to remove, as text without conditions"),
     ...changeFields,
   })
   .meta({ id: "EgressChange", examples: [{ add: { allow: ["api.example.com"] } }] });
@@ -94,9 +94,9 @@ export const namespacePolicy = policy.extend({ agents_may_allow: z.array(shownAl
 
 export const sandboxEgress = z
   .object({
-    policy: policy.describe("its own, as an operator set it"),
-    approved: policy.describe("what approvals have added"),
-    effective: z.array(policy.extend({ layer: z.enum(egressLayers) })).describe("all that holds now, layer by layer"),
+    policy: policy.describe("the sandbox's own policy, set by an operator"),
+    approved: policy.describe("rules added by approvals"),
+    effective: z.array(policy.extend({ layer: z.enum(egressLayers) })).describe("all rules in effect, layer by layer"),
   })
   .meta({ id: "SandboxEgress" });
 

@@ -8,7 +8,7 @@ export const fileInfo = z
     size: z.number(),
     mode: z.string().describe("permission bits, in octal"),
     modified_at: z.iso.datetime(),
-    target: z.string().optional().describe("of a link"),
+    target: z.string().optional().describe("target of a link"),
   })
   .meta({ id: "FileInfo" });
 

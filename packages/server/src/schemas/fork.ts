@@ -6,22 +6,22 @@ import { sandbox, showSandbox } from "./sandbox.ts";
 
 export const forkSandbox = z
   .strictObject({
-    count: count(forkLimits.copies).default(forkLimits.copies.default).describe("how many copies"),
+    count: count(forkLimits.copies).default(forkLimits.copies.default).describe("number of copies"),
     memory: z
       .enum(memoryChoices)
       .default("auto")
-      .describe("with what runs in it: where that can be, or else not at all (required), or only the files (never)"),
+      .describe("auto: copy memory if possible; required: fail if not; never: copy only files"),
   })
   .meta({ id: "ForkSandbox" });
 
 export const fork = z
   .object({
     sandboxes: z.array(sandbox),
-    memory: z.boolean().describe("whether what ran in the original runs on in each copy"),
-    why: z.string().nullable().describe("why the copies have files alone"),
+    memory: z.boolean().describe("true if the processes of the original continue in each copy"),
+    why: z.string().nullable().describe("why only files were copied"),
     files: z
       .enum(["copy", "overlay", "snapshot"])
-      .describe("they lie on those of the original, on a copy of them, or are what a snapshot reads of the workspace"),
+      .describe("how the files were copied: shared with the original, copied, or by a snapshot of the workspace"),
   })
   .meta({ id: "Fork" });
 

@@ -8,11 +8,11 @@ export const requestHeaders = {
   namespace: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/)
-    .describe("for administrators: act in this namespace"),
-  priority: written(priority).describe("which of the namespace's jobs that wait goes first"),
+    .describe("act in this namespace (administrators only)"),
+  priority: written(priority).describe("priority among the namespace's waiting jobs"),
   idempotencyKey: z
     .string()
     .regex(/^[!-~]+$/)
     .max(httpLimits.idempotencyKeyChars)
-    .describe("the same key and request get the same answer"),
+    .describe("a repeated request with the same key gets the same response"),
 } as const;

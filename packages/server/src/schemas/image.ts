@@ -6,11 +6,11 @@ import { ociLimits } from "../registries/limits.ts";
 import { exactlyOne } from "./exactly-one.ts";
 
 const name = z.string().min(1).max(256);
-export const imageId = z.strictObject({ image: name.describe("its id, its name or an alias") });
+export const imageId = z.strictObject({ image: name.describe("id, name or alias of the image") });
 
 const fields = {
   name: z.string(),
-  aliases: z.array(z.string()).describe("other names it is started by"),
+  aliases: z.array(z.string()).describe("other names of the image"),
   description: z.string(),
 };
 
@@ -19,14 +19,14 @@ export const image = z
     id: z.string(),
     ...fields,
     source: z.enum(imageSources),
-    digest: z.string().describe("of what it was made from"),
+    digest: z.string().describe("digest of the source of the image"),
     state: z.enum(imageStates),
-    step: z.string().nullable().describe("the one under way, or the one that failed"),
+    step: z.string().nullable().describe("current or failed step of the build"),
     error: z.string().nullable(),
     bytes: z.number().int(),
-    env_names: z.array(z.string()).describe("of its variables; values are not shown"),
-    workdir: z.string().nullable().describe("where runs begin that name no folder; null: /workspace"),
-    user: z.string().nullable().describe("whom it asks for; code is uid 1000 in every image"),
+    env_names: z.array(z.string()).describe("names of its environment variables, without values"),
+    workdir: z.string().nullable().describe("default working directory of runs; null: /workspace"),
+    user: z.string().nullable().describe("user that the image names; code runs as uid 1000 in every image"),
     entrypoint: z.array(z.string()),
     cmd: z.array(z.string()),
     created_at: z.iso.datetime(),
@@ -41,22 +41,27 @@ export const catalogueEntry = z
     pip: z.array(z.string()),
     npm: z.array(z.string()),
     imported: z.boolean(),
-    spec: z.string().describe("the YAML that it is made from"),
+    spec: z.string().describe("YAML specification of the image"),
   })
   .meta({ id: "CatalogueEntry" });
 
 export const importBody = exactlyOne(
   z.strictObject({
-    catalogue: name.optional().describe("a name of the catalogue"),
-    spec: z.string().min(1).max(buildLimits.specBytes).optional().describe("YAML of your own, in place of it"),
+    catalogue: name.optional().describe("name of an image in the catalogue"),
+    spec: z.string().min(1).max(buildLimits.specBytes).optional().describe("YAML specification, in place of catalogue"),
     reference: z
       .string()
       .min(1)
       .max(ociLimits.referenceCharacters)
       .optional()
-      .describe("of a registry, in place of both: debian:12, ghcr.io/owner/name:tag"),
-    name: name.optional().describe("what an image of a registry is called here; its reference unless given"),
-    credentials: z.string().min(1).max(64).optional().describe("a secret that holds USER:PASSWORD for the registry"),
+      .describe("image in a registry, in place of catalogue and spec: debian:12, ghcr.io/owner/name:tag"),
+    name: name.optional().describe("name of the image here (default: its reference)"),
+    credentials: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .describe("name of a secret that holds USER:PASSWORD for the registry"),
   }),
   ["catalogue", "spec", "reference"],
 )

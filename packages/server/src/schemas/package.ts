@@ -7,7 +7,7 @@ import { exactlyOne } from "./exactly-one.ts";
 const fields = {
   name: z.string(),
   version: z.string(),
-  hash: z.string().nullable().describe("of what was downloaded, as the package manager tells it"),
+  hash: z.string().nullable().describe("hash of the download, as the package manager reports it"),
 };
 
 const installedPackage = z.object(fields).meta({ id: "InstalledPackage" });
@@ -34,7 +34,7 @@ export const installFields = {
     .min(1)
     .max(packageLimits.lockfileCharacters)
     .optional()
-    .describe("in the workspace, in place of packages: requirements with hashes for pip, package-lock.json for npm"),
+    .describe("path in the workspace, in place of packages: requirements with hashes (pip) or package-lock.json (npm)"),
   timeout_seconds: seconds(packageLimits.timeoutMs).optional(),
 };
 
@@ -64,7 +64,7 @@ export const installBody = z
 export const installOutcome = z
   .object({
     installed: z.array(installedPackage),
-    output: z.string().describe("the end of what the package manager said"),
+    output: z.string().describe("last part of the package manager's output"),
     exit_code: z.number().int(),
     timed_out: z.boolean(),
     oom_killed: z.boolean(),

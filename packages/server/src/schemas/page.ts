@@ -5,8 +5,8 @@ import { written } from "./written.ts";
 const { default: usual, min, max } = httpLimits.page;
 
 export const pageQuery = z.strictObject({
-  limit: written(z.number().int().min(min).max(max)).default(usual).describe("entries of one page"),
-  cursor: z.string().min(1).max(128).optional().describe("from the Link of the page before"),
+  limit: written(z.number().int().min(min).max(max)).default(usual).describe("entries per page"),
+  cursor: z.string().min(1).max(128).optional().describe("from the Link header of the previous page"),
 });
 
 /** For the description of a list. */

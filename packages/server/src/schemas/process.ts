@@ -25,8 +25,8 @@ export const startBody = z
     timeout_seconds: seconds(requestLimits.processTimeMs).optional(),
     resource_limits,
     priority,
-    stdin: z.boolean().optional().describe("whether its stdin can be written to"),
-    terminal: terminalSize.optional().describe("a terminal in place of pipes"),
+    stdin: z.boolean().optional().describe("keep stdin open for writing"),
+    terminal: terminalSize.optional().describe("run on a terminal instead of pipes"),
   })
   .meta({ id: "StartProcess" });
 
@@ -37,7 +37,7 @@ export function processCommand({ command, stdin, terminal, ...body }: StartBody)
   return toCommand({ ...commandFields(body), what: lineOrArgv(command), as: "process", stdin: input, terminal });
 }
 
-export const processId = sandboxId.extend({ process: z.string().min(1).max(64).describe("of the process") });
+export const processId = sandboxId.extend({ process: z.string().min(1).max(64).describe("id of the process") });
 
 const stretch = z.object({ from: z.number(), to: z.number() });
 
@@ -50,7 +50,7 @@ export const processInfo = z
     command: z.array(z.string()),
     started_at: z.iso.datetime(),
     result: z.object(processResult).nullable(),
-    output: z.object({ stdout: stretch, stderr: stretch }).describe("the bytes of each channel that can be read"),
+    output: z.object({ stdout: stretch, stderr: stretch }).describe("range of bytes of each channel that can be read"),
   })
   .meta({ id: "Process" });
 
@@ -59,7 +59,7 @@ export const outputPiece = z
     offset: z.number(),
     next_offset: z.number(),
     data: z.string(),
-    ended: z.boolean().describe("nothing more will come"),
+    ended: z.boolean().describe("true if there will be no more output"),
   })
   .meta({ id: "OutputPiece" });
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type QueuedJob, queuedKinds } from "../core/fleet.ts";
 
-export const jobId = z.strictObject({ job_id: z.string().min(1).max(64).describe("of a job that waits") });
+export const jobId = z.strictObject({ job_id: z.string().min(1).max(64).describe("id of a waiting job") });
 
 /** A job that waits, as its namespace sees it. */
 export const queuedJob = z
@@ -11,7 +11,7 @@ export const queuedJob = z
     sandbox_id: z.string().nullable(),
     request_id: z.string(),
     priority: z.number().int(),
-    position: z.number().int().describe("in the namespace's own line; 1 is the next"),
+    position: z.number().int().describe("position in the namespace's queue; 1 is next"),
     waiting_ms: z.number(),
   })
   .meta({ id: "QueuedJob" });

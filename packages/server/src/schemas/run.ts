@@ -24,14 +24,14 @@ export const command = z
       .refine((words) => words.length <= sandboxLimits.arguments, `at most ${sandboxLimits.arguments} arguments`)
       .meta({ minItems: 1, maxItems: sandboxLimits.arguments }),
   ])
-  .describe("a line for the shell, or a program and its arguments");
+  .describe("a command line for the shell, or a program and its arguments");
 
 const resourceLimits = z
   .strictObject({
     memory_mb: megabytes(memoryBytes).optional(),
-    max_ram_mb: megabytes(memoryBytes).optional().describe("another name of memory_mb"),
-    max_cpu_cores: limitFields.cpus.describe("not fewer than the sandbox has: cores are a limit of the sandbox"),
-    timeout_seconds: secondsOrNone(timeoutMs).optional().describe("another place of timeout_seconds"),
+    max_ram_mb: megabytes(memoryBytes).optional().describe("same as memory_mb"),
+    max_cpu_cores: limitFields.cpus.describe("at least the sandbox's cores: the sandbox sets this limit"),
+    timeout_seconds: secondsOrNone(timeoutMs).optional().describe("same as timeout_seconds of the request"),
     cpu_time_seconds: seconds(cpuTimeMs).optional(),
     max_processes: count(processes).optional(),
     max_output_bytes: count(outputBytes).optional(),
@@ -42,23 +42,23 @@ const resourceLimits = z
 export const runFields = {
   cwd: filePath.optional(),
   env: environment.optional(),
-  stdin: z.string().optional().describe("text for its standard input"),
+  stdin: z.string().optional().describe("standard input, as text"),
   stdin_base64: z
     .string()
     .regex(/^[A-Za-z0-9+/]*={0,2}$/)
     .optional()
-    .describe("bytes for its standard input, in place of stdin"),
-  timeout_seconds: secondsOrNone(timeoutMs).optional().describe("wall clock; 0 for none"),
+    .describe("standard input as base64, in place of stdin"),
+  timeout_seconds: secondsOrNone(timeoutMs).optional().describe("wall-clock limit; 0 disables it"),
   resource_limits: resourceLimits.optional(),
   allowed_domains: z
     .array(z.string().min(1).max(egressLimits.ruleCharacters))
     .max(egressLimits.runRules)
     .optional()
-    .describe("names that may be reached while it runs, as rules: api.example.com, db.example.com:5432"),
-  track_files: z.boolean().optional().describe("whether files_changed is looked for; on unless told"),
+    .describe("domains that the run may connect to, as rules: api.example.com, db.example.com:5432"),
+  track_files: z.boolean().optional().describe("report files_changed (default: true)"),
   priority: priority.optional(),
-  stream: z.boolean().optional().describe("output as it comes, as server-sent events unless Accept asks for NDJSON"),
-  encoding: z.enum(["utf8", "base64"]).optional().describe("of streamed output"),
+  stream: z.boolean().optional().describe("stream the output as server-sent events, or as NDJSON if Accept selects it"),
+  encoding: z.enum(["utf8", "base64"]).optional().describe("encoding of streamed output"),
 };
 
 export const processResult = {
@@ -83,12 +83,12 @@ export const fileChange = z
 
 export const outcome = z
   .enum(outcomes)
-  .describe("completed: with exit code 0; timeout: at its time limit; failed: otherwise, also without any result");
+  .describe("completed: exit code 0; timeout: ended by its time limit; failed: any other end, also without a result");
 
 export const endedBy = z
   .enum(runEnds)
   .nullable()
-  .describe("the limit that ended it; null when none did. Too much output is `truncated` and ends nothing");
+  .describe("limit that ended the run; null if none did. Too much output only sets `truncated`");
 
 /** Refusals of a sandbox from the start of a run to its end. */
 export const networkRefusals = {
@@ -97,12 +97,10 @@ export const networkRefusals = {
       z
         .object({
           host: z.string(),
-          port: z.number().int().describe("0: the name was looked up, and does not exist for the sandbox"),
+          port: z.number().int().describe("0: a DNS lookup of a name that does not exist for the sandbox"),
           kind: z
             .enum(refusalKinds)
-            .describe(
-              "denied by policy or a human, failed to be reached, or limited by what a sandbox may have at once",
-            ),
+            .describe("denied: by policy or a human; failed: not reachable; limited: too many connections at once"),
           reason: z.string(),
           hint: z.string().describe("what to do about it"),
         })
@@ -112,9 +110,7 @@ export const networkRefusals = {
   refused_truncated: z.boolean().describe("there were more than `refused` lists"),
 };
 
-export const runId = z
-  .string()
-  .describe("of the run: GET /api/v1/runs/{run_id}, and run_id in audit log, events and records");
+export const runId = z.string().describe("id of the run: GET /api/v1/runs/{id}; also in audit log, events and records");
 
 export const runResult = z
   .object({

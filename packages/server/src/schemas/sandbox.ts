@@ -18,7 +18,7 @@ const name = z.string().min(1).max(httpLimits.nameChars);
 /** Text that a program can be given: C ends a string at its first NUL. */
 export const plainText = z.string().regex(/^[^\u0000]*$/, "it holds a NUL");
 
-export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("of the sandbox") });
+export const sandboxId = z.strictObject({ id: z.string().min(1).max(64).describe("id of the sandbox") });
 
 /** A path in the sandbox, which decides what it may reach. */
 export const filePath = plainText.max(sandboxLimits.pathBytes);
@@ -40,7 +40,7 @@ const labels = z
   .record(name, z.string().max(1024))
   .refine((record) => Object.keys(record).length <= fleetLimits.labels, `at most ${fleetLimits.labels} labels`)
   .meta({ maxProperties: fleetLimits.labels })
-  .describe("names and values of your own");
+  .describe("labels: names and values of your choice");
 
 const { memoryBytes, cpus, cpuShares, processes, storageBytes } = requestLimits;
 
@@ -59,7 +59,7 @@ const { memory_mb, cpus: cores, max_processes } = limitFields;
 /** The same limits by the names of settings. Time and output are limits of runs. */
 const sandboxResources = z
   .strictObject({ max_ram_mb: memory_mb, max_cpu_cores: cores, max_processes })
-  .describe("memory_mb, cpus and max_processes by the names of settings; give each once")
+  .describe("same as memory_mb, cpus and max_processes, by the names of the settings; set each limit once")
   .meta({ id: "SandboxResourceLimits" });
 
 export const createSandbox = z
@@ -70,13 +70,13 @@ export const createSandbox = z
       .min(1)
       .max(64)
       .optional()
-      .describe("the id or name of one; it decides about image, engine, files and storage"),
+      .describe("id or name of a template; it sets image, engine, files and storage"),
     engine: engineChoice.optional(),
     ...limitFields,
     resource_limits: sandboxResources.optional(),
     env: environment.optional(),
     labels: labels.optional(),
-    session_key: sessionKey.optional().describe("the same key gets the same sandbox"),
+    session_key: sessionKey.optional().describe("a repeated request with the same key returns the same sandbox"),
     idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
     lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
     warm: z.enum(warmChoices).optional(),
@@ -86,18 +86,18 @@ export const createSandbox = z
       .string()
       .regex(folderId)
       .optional()
-      .describe(
-        "the name of a folder of the daemon's machine, which its operator gave; copied to /workspace/input, read-only",
-      ),
+      .describe("name of a folder in the setting folders.input; copied to /workspace/input (read-only)"),
     output_folder: z
       .string()
       .regex(folderId)
       .optional()
-      .describe("likewise; /workspace/output is copied there when the sandbox is stopped, reset or destroyed"),
+      .describe(
+        "name of a folder in the setting folders.output; /workspace/output is copied there when the sandbox is stopped, reset or destroyed",
+      ),
     keep_artifacts_seconds: seconds(keptArtifactLimits.keepMs)
       .optional()
-      .describe("how long what it left in /workspace/output can be had once it is destroyed"),
-    network: policyBody.optional().describe("what it may reach beside what its namespace's policy lets out"),
+      .describe("time that /workspace/output is kept after the sandbox is destroyed"),
+    network: policyBody.optional().describe("network rules in addition to the policy of the namespace"),
   })
   .meta({ id: "CreateSandbox" });
 
@@ -119,7 +119,7 @@ export function toLimits(fields: LimitFields): Partial<SandboxLimits> {
 
 export const changeSandbox = z
   .strictObject({
-    env: environment.optional().describe("all of its variables, for what starts from then on"),
+    env: environment.optional().describe("replaces all environment variables, for later runs"),
     labels: labels.optional(),
     idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
     lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
@@ -141,7 +141,7 @@ export const sandbox = z
     cpu_shares: z.number(),
     max_processes: z.number(),
     storage_mb: z.number(),
-    env_names: z.array(z.string()).describe("of its variables; values are not shown"),
+    env_names: z.array(z.string()).describe("names of its environment variables, without values"),
     labels: z.record(z.string(), z.string()),
     created_at: z.iso.datetime(),
     last_used_at: z.iso.datetime(),
@@ -157,8 +157,8 @@ export const sandbox = z
       .object({
         id: z.string(),
         name: z.string(),
-        memory: z.boolean().describe("whether it began with what the template's warm-up left in memory"),
-        why: z.string().nullable().describe("why not: the warm-up was run at its start, if there is one"),
+        memory: z.boolean().describe("true if the sandbox started with the memory of the template's warm-up"),
+        why: z.string().nullable().describe("why memory is false; the warm-up then ran when the sandbox started"),
       })
       .nullable(),
   })

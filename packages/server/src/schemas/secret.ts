@@ -19,7 +19,7 @@ const target = z
     z.strictObject({ key_id: z.string().min(1).max(64) }),
     z.strictObject({ all: z.literal(true) }),
   ])
-  .describe("one sandbox, all that were created with one API key, or all of the namespace");
+  .describe("one sandbox, all sandboxes created with an API key, or all sandboxes of the namespace");
 
 const delivery = z
   .discriminatedUnion("as", [
@@ -29,11 +29,17 @@ const delivery = z
       as: z.literal("header"),
       header: z.string().min(1).max(secretLimits.headerCharacters),
       hosts: z.array(z.string().min(1).max(253)).min(1).max(secretLimits.hosts),
-      format: z.string().max(secretLimits.formatCharacters).default("{}").describe("{} is where the value goes"),
-      variable: variable.describe("holds a placeholder for the value"),
+      format: z
+        .string()
+        .max(secretLimits.formatCharacters)
+        .default("{}")
+        .describe("value of the header, with {} in place of the secret"),
+      variable: variable.describe("environment variable that holds a placeholder for the value"),
     }),
   ])
-  .describe("/run/secrets/NAME; an environment variable; or a header of requests to hosts, which code never sees");
+  .describe(
+    "the file /run/secrets/NAME, an environment variable, or a header of requests to hosts, which code never sees",
+  );
 
 export const bindBody = z.strictObject({ target, deliver: delivery }).meta({ id: "BindSecret" });
 
@@ -44,13 +50,13 @@ export const secret = z
     name: z.string(),
     namespace: z.string(),
     origin: z.enum(secretOrigins),
-    state: z.enum(secretStates).describe("the value of an expired or spent one is destroyed"),
-    version: z.number().int().describe("grows with each value; 0 for one of the daemon's environment"),
+    state: z.enum(secretStates).describe("the value of an expired or used-up secret is destroyed"),
+    version: z.number().int().describe("increases with each new value; 0: from the daemon's environment"),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
     created_by: z.string(),
     expires_at: z.iso.datetime().nullable(),
-    uses_left: z.number().int().nullable().describe("to so many sandboxes it may still be given; null for any number"),
+    uses_left: z.number().int().nullable().describe("number of sandboxes that may still get it; null: unlimited"),
     bindings: z.array(binding),
   })
   .meta({ id: "Secret" });

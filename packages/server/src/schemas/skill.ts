@@ -10,20 +10,20 @@ export const skillReference = z
   .string()
   .min(1)
   .max(nameCharacters + 1 + versionCharacters)
-  .describe("its id, its name for the newest of that name, or name@version");
+  .describe("id, name (the newest version) or name@version");
 
 /** The files of the newest of a name are found without its id: NAME/content/SKILL.md. */
 export const skillId = z.strictObject({ skill_id: skillReference });
 
 export const skill = z
   .object({
-    id: z.string().describe("the digest of what it holds"),
-    digest: z.string().describe("the id with the name of its algorithm"),
+    id: z.string().describe("digest of its content"),
+    digest: z.string().describe("id with the name of the digest algorithm"),
     name: z.string(),
     version: z.string().describe("from SKILL.md, or the first characters of the id"),
     description: z.string(),
     file_count: z.number().int(),
-    total_size: z.number().int().describe("bytes of all files"),
+    total_size: z.number().int().describe("total bytes of all files"),
     created_at: z.iso.datetime(),
     created_by: z.string(),
   })
@@ -49,8 +49,8 @@ export const skillFile = z
     type: z.enum(["file", "directory", "link", "hard-link", "unreadable"]),
     size: z.number().int(),
     mode: z.number().int(),
-    sha256: z.string().nullable().describe("of a file"),
-    target: z.string().nullable().describe("of a link"),
+    sha256: z.string().nullable().describe("hash of a file"),
+    target: z.string().nullable().describe("target of a link"),
   })
   .meta({ id: "SkillFile" });
 
@@ -71,7 +71,7 @@ export const installedSkill = z
     name: z.string(),
     version: z.string(),
     description: z.string(),
-    path: z.string().describe("of its folder; SKILL.md in it says how to use it"),
+    path: z.string().describe("path of its folder, which contains SKILL.md"),
     id: z.string(),
   })
   .meta({ id: "InstalledSkill" });

@@ -4,7 +4,7 @@ import { shownPath, type TreeEntry } from "../core/tree.ts";
 import { snapshotLimits } from "../sandboxes/snapshot-limits.ts";
 import { sandboxId } from "./sandbox.ts";
 
-const id = z.string().min(1).max(64).describe("of the snapshot");
+const id = z.string().min(1).max(64).describe("id of the snapshot");
 
 export const snapshotId = z.strictObject({ snapshot_id: id });
 export const sandboxSnapshotId = sandboxId.extend({ snapshot_id: id });
@@ -22,11 +22,11 @@ export const snapshot = z
     file_count: z.number().int(),
     folder_count: z.number().int(),
     link_count: z.number().int(),
-    total_size: z.number().int().describe("bytes of all files"),
-    added_size: z.number().int().describe("bytes by which the store grew"),
-    skipped: z.number().int().describe("sockets, FIFOs and devices, which are not in it"),
-    unreadable: z.number().int().describe("what the sandbox's user could not read"),
-    changed: z.number().int().describe("files that became shorter while they were read"),
+    total_size: z.number().int().describe("total bytes of all files"),
+    added_size: z.number().int().describe("bytes added to the store"),
+    skipped: z.number().int().describe("number of sockets, FIFOs and devices, which are not saved"),
+    unreadable: z.number().int().describe("entries that the sandbox's user could not read"),
+    changed: z.number().int().describe("files that shrank while they were read"),
     created_by: z.string(),
   })
   .meta({ id: "Snapshot" });
@@ -59,10 +59,10 @@ export const snapshotFile = z
     path: z.string(),
     type: z.enum(kinds),
     size: z.number().int(),
-    mode: z.string().describe("in octal"),
+    mode: z.string().describe("permission bits in octal"),
     mtime: z.iso.datetime().nullable(),
     sha256: z.string().nullable(),
-    target: z.string().nullable().describe("of a link; of a hard link, the first name of the same file"),
+    target: z.string().nullable().describe("target of a link; for a hard link, the first name of the same file"),
   })
   .meta({ id: "SnapshotFile" });
 
@@ -87,7 +87,7 @@ const diffEntry = z
     path: z.string(),
     type: z.enum(kinds),
     size: z.number().int(),
-    mode: z.string().describe("in octal"),
+    mode: z.string().describe("permission bits in octal"),
     sha256: z.string().nullable(),
   })
   .meta({ id: "SnapshotDifference" });
@@ -97,7 +97,7 @@ export const diff = z
     created: z.array(diffEntry),
     modified: z.array(diffEntry),
     deleted: z.array(diffEntry),
-    truncated: z.boolean().describe("there is more than is told"),
+    truncated: z.boolean().describe("true if the list is incomplete"),
   })
   .meta({ id: "SnapshotDiff" });
 
@@ -115,8 +115,8 @@ export function showDiff({ created, modified, deleted, truncated }: SnapshotDiff
 export const restored = z
   .object({
     deleted: z.number().int(),
-    written: z.number().int().describe("files and links that were missing or different"),
-    changed: z.number().int().describe("whose bytes were right, but not mode or time"),
+    written: z.number().int().describe("number of files and links written"),
+    changed: z.number().int().describe("number of entries whose mode or time was corrected"),
     written_size: z.number().int(),
   })
   .meta({ id: "RestoredSnapshot" });

@@ -15,7 +15,7 @@ import { engineChoice } from "./engine.ts";
 import { environment, filePath, limitFields, toLimits } from "./sandbox.ts";
 
 const name = z.string().min(1).max(templateLimits.nameCharacters);
-export const templateId = z.strictObject({ template: name.describe("its id or its name") });
+export const templateId = z.strictObject({ template: name.describe("id or name of the template") });
 
 const packages = z.array(z.string().min(1).max(templateLimits.packageCharacters)).max(templateLimits.packages);
 const base64Characters = Math.ceil(templateLimits.fileBytes / 3) * 4;
@@ -23,7 +23,7 @@ const base64Characters = Math.ceil(templateLimits.fileBytes / 3) * 4;
 const path = filePath
   .min(1)
   .regex(/^(?:[^/]|\/workspace\/)/, "a file of a template lies in /workspace")
-  .describe("in the workspace");
+  .describe("path in the workspace");
 const file = z.union([
   z.strictObject({ path, text: z.string().max(templateLimits.fileBytes) }),
   z.strictObject({
@@ -48,14 +48,16 @@ export const createTemplate = z
     engine: engineChoice.optional(),
     ...limitFields,
     env: environment.optional(),
-    network: policyBody
+    network: policyBody.optional().describe("network rules of its sandboxes, as far as their creator may allow them"),
+    snapshot_id: z.string().min(1).max(128).optional().describe("snapshot that fills the workspace"),
+    files: z
+      .array(file)
+      .max(templateLimits.files)
       .optional()
-      .describe("what its sandboxes may reach, as far as whoever creates them may allow it"),
-    snapshot_id: z.string().min(1).max(128).optional().describe("its files are the workspace"),
-    files: z.array(file).max(templateLimits.files).optional().describe("written over those of the snapshot"),
+      .describe("files to add; they replace files of the snapshot"),
     pip: packages.optional(),
     npm: packages.optional(),
-    warm_up: warmUp.optional().describe("run once all else is there; without secrets, without network"),
+    warm_up: warmUp.optional().describe("code to run at the end of the build, without secrets and network"),
   })
   .meta({ id: "CreateTemplate" });
 
@@ -65,7 +67,7 @@ export const template = z
     name: z.string(),
     description: z.string(),
     state: z.enum(templateStates),
-    step: z.enum(templateSteps).nullable().describe("the one under way, or the one that failed"),
+    step: z.enum(templateSteps).nullable().describe("current or failed step of the build"),
     error: z.string().nullable(),
     image: z.string(),
     engine: z.enum(["gvisor", "container"]),
@@ -74,13 +76,13 @@ export const template = z
     cpu_shares: z.number(),
     max_processes: z.number(),
     storage_mb: z.number(),
-    env_names: z.array(z.string()).describe("of its variables; values are not shown"),
+    env_names: z.array(z.string()).describe("names of its environment variables, without values"),
     pip: z.array(z.string()),
     npm: z.array(z.string()),
     warm_up: warmUp.nullable(),
-    bytes: z.number().int().describe("of its files, those of the image not counted"),
-    memory: z.boolean().describe("whether its sandboxes begin with what the warm-up left in memory"),
-    why: z.string().nullable().describe("why not"),
+    bytes: z.number().int().describe("bytes of its files, without those of the image"),
+    memory: z.boolean().describe("true if its sandboxes start with the memory of the warm-up"),
+    why: z.string().nullable().describe("why memory is false"),
     created_at: z.iso.datetime(),
     created_by: z.string(),
   })

@@ -13,7 +13,7 @@ export const finding = z
     column: z.number().int(),
     end_line: z.number().int().optional(),
     end_column: z.number().int().optional(),
-    fix: z.string().optional().describe("the line that auto-fix adds"),
+    fix: z.string().optional().describe("line that auto-fix adds"),
   })
   .meta({ id: "Finding" });
 

@@ -10,7 +10,7 @@ const argsSchema = z.object({
 export const diagnoseValidationError = {
   name: "diagnose_validation_error",
   title: "Explain a validation error",
-  description: "Asks why data does not fit its schema, and for the data mended.",
+  description: "Asks the model to explain why data does not match its schema, and to correct the data.",
   argsSchema,
   text: ({ schema, data, errors }: z.output<typeof argsSchema>) =>
     [

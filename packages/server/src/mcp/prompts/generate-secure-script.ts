@@ -1,15 +1,15 @@
 import { z } from "zod";
 
 const argsSchema = z.object({
-  task: z.string().min(1).max(20_000).describe("what the script should do"),
-  files: z.string().max(4_000).optional().describe("files of /workspace that it works on, separated by commas"),
+  task: z.string().min(1).max(20_000).describe("task of the script"),
+  files: z.string().max(4_000).optional().describe("files of /workspace that the script uses, separated by commas"),
 });
 
 /** Asks for a script that the sandbox will run, and says what it will not. */
 export const generateSecureScript = {
   name: "generate_secure_script",
   title: "Write a safe script",
-  description: "Asks for a Python script that keeps to what the sandbox allows, ready for execute_code.",
+  description: "Asks the model for a Python script that stays within the sandbox's limits, ready for execute_code.",
   argsSchema,
   text: ({ task, files }: z.output<typeof argsSchema>) =>
     [

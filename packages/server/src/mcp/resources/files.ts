@@ -10,7 +10,7 @@ import type { Reading } from "./resource.ts";
 export const files = {
   name: "files",
   title: "Workspace files",
-  description: "A file of a session's /workspace. Sessions are named by session_id, or by the id of their sandbox.",
+  description: "A file in a session's /workspace. Name the session by its session_id or by the id of its sandbox.",
 };
 
 /** The template, with a list of the files of the reader's own session. */

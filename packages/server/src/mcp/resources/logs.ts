@@ -4,6 +4,6 @@ export const logs: JsonResource = {
   name: "logs",
   uri: "sandbox://logs",
   title: "Log",
-  description: "The last 100 things that happened in your namespace: when, how bad, what, how long it took.",
+  description: "The last 100 events of your namespace, with time, severity and duration.",
   read: async ({ caller, mcp }) => ({ traces: await mcp.traces.of(caller.principal.namespace) }),
 };

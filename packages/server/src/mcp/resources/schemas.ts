@@ -5,6 +5,6 @@ export const schemas: JsonResource = {
   name: "schemas",
   uri: "sandbox://schemas",
   title: "Schemas",
-  description: "The JSON Schemas that validate_json_data knows by name. They do not change.",
+  description: "The JSON Schemas that validate_json_data accepts by name. They do not change.",
   read: async () => ({ schemas: namedSchemas }),
 };

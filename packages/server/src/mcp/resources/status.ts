@@ -6,7 +6,7 @@ export const status: JsonResource = {
   name: "status",
   uri: "sandbox://status",
   title: "Status",
-  description: "What is set up for you: your session, the sandboxes and snapshots of your namespace, the queue.",
+  description: "Your session, the sandboxes and snapshots of your namespace, and the queue.",
   read: async ({ caller, session, mcp: { parts, version } }) => {
     const { fleet, snapshots, approvals } = parts;
     const limit = toolLimits.statusRows;

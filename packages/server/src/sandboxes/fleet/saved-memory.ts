@@ -1,5 +1,5 @@
 import type { CheckpointRecords } from "../../core/checkpoint.ts";
-import { Once } from "../../core/once.ts";
+import { Once } from "../../lib/once.ts";
 import { CheckpointFolder } from "./checkpoint-folder.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { KeptSeeds, savesMemory, sweepSeeds } from "./kept-seeds.ts";
